@@ -1,12 +1,12 @@
 # ruff: noqa: E501  (snippets, each a few lines long)
-"""What an adapter costs: acquire and release through it, against the bare calls beneath it.
+"""Measures the overhead of adapters: acquire and release through one, relative to the bare calls.
 
     make bench-adapters
 
-Both run in one process on a client's node, in the library's own environment, in turn, on locks that
-nobody contends. The bare side makes the calls that a user of the library would make; for the
-locks of our own, the requests that the algorithm consists of, by the same client. The bound is on
-the ratio of the medians' times.
+Both run in one process on a client's node, in the library's own environment, in turn, on
+uncontended locks. The bare side makes the calls that a user of the library would make; for the
+built-in locks, the requests of the algorithm, by the same client. The bound applies to the ratio of
+the median times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BOUND = 1.15
 TURN_S = 0.25
 TURNS = 16
 
-# Each defines `pair`, which takes the lock and gives it back; `at` has the servers' addresses.
+# Each defines `pair`, which acquires and releases the lock; `at` has the servers' addresses.
 BARE = {
     "redis": """
 import redis
@@ -188,7 +188,7 @@ os._exit(0)
 
 
 def measure(name: str, cluster: ComposeCluster) -> dict[str, float]:
-    """Milliseconds a pair on both sides, and their ratio."""
+    """Return milliseconds per pair on both sides, and their ratio."""
     lock = LOCKS[name]
     options = lock.read_options({})
     if "node_timeout_ms" in options:
@@ -214,7 +214,7 @@ def measure(name: str, cluster: ComposeCluster) -> dict[str, float]:
 
 
 class _NoHistory(Recorder):
-    """Nothing is recorded here."""
+    """Records nothing."""
 
     def __init__(self) -> None:
         self.origin_ns = 0

@@ -1,4 +1,4 @@
-"""Chromium without a window, spoken to by its debugging pipe: no driver, no library.
+"""Headless Chromium, controlled by its debugging pipe: no driver, no library.
 
 Messages are JSON with a NUL behind each, Chromium reads them from descriptor 3 and writes to 4
 (--remote-debugging-pipe, the DevTools protocol).
@@ -41,7 +41,7 @@ class Browser:
             self._ask(f"{domain}.enable")
 
     def open(self, page: Path) -> float:
-        """Open a page; returns after how many seconds it was loaded and drawn."""
+        """Open a page; return the seconds until it was loaded and drawn."""
         begun = time.monotonic()
         self._events.clear()
         self._ask("Page.navigate", url=page.resolve().as_uri())
@@ -50,7 +50,7 @@ class Browser:
         return time.monotonic() - begun
 
     def run(self, script: str) -> Any:
-        """What a script in the page gives, or what its promise does."""
+        """Return the value of a script in the page, or of its promise."""
         found = self._ask(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )
@@ -59,7 +59,8 @@ class Browser:
         return found["result"].get("value")
 
     def wheel(self, selector: str, steps: int, delta: float) -> float:
-        """Turn the wheel over an element with Ctrl held, a frame a step; seconds of scripting."""
+        """Turn the wheel over an element with Ctrl held, a step per frame; return the seconds of
+        scripting."""
         middle = (
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             " e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
@@ -78,7 +79,7 @@ class Browser:
         return float(next(row["value"] for row in rows if row["name"] == name))
 
     def look(self, into: Path, dark: bool = False, whole: bool = False) -> None:
-        """Store a picture of the page as it is scrolled now, or of the whole of it."""
+        """Store a picture of the page as it is scrolled now, or of the whole page."""
         colours = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self._ask("Emulation.setEmulatedMedia", features=colours)
         self.run(_DRAWN)
@@ -91,11 +92,11 @@ class Browser:
         if self._session:
             message["sessionId"] = self._session
         os.write(self._into, json.dumps(message).encode() + b"\0")
-        while (heard := self._hear()).get("id") != number:
-            self._events.append(str(heard.get("method")))
-        if "error" in heard:
-            raise RuntimeError(f"{method}: {heard['error']['message']}")
-        return dict(heard["result"])
+        while (message := self._hear()).get("id") != number:
+            self._events.append(str(message.get("method")))
+        if "error" in message:
+            raise RuntimeError(f"{method}: {message['error']['message']}")
+        return dict(message["result"])
 
     def _until(self, event: str) -> None:
         while event not in self._events:
@@ -112,13 +113,13 @@ class Browser:
 
 
 def program() -> str | None:
-    """The path of Chromium, if there is one."""
+    """Return the path of Chromium, or None."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 @contextmanager
 def chromium(path: str) -> Iterator[Browser]:
-    """Start Chromium with a profile of its own, and end it."""
+    """Start Chromium with its own profile, and stop it."""
     theirs, ours = os.pipe()
     mine, its = os.pipe()
     with tempfile.TemporaryDirectory(prefix="fencepost-chromium-") as profile:

@@ -1,7 +1,7 @@
-"""What each history checker takes for a run, and how it grows: for one four times as long.
+"""Measures each history checker's time for a run, and its growth: for a run four times as long.
 
-A checker that compares every pair takes sixteen times as long. Prints a table; exits
-with 1 where one takes more than ten times as long.
+A checker that compares every pair takes sixteen times as long. Prints a table; exits with 1 if one
+takes more than ten times as long.
 
     python benchmarks/checkers.py
 """
@@ -35,7 +35,7 @@ TEST = {
 
 
 def turns(many: int) -> Iterator[tuple[int, int, str, str, dict[str, Any]]]:
-    """Clients that wait for one lock and write under it, in turn; some are gone without a word."""
+    """Clients that wait for one lock and write under it, in turn; some disappear silently."""
     process = list(range(CLIENTS))
     for n in range(many):
         client, at = n % CLIENTS, n * 10 * MS

@@ -1,8 +1,8 @@
-"""How long a fault takes from its decision to its effect, and whether named points are hit.
+"""Measures the time from a fault's decision to its effect, and whether named points are hit.
 
-The decision is the call of the director; the effect is seen by a program on the node that looks at
-it all the time and stamps what it sees with CLOCK_MONOTONIC, which all nodes share here: a process
-is in state T; the last answer came over a connection that is open; the server's clock is off.
+The decision is the call of the director. A program on the node polls for the effect and stamps it
+with CLOCK_MONOTONIC, which all nodes share here: a process is in state T; the last answer came over
+a connection that is open; the server's clock is off.
 
     make bench-nemesis       prints median, p99 and worst of each, against the bounds below
 """
@@ -45,7 +45,7 @@ BOUNDS_MS = {
 CONNECT = ("client-1", "redis-1")
 _POINT_S = 10.0
 
-# Each prints a line when it is there, and then one with the time of every effect.
+# Each prints a line when it is ready, and then one with the time of every effect.
 STATE = """
 import sys, time
 pid = int(sys.argv[1])
@@ -101,7 +101,7 @@ while True:
 
 
 class Eye:
-    """A program that looks at an effect."""
+    """A program that observes an effect."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -113,13 +113,13 @@ class Eye:
         while b"\n" not in self._rest:
             chunk = self._program.stdout.read(1000)
             if not chunk:
-                raise RuntimeError("the program that looks has ended")
+                raise RuntimeError("the observing program has ended")
             self._rest += chunk
         line, self._rest = self._rest.split(b"\n", 1)
         return line.decode()
 
     def seen_ns(self) -> int:
-        """When the next effect was; waits for it."""
+        """Wait for the next effect; return its time."""
         return int(self._line())
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class Eye:
 
 @contextmanager
 def looking(cluster: Cluster, node: str, code: str, *words: str) -> Iterator[Eye]:
-    # Bounded, whatever becomes of us: a program in a container outlives the one that started it.
+    # Bounded, because a program in a container outlives the one that started it.
     timed = ["timeout", "300", "python3", "-u", "-c", code, *words]
     eye = Eye(cluster.remote(node).spawn(timed))
     try:
@@ -141,7 +141,7 @@ def looking(cluster: Cluster, node: str, code: str, *words: str) -> Iterator[Eye
 
 
 def delays_ms(director: Director, eye: Eye, fault: Fault) -> list[float]:
-    """From decision to effect, each proved by the fault's own receipt as well."""
+    """Return the delays from decision to effect, each proved by the fault's own receipt as well."""
     found = []
     for _ in range(ROUNDS):
         decided_ns = time.monotonic_ns()
@@ -150,13 +150,13 @@ def delays_ms(director: Director, eye: Eye, fault: Fault) -> list[float]:
         if not (receipt.proved and director.heal(fault.name).proved):
             raise SystemExit(f"{fault.name} has no receipt: {receipt.how}")
         found.append(max(0.0, (seen_ns - decided_ns) / 1e6))
-        # The eye has to see that it is gone before the next one.
+        # The observer must see the heal before the next one.
         time.sleep(0.15)
     return found
 
 
 def hits(site: RunSite, point: str) -> int:
-    """How often a client that was told to stop at a point of its code stopped there."""
+    """Count how often a client that was ordered to stop at a point of its code stopped there."""
     worker, remote = site.client("client-1"), site.remote("client-1")
     hit = 0
     for _ in range(ROUNDS):
@@ -190,7 +190,7 @@ def _do(worker: Any, f: str, value: dict[str, Any]) -> Any:
     worker.begin(f, value)
     done = worker.finish(_POINT_S)
     if done is None or done["type"] != "ok":
-        raise SystemExit(f"{f} came out as {done}")
+        raise SystemExit(f"{f} ended as {done}")
     return done["value"].get("hold")
 
 

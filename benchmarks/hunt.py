@@ -1,13 +1,13 @@
-"""How fast the hunt is, what it finds in how long, what it does not find, and what of it real
-servers do as well: `make bench-hunt`.
+"""Measures the hunt: its speed, its time to find known defects, its silence on sound settings, and
+the confirmation on real servers: `make bench-hunt`.
 
-One row for each target, with the command that it stands for, what is wanted and what was seen. Each
-known defect is hunted from ten seeds with nothing but the faults of its kind named, and must be
-found and made small within LIMIT_S. Sound settings are searched for a time (`--sound 600`), in
-which nothing may be found. The groups `confirm`, `aim`, `broken` and `real` are on real servers
-(hunt_real.py); each row has one seed there, or `--real-seeds 10`, from `--first` on, of 10 to 90 s
-each. `--quick` takes three seeds and a few seconds, and no real servers; `--rows` chooses rows
-(`--rows redlock-speed,sound`), which `--list` shows. Exits with 1 where a target is missed.
+One row for each target, with its command, the target and the result. Each known defect is hunted
+from ten seeds with only the faults of its kind named, and must be found and shrunk within LIMIT_S.
+Sound settings are searched for a time (`--sound 600`), without a counterexample. The groups
+`confirm`, `aim`, `broken` and `real` are on real servers (hunt_real.py); each row has one seed
+there, or `--real-seeds 10`, from `--first` on, of 10 to 90 s each. `--quick` takes three seeds and
+a few seconds, and no real servers; `--rows` chooses rows (`--rows redlock-speed,sound`), which
+`--list` shows. Exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fencepost.hunt.search.search import Tried, search
 SEEDS, QUICK_SEEDS = 10, 3
 SOUND = 1_000_000
 SOUND_S = 600.0
-# Batches that are asked for at once.
+# Batches requested at once.
 ROUND = 64
 
 GROUPS: dict[str, tuple[Any, ...]] = {
@@ -51,7 +51,7 @@ REAL: dict[str, tuple[Any, ...]] = {
 
 
 def _chosen(parser: argparse.ArgumentParser, words: str) -> set[str]:
-    """The keys of the rows that were asked for, by groups and keys; all of them, if none was."""
+    """Return the keys of the requested rows, by groups and keys; by default all."""
     groups = GROUPS | REAL
     by_name = {name: {row.key for row in rows} for name, rows in groups.items()}
     by_name |= {row.key: {row.key} for rows in groups.values() for row in rows}
@@ -82,7 +82,7 @@ def main() -> int:
     if given.quick:
         seeds, sound_s, rate_s = QUICK_SEEDS, 5.0, 3.0
         chosen -= {row.key for rows in REAL.values() for row in rows}
-    print(f"{given.processes} processes; each row: what, wanted, seen\n")
+    print(f"{given.processes} processes; each row: name, target, result\n")
     bench = Bench(given.processes)
     good = [bench.rate(row, wanted, rate_s) for row, wanted in RATES if row.key in chosen]
     good += [bench.known(row, seeds) for row in GROUPS["known"] if row.key in chosen]
@@ -97,12 +97,12 @@ def main() -> int:
 
 @dataclass(frozen=True)
 class Bench:
-    """Measures one row after the other, with so many processes, and prints it."""
+    """Measures one row after the other, with this many processes, and prints it."""
 
     processes: int
 
     def rate(self, row: Row, wanted: int, seconds: float) -> bool:
-        """Schedules a second, judged, whatever is found, from when all processes are there."""
+        """Measure judged schedules per second, once all processes are up."""
         before, tried, first = _processor_s(), Tried(), 0
         with local(self.processes)(row.setting()) as do:
             list(do(Drawn(1, number) for number in range(self.processes)))
@@ -119,7 +119,7 @@ class Bench:
         return _print(row, f">= {wanted:,} schedules a second", seen, rate >= wanted)
 
     def known(self, row: Row, seeds: int) -> bool:
-        """Found and made small, from each seed."""
+        """Find and shrink a known defect from each seed."""
         times, found, steps, schedules = [], 0, 0, []
         setting = row.setting()
         for seed in range(1, seeds + 1):
@@ -140,7 +140,7 @@ class Bench:
         return _print(row, wanted, seen, good)
 
     def sound(self, row: Row, seconds: float) -> bool:
-        """Nothing is found; how many schedules are wanted is in proportion to the time."""
+        """Find nothing; the required number of schedules is in proportion to the time."""
         tried = search(row.setting(), int(time.time()), seconds, self.processes)
         least = int(SOUND * seconds / SOUND_S)
         seen = f"{tried.schedules:,}, {len(tried.states):,} different histories"
@@ -151,8 +151,7 @@ class Bench:
 
 
 def _processor_s() -> float:
-    """What this process and those that it has waited for have taken, others on this machine left
-    out."""
+    """Return the processor time of this process and its finished children."""
     who = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
     return sum(one.ru_utime + one.ru_stime for one in map(resource.getrusage, who))
 

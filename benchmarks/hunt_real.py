@@ -1,8 +1,8 @@
-"""What comes of hunts and of random faults on real servers, for `make bench-hunt`.
+"""Measures hunts and random faults on real servers, for `make bench-hunt`.
 
-A find is played where it was found in a simulation, and must come out the same. Locks that are
-broken on purpose meet the faults that `fencepost test` draws, and sound ones too, which nobody may
-accuse. All of it is on one cluster, which stays up.
+A counterexample from a simulation is replayed, and must have the same outcome. Locks that are
+broken on purpose meet the faults that `fencepost test` draws, and sound ones too, which no checker
+may accuse. All of it runs on one cluster, which stays up.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ USERS = Path(__file__).parent.parent / "tests" / "hunt" / "locks.py"
 
 @dataclass(frozen=True)
 class Random:
-    """A lock under random faults. `checker`: the one that is meant to say no; "" for a sound lock,
-    whose service nobody may accuse."""
+    """A lock under random faults. `checker`: the one that must say no; "" for a sound lock, whose
+    service no checker may accuse."""
 
     key: str
     name: str
@@ -77,7 +77,7 @@ _SOUND = (
     ("etcd", {}, {}),
     ("zookeeper", {}, {}),
     ("postgres", {}, {}),
-    # Nothing of one Redis outlives its crash, and its leases run on its wall clock.
+    # No state of one Redis survives its crash, and its leases run on its wall clock.
     ("redis", {"faults": "pause,partition", "guard": "fenced"}, {"token": "incr"}),
 )
 SOUND_REAL = tuple(
@@ -91,12 +91,12 @@ CONFIRM = tuple(
 )
 
 Print = Callable[[Any, str, str, bool], bool]
-"""Prints a row: what, what is wanted, what was seen, and whether that is as wanted."""
+"""Prints a row: name, target, result, and whether the target is met."""
 
 
 @dataclass(frozen=True)
 class Real:
-    """Measures on a cluster, from so many seeds each, from `first` on."""
+    """Measures on a cluster, from this many seeds each, starting at `first`."""
 
     session: Session
     seeds: int
@@ -104,7 +104,7 @@ class Real:
     print: Print
 
     def confirm(self, row: Row) -> bool:
-        """Each find is played on real servers, and the same is seen there."""
+        """Replay each counterexample on real servers, where the outcome must be the same."""
         confirmed, first, took, failed = 0, 0, 0.0, []
         for seed in self._numbers():
             begun = time.monotonic()
@@ -131,7 +131,7 @@ class Real:
         return self._counted(row, "confirmed on real servers", confirmed, OFTEN, seen, failed)
 
     def random(self, row: Random) -> bool:
-        """The checker that is meant says no; or none accuses the service."""
+        """Check that the intended checker says no, or that none accuses the service."""
         good, failed = 0, []
         for seed in self._numbers():
             result = self.session.run(row.lock, options=row.options, seed=seed, **row.arguments)

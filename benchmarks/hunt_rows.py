@@ -1,4 +1,5 @@
-"""What the hunt is measured by: known defects, sound settings and speeds, with their targets."""
+"""The rows of the hunt's benchmark: known defects, sound settings and speeds, with their
+targets."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ STEPS = 8
 
 @dataclass(frozen=True)
 class Row:
-    """What is hunted. Without `faults`, all that fit; without `until`, the service's promises.
-    `key` is what it is chosen by. `confirm`: what is found is played on real servers."""
+    """One hunt. Without `faults`, all applicable ones; without `until`, the service's promises.
+    `key` selects it. `confirm`: the counterexample is replayed on real servers."""
 
     key: str
     name: str
@@ -37,7 +38,7 @@ class Row:
 
     @property
     def command(self) -> str:
-        """The command line that hunts this."""
+        """Return the command line of this hunt."""
         words = ["fencepost", "hunt", self.lock]
         words += [
             word for name, value in self.options.items() for word in ("-o", f"{name}={value}")
@@ -66,7 +67,7 @@ KNOWN = (
         settings={"restart": "after-ttl"}),
     Row("c3-everysec", "C3 everysec, and power is lost", "redlock", "power,partition,pause,delay",
         settings={"persistence": "everysec"}),
-    Row("c7-unchecked", "C7 the look at the clock left out",
+    Row("c7-unchecked", "C7 without the clock check",
         "redlock", "pause,partition,delay,packet",
         options={"clock_check": "false"}),
     Row("c9-unguarded", "C9 a write is held back, unguarded",
@@ -85,17 +86,17 @@ KNOWN = (
     Row("c16-failover", "C16 failover", "redis-replicated"),
     Row("redis-py-clock", "redis-py's lock, and a clock jumps",
         "redis-py", "clock,pause,partition"),
-    Row("npm-extension", "npm redlock's failed extension (our port)",
+    Row("npm-extension", "npm redlock's failed extension (port)",
         "redlock-npm", "pause,partition,delay,packet",
         limit_s=60, median_s=60),
     Row("redis-py-reply", "redis-py, a reply is lost",
         "redis-py", "packet", "liveness", limit_s=60, median_s=60),
-    Row("etcd-3.4", "etcd's lock service of 3.4 grants to a lease that is gone",
+    Row("etcd-3.4", "etcd's lock service of 3.4 grants to a lease that has expired",
         "etcd-lock-api", "pause",
         settings={"server": "etcd=3.4"}, limit_s=60, median_s=60),
     Row("c4-pause", "C4 a client pauses, when asked", "redlock", "pause", "resource", {}, "none"),
 )  # fmt: skip
-# Where the library is installed: pip install redlock-py
+# If the library is installed: pip install redlock-py
 LIBRARIES = tuple(
     row for module, row in (
         ("redlock", Row("redlock-py-down", "redlock-py, one server down",

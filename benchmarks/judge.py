@@ -1,11 +1,12 @@
-"""What judging a long run takes: `fencepost analyze` on runs of 100,000 and 1,000,000 events.
+"""Measures the cost of judging a long run: `fencepost analyze` on runs of 100,000 and 1,000,000
+events.
 
 The runs are made here (long_runs/) in a temporary folder: one in which all promises hold, one of
 several locks, and one whose clients are paused past their leases. Those of more than 180,000 events
-are cut into segments, as a test's are; one of 1,000,000 is in one history all the same, as a file
-from elsewhere may be. Each is judged by a process of its own, as by anybody; its pages are then
-opened and one is zoomed in Chromium, where there is one. Prints a table, and exits with 1 where a
-figure is over its bound or a verdict is not the expected one.
+are cut into segments, as a test's are; one of 1,000,000 is in one history, as a file from elsewhere
+may be. Each is judged by a separate process, as by a user; its pages are then opened, and one is
+zoomed, in Chromium if installed. Prints a table, and exits with 1 if a figure is over its bound or
+a verdict is unexpected.
 
     make bench-judge                  some minutes
     make bench-judge ARGS=--long      also 10,000,000 events: some 5 GB of disk, half an hour
@@ -38,7 +39,7 @@ EXPECTED = {0: "valid", 1: "INVALID", 2: "unknown"}
 
 @dataclass(frozen=True)
 class Bounds:
-    """What judging so many events may take at most."""
+    """Upper bounds for judging this many events."""
 
     wall_s: float
     memory_mb: float
@@ -46,14 +47,14 @@ class Bounds:
 
 BOUNDS = {MIDDLE: Bounds(30, 700), LONG: Bounds(360, 2048)}
 WHOLE = Bounds(60, 750)
-"""Of a million events in one history."""
+"""For a million events in one history."""
 PAGE_MB, OPEN_S, ZOOMS, ZOOMS_S = 8, 2.0, 20, 1.0
-"""Of every page, whatever the run: its size, its opening, and the scripting of so many zooms."""
+"""For every page, whatever the run: its size, its opening, and the scripting of this many zooms."""
 
 
 @dataclass
 class Row:
-    """One run, judged: what it took, and what its page takes; None where there is no Chromium."""
+    """One judged run: its cost, and that of its page; None without Chromium."""
 
     name: str
     events: int
@@ -66,7 +67,7 @@ class Row:
     zooms_s: float | None = None
 
     def over(self) -> list[str]:
-        """The figures that are over their bounds, in words."""
+        """Describe the figures that are over their bounds."""
         bounds = BOUNDS.get(self.events, Bounds(float("inf"), float("inf")))
         if self.name == ONE_FILE:
             bounds = WHOLE
@@ -85,7 +86,7 @@ class Row:
 
 
 def runs(events: int) -> list[tuple[Wanted, str]]:
-    """The runs of this length, each with its verdict."""
+    """Return the runs of this length, each with its verdict."""
     calm = (Wanted("calm", events, CALM), "valid")
     if events == LONG:
         return [calm]
@@ -99,15 +100,13 @@ def runs(events: int) -> list[tuple[Wanted, str]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="what judging long runs takes")
+    parser = argparse.ArgumentParser(description="cost of judging long runs")
     parser.add_argument("--long", action="store_true", help="also a run of 10,000,000 events")
-    parser.add_argument("--events", type=int, help="runs of this length alone")
+    parser.add_argument("--events", type=int, help="only runs of this length")
     parser.add_argument(
         "--only", help="one of the runs: calm, four-locks, paused-clients, one-file"
     )
-    parser.add_argument(
-        "--keep", type=Path, help="keep the runs in this folder, and use them again"
-    )
+    parser.add_argument("--keep", type=Path, help="keep the runs in this folder, and reuse them")
     asked = parser.parse_args()
     lengths = [asked.events] if asked.events else [SHORT, MIDDLE, *([LONG] if asked.long else [])]
     chromium = browser.program()
@@ -133,7 +132,7 @@ def main() -> int:
 
 
 def show(row: Row, shorter: Row | None) -> None:
-    """`growth`: how many times the CPU time, for how many times the events."""
+    """Print a row. `growth`: factor of the CPU time, and factor of the events."""
     growth = ""
     if shorter is not None:
         growth = f"{row.cpu_s / shorter.cpu_s:.1f}/{row.events / shorter.events:.0f}"
@@ -144,7 +143,7 @@ def show(row: Row, shorter: Row | None) -> None:
 
 
 def judged(wanted: Wanted, place: Path, chromium: str | None) -> Row:
-    """Make the run if it is not there, judge it, and look at its page."""
+    """Make the run unless it exists, judge it, and open its page."""
     folder = place / f"{wanted.name}-{wanted.events}"
     if not (folder / "test.json").is_file():
         folder.mkdir(parents=True)
@@ -162,7 +161,8 @@ def judged(wanted: Wanted, place: Path, chromium: str | None) -> Row:
     )
     if chromium and pages:
         with browser.chromium(chromium) as found:
-            # The best of three: others use the machine, too. That of the run, then the largest.
+            # The best of three, because other programs use the machine too. First that of the run,
+            # then the largest.
             slowest = {folder / "report.html": 0.0, pages[-1]: 0.0}
             for page in slowest:
                 slowest[page] = min(found.open(page) for _ in range(3))
@@ -172,7 +172,8 @@ def judged(wanted: Wanted, place: Path, chromium: str | None) -> Row:
 
 
 def analyzed(folder: Path) -> tuple[float, float, float, int]:
-    """Run `fencepost analyze` on it: wall and CPU seconds, peak memory in MB, and its exit code."""
+    """Run `fencepost analyze` on it; return wall and CPU seconds, peak memory in MB, and its exit
+    code."""
     command = [sys.executable, "-m", "fencepost", "analyze", str(folder)]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     output = folder / "analyze.log"
@@ -183,7 +184,7 @@ def analyzed(folder: Path) -> tuple[float, float, float, int]:
         memory = _Memory(pid)
         _, status, used = os.wait4(pid, 0)
     wall_s = time.monotonic() - begun
-    # The largest of its processes to the byte, and all of them together as sampled.
+    # The largest of its processes exactly, and the sum of all as sampled.
     peak_mb = max(_largest_mb(used), memory.peak_mb())
     return wall_s, used.ru_utime + used.ru_stime, peak_mb, os.waitstatus_to_exitcode(status)
 
@@ -193,7 +194,7 @@ def _largest_mb(used: resource.struct_rusage) -> float:
 
 
 class _Memory(threading.Thread):
-    """Samples what a process and its descendants have in memory, pages that they share once."""
+    """Samples the memory of a process and its descendants, counting shared pages once."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -219,7 +220,7 @@ def _tree(pid: int) -> list[int]:
 
 
 def _shared_out_kb(pid: int) -> int:
-    """The proportional set size: what is its own, and its share of what it shares."""
+    """Return the proportional set size: private pages, and a share of shared ones."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

@@ -1,10 +1,11 @@
-"""lincheck beside Porcupine, and how it grows. Prints a table; exits with 1 if a bound is missed.
+"""Compares lincheck with Porcupine, and measures its growth. Prints a table; exits with 1 if a
+bound is missed.
 
-Porcupine's times were measured on another machine, so they are scaled by a loop that both ran
-(CALIBRATION_S says what it took there). Parsing is left out on both sides. Sizes are measured in
-processes of their own, from the file to the verdict, so that memory is what one such check needs.
+Porcupine's times were measured on another machine, so they are scaled by a loop that ran on both
+(CALIBRATION_S is its time there). Parsing is left out on both sides. Sizes are measured in separate
+processes, from the file to the verdict, so that memory is that of one check.
 
-    python benchmarks/lincheck.py            all of it
+    python benchmarks/lincheck.py            everything
     python benchmarks/lincheck.py --quick    without the histories of a million ops
 """
 
@@ -37,7 +38,7 @@ Event = dict[str, Any]
 
 
 def calibrate() -> float:
-    """How much slower this machine is now than the one on which Porcupine was measured."""
+    """Return how much slower this machine is now than the one on which Porcupine was measured."""
     d: dict[tuple[int, int], int] = {}
     best = float("inf")
     for _ in range(3):
@@ -49,7 +50,7 @@ def calibrate() -> float:
 
 
 class Table:
-    """Lines of: what, measured, bound, kept or MISSED."""
+    """Prints lines of: name, measured, bound, kept or MISSED."""
 
     def __init__(self) -> None:
         self.missed = 0
@@ -64,7 +65,7 @@ class Table:
 
 
 def recorded(table: Table) -> None:
-    """All recorded histories: their verdicts, the sums beside Porcupine's, the slowest of all."""
+    """Check all recorded histories: their verdicts, the sums next to Porcupine's, the slowest."""
     with open(HISTORIES / "verdicts.csv", newline="") as lines:
         rows = list(csv.DictReader(lines))
     with open(HISTORIES / "porcupine-times.csv", newline="") as lines:
@@ -82,7 +83,7 @@ def recorded(table: Table) -> None:
                 verdict = check(events, model, init=init, partition=partition)
                 took.append(verdict.seconds)
                 wrong += str(verdict.valid).lower() != row["linearizable"]
-            median_ms = 1000 * median(took)  # of a machine that others use as well
+            median_ms = 1000 * median(took)  # because other programs use the machine as well
             slowest = max(slowest, median_ms)
             name = file if partition else f"{file} (not partitioned)"
             if name in porcupine:
@@ -91,7 +92,7 @@ def recorded(table: Table) -> None:
                 own[1] += porcupine[name] * scale
     table.line("recorded histories with a wrong verdict", wrong, 0, "")
     for name, (ours, theirs) in sums.items():
-        table.line(f"{name}, sum, beside Porcupine's scaled", ours, theirs, "ms")
+        table.line(f"{name}, sum, next to Porcupine's scaled", ours, theirs, "ms")
     table.line("the slowest recorded history", slowest, 1000, "ms")
 
 
@@ -103,11 +104,12 @@ def _model(form: str, text: str) -> tuple[str, Any]:
     return ("multi-register", {"x": 0, "y": 0}) if "multi" in text else ("cas-register", 0)
 
 
-SOAK = 150  # histories, and as many spoilt ones
+SOAK = 150  # histories, and as many corrupted ones
 
 
 def crashing(table: Table) -> None:
-    """Registers whose clients crash all the time: the kind on which others run out of memory."""
+    """Check registers whose clients crash all the time, on which other checkers run out of
+    memory."""
     soak(table)
     locks = list(lock_history(10_000, crash=0.1))
     for name in (
@@ -132,7 +134,8 @@ def crashing(table: Table) -> None:
 
 
 def soak(table: Table) -> None:
-    """Registers as Jepsen tested etcd with, other ones each time; spoilt ones beside them."""
+    """Check registers as in Jepsen's tests of etcd, different ones each time, and corrupted
+    ones."""
     seed = SystemRandom().randrange(1_000_000)
     print(f"crashing registers from seed {seed}")
     worst, invalid = {False: 0.0, True: 0.0}, 0
@@ -156,7 +159,7 @@ def soak(table: Table) -> None:
 
 
 def sizes(table: Table, quick: bool) -> None:
-    """Locks of 100,000 and 1,000,000 ops and 10 processes, from the file to the verdict."""
+    """Check locks of 100,000 and 1,000,000 ops and 10 processes, from the file to the verdict."""
     bounds = [
         ("owner-mutex", 100_000, 1.5, 300),
         ("owner-mutex", 1_000_000, 15, 1000),
@@ -183,7 +186,7 @@ def sizes(table: Table, quick: bool) -> None:
 
 
 def measured(file: Path, model: str) -> tuple[float, float]:
-    """(s, MB) of `python -m checker.lincheck` on this file, which must be valid."""
+    """Return (s, MB) of `python -m checker.lincheck` on this file, which must be valid."""
     program = (
         "import resource, subprocess, sys\n"
         "code = subprocess.run(sys.argv[1:]).returncode\n"
@@ -212,7 +215,8 @@ def measured(file: Path, model: str) -> tuple[float, float]:
 def lock_history(
     ops: int, processes: int = 10, crash: float = 0.0, seed: int = 1
 ) -> Iterator[Event]:
-    """A valid history of a lock with leases; a share `crash` of the acquires never returns."""
+    """Return a valid history of a lock with leases; a share `crash` of the acquires never
+    returns."""
     random = Random(seed)
     idle, waiting = list(range(processes)), []
     newest, done, holds, now = processes, 0, 0, 0
@@ -250,8 +254,8 @@ def lock_history(
 def register_history(
     random: Random, ops: int, processes: int, crash: float, unique: bool = False
 ) -> Iterator[Event]:
-    """A valid history of a cas-register; of the writes and cas a share `crash` never returns, and
-    may take effect long after."""
+    """Return a valid history of a cas-register; of the writes and cas a share `crash` never
+    returns, and may take effect long after."""
     state: int = 0
     idle, newest, started, value = list(range(processes)), processes, 0, 0
     running: dict[int, tuple[str, Any]] = {}
@@ -311,5 +315,5 @@ def main() -> int:
 SCALE = 1.0
 
 if __name__ == "__main__":
-    named("register")  # imports are not part of what is measured
+    named("register")  # imports are not measured
     sys.exit(main())

@@ -1,11 +1,11 @@
-"""What recording costs: the same single-Redis lock loop with and without it, in one run.
+"""Measures the cost of recording: the same single-Redis lock loop with and without it, in one run.
 
-Both sides take and release a lock of their own (SET NX PX, then compare-and-delete) through the
-same lock code, in the same number of processes on the same nodes against the same server, as
-fast as they can. One side is fencepost's worker with its history; the other counts and says
-nothing. They take turns, so that a noisy machine disturbs both alike.
+Both sides acquire and release separate locks (SET NX PX, then compare-and-delete) through the same
+lock code, in the same number of processes on the same nodes against the same server, as fast as
+they can. One side is fencepost's worker with its history; the other only counts. They take turns,
+so that a noisy machine disturbs both alike.
 
-    make bench-harness        prints the ratio (bound: >= 0.8) and the cost an op in microseconds
+    make bench-harness        prints the ratio (bound: >= 0.8) and the cost per op in microseconds
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ BOUND = 0.8
 
 Program = subprocess.Popen[bytes]
 
-# The loop without the harness, as a program on the node. Each process has a lock of its own:
-# what is measured is the work of a grant and not the waiting for one.
+# The loop without the harness, as a program on the node. Each process has its own lock, so that the
+# work of a grant is measured and not the waiting for one.
 BARE = """
 import sys, time
 from random import Random
@@ -85,7 +85,7 @@ def main() -> int:
 def _print(rows: list[tuple[float, float]]) -> int:
     bare, recorded = (statistics.median(column) for column in zip(*rows, strict=True))
     ratio = statistics.median(after / before for before, after in rows)
-    # Two ops a loop; each process' time an op, with and without.
+    # Two ops per loop; each process' time per op, with and without.
     cost_us = (1 / recorded - 1 / bare) * PROCESSES / 2 * 1e6
     print(f"{PROCESSES} processes, {TURNS} turns of {TURN_S:g} s on each side, medians")
     print(f"bare      {bare:10.0f} lock loops/s")
@@ -111,7 +111,7 @@ def _start_bare(spec: Spec, cluster: ComposeCluster) -> list[Program]:
 
 
 def _bare(programs: list[Program]) -> float:
-    """Loops a second of all processes together."""
+    """Return the loops per second of all processes together."""
     for program in programs:
         assert program.stdin
         program.stdin.write(b"go\n")
@@ -124,7 +124,7 @@ def _line(program: Program) -> bytes:
 
 
 def _recorded(site: RunSite, recorder: Recorder) -> float:
-    """The same with workers that record every op, and a history that is written."""
+    """Return the same with workers that record every op, and a history that is written."""
     settings = {
         "ttl_ns": 10_000_000_000,
         "hold_ms": (0, 0),

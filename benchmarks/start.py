@@ -1,12 +1,12 @@
-"""Where the time of a short run goes: from the command to its verdict, and to its end.
+"""Measures the steps of a short run: from the command to its verdict, and to its end.
 
-    make bench-start                      10 s of a lock of one's own on one Redis
+    make bench-start                      10 s of a user lock on one Redis
     make bench-start ARGS='etcd --time 5' another one
     make bench-start ARGS=--pytest        pytest with three such tests, as a whole
 
-The lock is what `fencepost init` writes. A run is told in JSON lines (`--json`); each step is timed
-from the line that begins it to the next. What is asked of a warm machine, whose nodes' image is
-there, is 16 s to the verdict, and 45 s for pytest.
+The lock is what `fencepost init` writes. A run reports JSON lines (`--json`); each step is timed
+from the line that begins it to the next. The target on a warm machine, whose nodes' image exists,
+is 16 s to the verdict, and 45 s for pytest.
 """
 
 from __future__ import annotations

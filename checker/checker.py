@@ -1,12 +1,12 @@
-"""A checker: all that there is to know of one question to a run, in one frozen bundle.
+"""A checker: one question to a run, completely described by one frozen bundle.
 
-A checker stands in its own file (`CHECKER = Checker(...)` in checker/fencing.py, say). The command
-line, the judging, `--until`, the suites and the report learn it from the bundle, so that a new one
-is a file, and a line in checker/checkers.py. Another package adds one with an entry point in the
-group fencepost.checkers.
+Each checker has its own file (for example `CHECKER = Checker(...)` in checker/fencing.py). The
+command line, the judging, `--until`, the suites and the report read the bundle, so that a new
+checker is a file, and a line in checker/checkers.py. Another package adds one with an entry point
+in the group fencepost.checkers.
 
-Most checkers are functions of the history and of the test's description, and of nothing else:
-`of_history` makes a `check` of such a function. One that needs more takes it from the Run.
+Most checkers are functions of the history and the test's description only: `of_history` turns such
+a function into a `check`. Others read the Run.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from fencepost.checker.verdict import Valid, Verdict
 About = Literal["service", "clients", "resource"]
 """Did the service keep its promise, did two clients believe, was the resource damaged?"""
 Test = Mapping[str, Any]
-"""What test.json says of a run."""
+"""The content of a run's test.json."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run left for its judges. logs: each server's log by the server's name, where there is
-    one; a checker that asks for them reads them itself."""
+    """The input of checkers. logs: each server's log by the server's name, if it exists; a checker
+    that needs them reads them itself."""
 
     history: History
     test: Test
@@ -45,14 +45,13 @@ def _has_something(history: History) -> bool:
 
 @dataclass(frozen=True)
 class Checker:
-    """One question. `question` is the sentence that is true where the answer is yes.
+    """One question. `question` is the sentence that is true if the answer is yes.
 
-    about: which of the report's three questions it helps to answer; it may be several.
-    check: its verdict on a run. at_the_end: it tells nothing of a run that still goes on.
-    applies: why a test has nothing for it, as test.json describes the test; None: it has.
-    touches: whether a history that came without a test has ops for it.
-    control: its verdict on a run in which nothing goes wrong; None: nobody expects one.
-    column: its title in tables, short.
+    about: the questions of the report that it helps to answer. check: its verdict on a run.
+    at_the_end: it has no verdict on a run in progress. applies: why it does not apply to a test,
+    from its test.json; None: it does. touches: whether a history without a test has ops for it.
+    control: its verdict on a run in which nothing goes wrong; None: no expectation. column: its
+    short title in tables.
     """
 
     name: str
@@ -67,5 +66,5 @@ class Checker:
 
 
 def of_history(check: Callable[[History, Test], Verdict]) -> Callable[[Run], Verdict]:
-    """The check of a run that looks at its history and its test only."""
+    """Return the check of a function of the history and the test."""
     return lambda run: check(run.history, run.test)

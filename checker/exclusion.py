@@ -29,7 +29,7 @@ from fencepost.checker.facts.overlaps import (
 from fencepost.checker.facts.untested import untested
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict, noted
-from fencepost.checker.why.cause import Link, cause, causes, headline, told
+from fencepost.checker.why.cause import Link, as_sentences, cause, causes, headline
 
 
 def lease_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:
@@ -92,7 +92,7 @@ def _evidence(overlap: Overlap, kind: str, why: list[Link]) -> dict[str, Any]:
         "what": (
             f"{second.who} was granted hold {second.name} at {seconds(second.start)}, while "
             f"{first.who} had hold {first.name} since {seconds(first.start)}, {lasted}: "
-            f"two holders{length}.{told(why)}"
+            f"two holders{length}.{as_sentences(why)}"
         ),
         "time_ns": overlap.start,
         "until_ns": None if overlap.end == FOREVER else overlap.end,

@@ -21,7 +21,7 @@ from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, re
 from fencepost.checker.facts.writes import Write, after_others, owners, registers
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict, count, noted
-from fencepost.checker.why.cause import Causes, cause, causes, told
+from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
 
 
 def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
@@ -144,7 +144,7 @@ def _grant_evidence(wrong: Misorder, on: Spans[Fault], known: Causes) -> dict[st
         "what": (
             f"{second.who} was granted token {second.token} at {seconds(second.start)}: "
             f"{wrong.how}, which {first.who} was granted at {seconds(first.start)}."
-            f"{told(why) or during(on, first.start, second.start)}"
+            f"{as_sentences(why) or during(on, first.start, second.start)}"
         ),
         **cause(why),
         "time_ns": second.start,
@@ -162,7 +162,7 @@ def _write_evidence(
         "what": (
             f"{second.who} wrote {second.value!r} with token {second.token}, accepted by "
             f"{seconds(second.done_ns)}, after the resource had accepted token {first.token} "
-            f"from {first.who}.{told(why) or during(on, second.sent_ns, second.done_ns)}"
+            f"from {first.who}.{as_sentences(why) or during(on, second.sent_ns, second.done_ns)}"
         ),
         **cause(why),
         "time_ns": second.done_ns,

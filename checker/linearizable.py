@@ -130,11 +130,11 @@ def _before(call: Call, notices: Mapping[int | str, list[Op]]) -> Call:
     end = call.end
     if call.begin.f != "acquire" or end is None or end.type != "ok":
         return call
-    told = notices.get(call.begin.process, [])
-    place = bisect_left(told, call.begin.index, key=attrgetter("index"))
-    if place == len(told) or told[place].index >= end.index:
+    lost = notices.get(call.begin.process, [])
+    place = bisect_left(lost, call.begin.index, key=attrgetter("index"))
+    if place == len(lost) or lost[place].index >= end.index:
         return call
-    return Call(call.begin, structs.replace(end, time=told[place].time, index=told[place].index))
+    return Call(call.begin, structs.replace(end, time=lost[place].time, index=lost[place].index))
 
 
 def _called(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[lincheck.Call]:

@@ -25,7 +25,7 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
-from fencepost.checker.facts.hold_events import Spoken, said_in
+from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
 from fencepost.checker.facts.obstacles import (
     Obstacles,
@@ -56,14 +56,14 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     bound = int(test.get("liveness_bound_s", DEFAULT_BOUND_S) * 1e9)
     run = _Run(history, test, on)
     apart = _apart(history, clocks)
-    said = said_in(history, test, clocks)
-    locks = _locks(history, calls, found, said, bound, apart)
+    events = trusted_hold_events(history, test, clocks)
+    locks = _locks(history, calls, found, events, bound, apart)
     waits = [wait for lock in locks for wait in run.waits(lock)]
     fair = fairness(acquires, found, on, history, clocks)
     promises = test.get("promises") or {}
     denied = Refusals()
     if promises.get("true_refusals"):
-        denied = refusals(acquires, found, said.own, apart)
+        denied = refusals(acquires, found, events.own, apart)
     unfair = _unfair(fair, promises) + denied.untrue
     strange = sorted({fault.family for fault in on if fault.impairs is None})
     untested = [*_unjudged(waits, run.healed), *_untested(waits, fair, denied, promises)]
@@ -90,7 +90,12 @@ def _apart(history: History, clocks: Clocks) -> int:
 
 
 def _locks(
-    history: History, calls: list[Call], found: list[Hold], said: Spoken, bound: int, apart: int
+    history: History,
+    calls: list[Call],
+    found: list[Hold],
+    events: HoldEvents,
+    bound: int,
+    apart: int,
 ) -> list[Waited]:
     asked: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -100,7 +105,7 @@ def _locks(
     for hold in found:
         held.setdefault(hold.lock, []).append(hold)
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
-    free, killed = left(found, said.own, leases), kills(history)
+    free, killed = left(found, events.own, leases), kills(history)
     return [
         Waited(lock, held.get(lock, []), mine, free, killed, bound + apart, apart, history.end_ns)
         for lock, mine in asked.items()
@@ -186,10 +191,10 @@ def _telling(waits: list[Wait], unfair: bool) -> list[Wait]:
 
 def _valid(waits: list[Wait], unfair: list[dict[str, Any]]) -> Valid:
     """Combine the waits into a verdict. Untested ones are ignored if any was tested."""
-    said = {wait.valid for wait in waits}
-    if unfair or False in said:
+    verdicts = {wait.valid for wait in waits}
+    if unfair or False in verdicts:
         return False
-    return True if True in said and "unknown" not in said else "unknown"
+    return True if True in verdicts and "unknown" not in verdicts else "unknown"
 
 
 def _summary(

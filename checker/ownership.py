@@ -19,14 +19,14 @@ from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.early_losses import Loss, losses
 from fencepost.checker.facts.faults import Fault, during, faults, over_time
-from fencepost.checker.facts.hold_events import said_in
+from fencepost.checker.facts.hold_events import trusted_hold_events
 from fencepost.checker.facts.holds import seconds
 from fencepost.checker.facts.releases import Release, Suspects, doubt, releases
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict, count, noted
-from fencepost.checker.why.cause import Causes, cause, causes, told
+from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
 
 
 def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
@@ -34,12 +34,12 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     struck, clocks = faults(history), Clocks(test)
     on = over_time(struck)
     found = trusted(history, test, clocks)
-    said = said_in(history, test, clocks)
-    released = list(releases(found, said, test, struck, clocks))
+    events = trusted_hold_events(history, test, clocks)
+    released = list(releases(found, events, test, struck, clocks))
     forgetting = _forgetting(struck, history, test)
     thefts = [_foreign(one, on) for one in released if one.foreign and one.answered is not None]
     doubts = []
-    lost = list(losses(history, test, found, said))
+    lost = list(losses(history, test, found, events))
     suspects = Suspects(released if lost else (), clocks)
     for loss in lost:
         blame = _blame(loss, suspects, forgetting, clocks)
@@ -143,7 +143,7 @@ def _theft(release: Release, loss: Loss, on: Spans[Fault], known: Causes) -> dic
             f"{hold.who} released its hold {hold.name} at {seconds(release.sent.time)} and was "
             f"answered ok, though {victim.who} had hold {victim.name} since "
             f"{seconds(victim.start)}; that hold then ended early: "
-            f"{loss.how}.{told(why) or during(on, release.sent.time, answered.time)}"
+            f"{loss.how}.{as_sentences(why) or during(on, release.sent.time, answered.time)}"
         ),
         **cause(why),
         "time_ns": answered.time,

@@ -29,7 +29,7 @@ from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import Register, Write, owners, registers
 from fencepost.checker.history.history import Call, History
 from fencepost.checker.verdict import Verdict, count, noted
-from fencepost.checker.why.cause import Causes, cause, causes, told
+from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
 
 KINDS = {
     "lost_update": ("lost update", "the write was based on a stale read"),
@@ -58,7 +58,7 @@ class _Damage:
         why = known.worked(self.hold, self.end_ns)
         return {
             "kind": self.kind,
-            "what": f"{self.what}.{told(why) or during(on, self.begin_ns, self.end_ns)}",
+            "what": f"{self.what}.{as_sentences(why) or during(on, self.begin_ns, self.end_ns)}",
             "time_ns": self.end_ns,
             **cause(why),
             "resource": self.resource,

@@ -71,9 +71,9 @@ def store(history: History, test: Mapping[str, Any]) -> Verdict:
     evidence = [row for row in found if row]
     if evidence:
         return Verdict(False, noted(evidence[0]["what"], untested), evidence, details)
-    unsaid = [access for register in registers for access in register.unsaid]
-    if unsaid:
-        return Verdict("unknown", noted(_no_version(unsaid[0].call), untested), [], details)
+    unversioned = [access for register in registers for access in register.unversioned]
+    if unversioned:
+        return Verdict("unknown", noted(_no_version(unversioned[0].call), untested), [], details)
     words = f"All {answers} answers of the resource fit one order."
     return Verdict(True, noted(words, untested), [], details)
 
@@ -98,24 +98,24 @@ class _Register:
         self.written = Counter(access.key for access in writes if access.type != "fail")
         # The resource itself wrote None, as version 0.
         self.written[NOTHING] += 1
-        said: dict[Key, set[int]] = {NOTHING: {0}}
+        versions: dict[Key, set[int]] = {NOTHING: {0}}
         if any(access.version is None for access in answered):
             for access in answered:
                 if access.version is not None:
-                    said.setdefault(access.key, set()).add(access.version)
+                    versions.setdefault(access.key, set()).add(access.version)
         self.points: list[_Point] = []
-        self.unsaid: list[Access] = []
+        self.unversioned: list[Access] = []
         for access in answered:
             version, call = access.version, access.call
             assert call.end is not None
             if version is None:
-                told = said.get(access.key, set())
-                if len(told) == 1 and self.written[access.key] == 1:
-                    (version,) = told
+                known = versions.get(access.key, set())
+                if len(known) == 1 and self.written[access.key] == 1:
+                    (version,) = known
             if version is not None:
                 self.points.append(_Point(version, access.is_read, call, call.end, access.key))
                 continue
-            self.unsaid.append(access)
+            self.unversioned.append(access)
             if not access.is_read:
                 self.pending.append(access)
         self.points.sort(key=_PLACE)
@@ -151,7 +151,7 @@ class _Register:
 
     def _nobody_wrote(self) -> Row | None:
         """Describe a read of a value that no accepted write can have written."""
-        answered: list[_Point | Access] = [*self.points, *self.unsaid]
+        answered: list[_Point | Access] = [*self.points, *self.unversioned]
         for one in answered:
             call, shown = one.call, one.key
             if shown in self.written:

@@ -1,4 +1,4 @@
-"""Faults: one file a family, each with its receipt and its healing; schedules."""
+"""Fault injection: one file per family, with its receipt and its healing; schedules."""
 
 if __name__ == "nemesis":
     raise ImportError(

@@ -1,9 +1,9 @@
-"""Carries out plays (plays.py): watches who holds what, and strikes when the moment is there.
+"""Carries out triggered faults (triggers.py): watches the holds, and injects at the right moment.
 
-One play at a time, in a thread of its own, so that a signal interrupts none of it half-way
-(timetable.py says why). What was seen and done is kept: the plays, with their holders and times,
-and the faults as a schedule. Given plays are carried out again in their order, and wait for the
-same client's hold first, for a while: so a replay meets the moment that the run had met.
+One trigger at a time, in its own thread, so that a signal interrupts none of it half-way
+(timetable.py explains why). The triggers are recorded with their holders and times, and the faults
+as a schedule. Given triggers are replayed in their order; each first waits for a hold of the same
+client, for a while, so that a replay meets the same moment.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from fencepost.nemesis.triggers import Injection, Play
 _LOOK_S, _UNTIL_S = 0.004, 0.05
 QUIET_START_S = 1.0
 _MOMENT_TTLS = 6.0
-"""How long a play waits for its moment."""
+"""How long a trigger waits for its moment."""
 _SAME_TTLS = 4.0
-"""How long one that is carried out again waits for a hold of the same client."""
+"""How long a replayed one waits for a hold of the same client."""
 _EDGE_TTLS = 2.0
 """How long it waits for the edge of a lease before it takes any hold: one that is renewed in the
 background has no edge."""
 _ENOUGH = 0.3
-"""Which part of a lease must be left, so that something can come of a strike before its end."""
+"""The part of a lease that must be left, so that an injection can have an effect before its end."""
 
 
 class Lease(Protocol):
-    """A grant that nobody has released yet. `lost`: its holder says that it is over."""
+    """A grant that was not released yet. `lost`: its holder has reported it lost."""
 
     @property
     def client(self) -> str: ...
@@ -50,14 +50,14 @@ class Lease(Protocol):
 
 
 class Watch(Protocol):
-    """What an aim sees of a run; times in ns since its start."""
+    """The state of a run that triggers use; times in ns since its start."""
 
     def now(self) -> int: ...
     def leases(self) -> Sequence[Lease]:
-        """Those that are on, the oldest first."""
+        """Return the current ones, the oldest first."""
 
     def grants(self, without: str) -> int:
-        """How many grants other clients have had."""
+        """Return how many grants other clients have had."""
 
 
 class Strikes(Protocol):
@@ -68,7 +68,8 @@ class Strikes(Protocol):
 
 
 class Aim:
-    """`given`: plays to carry out again; without them they are drawn from the seed."""
+    """Carries out triggers. `given`: triggers to replay; without them they are drawn from the
+    seed."""
 
     def __init__(
         self,
@@ -88,9 +89,9 @@ class Aim:
         self.schedule: list[Scheduled] = []
 
     def run(self, strikes: Strikes, until: Callable[[], bool]) -> None:
-        """Carry out one play after the other until `until` says so, and heal what is on.
+        """Carry out one trigger after the other until `until` returns true, and heal active faults.
 
-        What injecting or healing raised is raised when all is healed.
+        Errors of injecting or healing are raised once all is healed.
         """
         thread = threading.Thread(target=self._all, args=(strikes,), name="aim", daemon=True)
         thread.start()
@@ -111,7 +112,7 @@ class Aim:
                     return
                 self._play(play, strikes)
                 self._sleep(play.rest_s)
-        except BaseException as error:  # the caller is told
+        except BaseException as error:  # raised again for the caller
             self._failed.append(error)
 
     def _plays(self) -> Iterator[Play]:
@@ -158,7 +159,7 @@ class Aim:
         self.schedule[place] = replace(self.schedule[place], duration_s=lasted_s)
 
     def _moment(self, play: Play) -> tuple[bool, str | None]:
-        """Wait until the play is to strike: whether that came, and whose hold it is."""
+        """Wait for the trigger's moment; return whether it came, and the hold."""
         if play.kind == "free":
             return True, None
         begun = time.monotonic()
@@ -175,7 +176,7 @@ class Aim:
         return False, None
 
     def _ripe(self, lease: Lease, play: Play, waited_s: float) -> bool:
-        """Whether this hold has so much of its lease behind it, and still some left."""
+        """Return whether enough of this hold's lease has passed, and some is left."""
         ttl_ns = self._layout.ttl_s * 1e9
         now = self._watch.now()
         if play.kind == "point":
@@ -184,14 +185,14 @@ class Aim:
             return not lease.lost and now - lease.start_ns >= play.share * ttl_ns
         left_ns = lease.deadline_ns - now
         if play.kind == "edge":
-            # One that its holder counts on no more is released late.
+            # A hold that its holder no longer counts on is released late.
             late = waited_s > _EDGE_TTLS * self._layout.ttl_s
             return 0 < left_ns <= (1 if late else 1 - play.share) * ttl_ns
         enough = left_ns > _ENOUGH * ttl_ns
         return not lease.lost and enough and now - lease.start_ns >= play.share * ttl_ns
 
     def _wait(self, play: Play, holder: str | None, before: int) -> None:
-        """Until the strike is over."""
+        """Wait until the injection ends."""
         end = time.monotonic() + play.lasts_s
         while not self._stopped.is_set() and time.monotonic() < end:
             if play.until_grant and holder and self._watch.grants(holder) > before:

@@ -1,7 +1,7 @@
-"""The rules of all faults that are on, written into each node's chains.
+"""Writes the rules of all active faults into each node's chains.
 
-A node's chains are always written as a whole, from the faults that are on: what one fault
-leaves behind cannot outlive the next change, and nobody else's rule is ever touched.
+A node's chains are always written completely, from the active faults: no rule of a healed fault can
+outlive the next change, and rules of other programs are never touched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fencepost.nemesis.site import Remote, Server, Site
 Rules = Mapping[str, Sequence[Rule]]
 """For each node the rules to add to its chains."""
 _TAKEN_OFF = 2
-"""How often a node is asked to take them off."""
+"""How often a node is asked to remove them."""
 
 
 class Chains:
@@ -33,13 +33,13 @@ class Chains:
         self._counts: dict[str, Rules] = {}
         self._owed: dict[str, list[str]] = {}
         self._lost: dict[str, list[Rule]] = defaultdict(list)
-        # What rules of one connection had met when chains were written anew: those count from 0.
+        # Counts of one connection's rules before chains were rewritten, which resets them to 0.
         self._met: dict[str, Counter[Rule]] = defaultdict(Counter)
         self._ready: set[str] = set()
         self._seen: set[str] = set()
 
     def add(self, fault: str, rules: Rules, counts: Rules | None = None) -> None:
-        """Put a fault's rules on. `counts`: those that count what no rule has dropped."""
+        """Add a fault's rules. `counts`: those that count the packets that no rule has dropped."""
         with self._lock:
             self._on[fault] = rules
             self._counts[fault] = counts or {}
@@ -48,28 +48,29 @@ class Chains:
     def remove(self, fault: str) -> None:
         with self._lock:
             rules, counts = self._on.pop(fault, {}), self._counts.pop(fault, {})
-            # Until all are written: where a node does not answer, whoever removes the fault once
-            # more must find the nodes that it was on.
+            # Until all are written: if a node does not answer, a later removal must find the nodes
+            # that had the rules.
             nodes = self._owed.setdefault(fault, [*rules, *counts])
             self._write(set(nodes))
             del self._owed[fault]
 
     def lose(self, rules: Rules) -> None:
-        """Drop what these are about until the chains are taken off: no fault ends it."""
+        """Drop these packets until the chains are removed: the end of a fault does not restore
+        them."""
         with self._lock:
             for node, those in rules.items():
                 self._lost[node] += those
             self._write(list(rules))
 
     def take_off(self) -> None:
-        """Take the chains off every node that has some, unless a fault is on."""
+        """Remove the chains from every node that has some, unless a fault is active."""
         with self._lock:
             if self._on:
                 return
             nodes, self._ready, self._seen = self._seen, set(), set()
             self._lost.clear()
             for node in nodes:
-                # A connection that was cut is made anew for the next request. A node that is gone
+                # A connection that was cut is reopened for the next request. A node that is gone
                 # has no chains.
                 for _ in range(_TAKEN_OFF):
                     with contextlib.suppress(Exception):
@@ -77,12 +78,12 @@ class Chains:
                         break
 
     def forget(self, node: str) -> None:
-        """Count on no chains there: its network may be another one by now."""
+        """Forget the chains of a node, whose network may be another one by now."""
         with self._lock:
             self._ready.discard(node)
 
     def cut(self, one: str, other: str) -> bool:
-        """Whether a fault that is on drops anything between these two."""
+        """Return whether an active fault drops packets between these two."""
         with self._lock:
             return any(
                 rule.address == self._site.address(far)
@@ -92,8 +93,8 @@ class Chains:
             )
 
     def hits(self, node: str) -> dict[Rule, int]:
-        """How many packets each rule of the node met since its chains were last written; those of
-        one connection, since they were put on."""
+        """Return how many packets each rule of the node met since its chains were last written;
+        rules of one connection, since they were added."""
         now = iptables.hits(self._site.remote(node))
         return {rule: many + self._met[node][rule] for rule, many in now.items()}
 
@@ -105,7 +106,7 @@ class Chains:
     def _write_one(self, node: str) -> None:
         remote = self._site.remote(node)
         if node not in self._ready:
-            self._seen.add(node)  # half of it may be there, if this fails
+            self._seen.add(node)  # half of it may have been applied, if this fails
             iptables.hook(remote)
             self._ready.add(node)
         of_all = (self._lost, *self._on.values(), *self._counts.values())
@@ -120,21 +121,22 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
         return []
     return [
         Leftover(
-            "fencepost's iptables chains are there",
-            "took fencepost's iptables chains away",
+            "fencepost's iptables chains exist",
+            "removed fencepost's iptables chains",
             partial(iptables.clear, remote),
         )
     ]
 
 
 def probe(site: Site, source: str, targets: list[str]) -> dict[str, str]:
-    """What a new TCP connection from `source` to each target's server meets (iptables.connect)."""
+    """Probe what a new TCP connection from `source` to each target's server meets
+    (iptables.connect)."""
     ends = {node: (site.address(node), site.port(node)) for node in targets}
     return iptables.connect(site.remote(source), ends)
 
 
 def datagram(site: Site, chains: Chains, source: str, to: str) -> str:
-    """What became of one datagram: "dropped" by a rule where it arrived, "passed", or "lost"."""
+    """Send one datagram; return "dropped" by a rule where it arrived, "passed", or "lost"."""
     rules = {
         "dropped": Rule("IN", site.address(source), "DROP"),
         "passed": Rule("IN", site.address(source), ""),

@@ -1,22 +1,22 @@
-"""Clock faults: a running server's or client's clock jumps, drifts, strobes, is set right again.
+"""Clock faults: the clock of a running server or client jumps, drifts or strobes, and is set right.
 
-`arguments`: `kind` is one of KINDS (skew.py), a jump where nothing is said; `clocks` are `wall`,
-`monotonic` or both (what is not named goes on right), the wall clock where nothing is said;
-`offset_s` for a jump and a strobe; `rate` for a drift, 1.01 being 1 % fast and 0 standing still;
-`period_s` for a strobe: the offset is there for one period and gone for the next.
+`arguments`: `kind` is one of KINDS (skew.py), by default a jump; `clocks` are `wall`, `monotonic`
+or both (others stay right), by default the wall clock; `offset_s` for a jump and a strobe; `rate`
+for a drift, 1.01 being 1 % fast and 0 standing still; `period_s` for a strobe: the offset applies
+in every other period.
 
-The means is the process' own vDSO, rewritten on the node (node/vdso.py), whatever
-language the program is written in. A jump of the wall clock of a server that was started under
-libfaketime is made by libfaketime, which reads an offset from a file at every look at the clock.
-Its rates are of no use while a server runs: it multiplies all the time since the server's start.
+It rewrites the process' own vDSO on the node (node/vdso.py), whatever language the program is
+written in. For a server that was started under libfaketime, libfaketime makes a jump of the wall
+clock: it reads an offset from a file at every clock reading. Its rates cannot be used on a running
+server, because they multiply all the time since the server's start.
 
-A monotonic clock that is ahead when a fault ends stays ahead, at the right rate, until its
-process ends: to go back is what no monotonic clock does, and it would stop whatever a server of
-Go or Java has timed for as long. What comes later adds to it.
+A monotonic clock that is ahead when a fault ends stays ahead, at the right rate, until its process
+ends: a monotonic clock must not go back, and timers of a Go or Java server would stop for as long.
+Later faults add to it.
 
-The receipt is the clock as the process itself shows it (harness/servers/kinds.py says which shows
-what), in bounds that are narrowed by looking again. A client's monotonic clock times the history,
-and skewing it would forge that: only its wall clock can be skewed.
+The receipt is the clock as the process itself shows it (harness/servers/kinds.py defines which
+clocks it shows), in bounds that are narrowed by repeated readings. A client's monotonic clock times
+the history, and skewing it would forge that: only its wall clock can be skewed.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class Clock:
         return skewed.receipt(str(skew), proofs)
 
     def _one(self, node: str, skew: Skew, step_s: float) -> dict[tuple[str, str], Proof]:
-        """Set one node's clocks, some step away, and see what they show."""
+        """Set one node's clocks, some step away, and read them back."""
         process = self._clocked(node)
         ahead_s = 0.0
         try:
             marks = {clock: _mark(process, clock) for clock in skew.clocks}
-            # Only where a change is looked at, or what was off before: it takes some ms.
+            # Only for a change, or if it was off before, because it takes some ms.
             off_s = self._offsets(node) if any(marks.values()) or skew.kind == "reset" else {}
         finally:  # a clock that cannot be read is set all the same
             ahead_s = self._set(node, skew)
@@ -104,24 +104,25 @@ class Clock:
             wanted_s = skew.offset_s + (ahead_s if clock == "monotonic" else 0.0)
             proof = _prove(look, skew, wanted_s, max(step_s, abs(off_s.get(clock, 0.0))))
             if skew.kind == "reset" and wanted_s:
-                proof = replace(proof, seen=f"{proof.seen}, and stays so far ahead")
+                proof = replace(proof, seen=f"{proof.seen}, and stays ahead by that")
             proofs[node, clock] = proof
         return proofs
 
     def _offsets(self, node: str) -> dict[str, float]:
-        """How far off the node's clocks are made to be already, in seconds."""
+        """Return the current offsets of the node's clocks, in seconds."""
         pid = self._pid(node)
         offsets = self._vdso(node, "show", str(pid))["offset_ns"][str(pid)]
         return {clock: offset_ns / 1e9 for clock, offset_ns in offsets.items()}
 
     def _set(self, node: str, skew: Skew) -> float:
-        """Set a node's clocks; how far its monotonic clock had been ahead and stays, in seconds."""
+        """Set a node's clocks; return how far its monotonic clock had been ahead and stays, in
+        seconds."""
         remote, process = self._site.remote(node), self._clocked(node)
         jump_s = skew.offset_s if skew.kind == "jump" and skew.clocks == ("wall",) else 0.0
         if process.reads_clock_file:
             remote.put(CLOCK_FILE, f"{jump_s:+.6f}\n".encode())
         if skew.kind == "reset" or (jump_s and process.reads_clock_file):
-            # Every process on the node: a server that was restarted has another pid.
+            # Every process on the node, because a restarted server has another pid.
             left = self._vdso(node, "rest")["offset_ns"].values()
             ahead_ns = max((offsets.get("monotonic", 0) for offsets in left), default=0)
         else:
@@ -143,7 +144,7 @@ class Clock:
             return self._site.client(node).pid
         pid = self._site.server(node).pid()
         if pid is None:
-            raise RuntimeError(f"no server was there on {node}")
+            raise RuntimeError(f"no server was running on {node}")
         return pid
 
 
@@ -162,7 +163,7 @@ def _mark(process: Clocked, clock: str) -> dict[str, Any] | Hidden:
             return process.mark_clock(clock)
         except Hidden:
             raise
-        except Exception:  # a busy server may answer the next time; if not, that is raised
+        except Exception:  # a busy server may answer the next time; otherwise this is raised
             return process.mark_clock(clock)
     except Hidden as why:
         return why
@@ -177,12 +178,12 @@ def _prove(look: skewed.Look, skew: Skew, wanted_s: float, step_s: float) -> Pro
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    """A server, or some, forwards or back, by a tenth of the TTL up to ten times as much.
+    """Draw a server, or several, forwards or back, by a tenth of the TTL up to ten times as much.
 
-    One in three drifts or strobes instead. It is the wall clock: what runs by the monotonic one, as
-    leases of etcd and sessions of ZooKeeper do, counts on it rightly, for nothing on a real machine
-    sets that. `monotonic` moves it all the same, ahead alone, and the wall clock with it. Leases of
-    etcd go by its leader's: there all servers jump.
+    One in three drifts or strobes instead. It is the wall clock: programs rightly rely on the
+    monotonic one, for leases of etcd and sessions of ZooKeeper, because nothing sets it on a real
+    machine. `monotonic` moves it all the same, only ahead, together with the wall clock. Leases of
+    etcd follow its leader's clock: there all servers jump.
     """
     monotonic = asked.variant == MONOTONIC
     servers = at.servers
@@ -207,7 +208,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     elif asked.variant:
         kind, offset_s = "jump", offset(asked.variant)
     if at.kind.grain_s >= 1 and not of_clients:
-        # What its servers show is cut off to seconds: too coarse for what comes and goes.
+        # Its servers show whole seconds: too coarse for a strobe.
         kind = "jump"
     arguments: dict[str, Any] = {"kind": kind, "clocks": clocks}
     if kind == "drift":
@@ -220,7 +221,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 
 def offset(text: str) -> float:
-    """An offset like +3600s, -500ms or +1h in seconds. ValueError where it is none."""
+    """Parse an offset like +3600s, -500ms or +1h in seconds. ValueError if it is malformed."""
     if text[:1] not in ("+", "-"):
         known = ", ".join((*KINDS[:-1], MONOTONIC))
         raise ValueError(f"{text!r}: choose one of {known}, or write +5s or -500ms")
@@ -233,7 +234,8 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
-    """A server that is cut off from the others serves nobody, and shows no clock."""
+    """Return whether the server is cut off from the others, and so serves no request and shows no
+    clock."""
     servers = frozenset(at.servers)
     cut_off = {node for link in other.links if link <= servers for node in link}
     return at.leads and not mine.nodes.isdisjoint(cut_off)
@@ -248,15 +250,15 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 
 def _skewed(remote: Remote, server: Server | None) -> list[Leftover]:
-    said = remote.run(["fencepost-node", "vdso", "show"]).out
-    skewed = json.loads(said or "{}")
+    output = remote.run(["fencepost-node", "vdso", "show"]).out
+    skewed = json.loads(output or "{}")
     offsets = skewed.get("offset_ns", {})
     undo = partial(remote.run, ["fencepost-node", "vdso", "undo"])
     if not offsets and not skewed.get("kept"):
         return []
     if not offsets:
-        # Its process is gone: the skew waits for the next one.
-        return [Leftover("a skew is left for its next process", "took away what was left", undo)]
+        # Its process is gone: the skew applies to the next one.
+        return [Leftover("a skew is left for its next process", "removed the leftover skew", undo)]
     what = f"the clocks of {len(offsets)} process(es) are skewed"
     undone = f"set the clocks of {len(offsets)} process(es) right"
     if server is None or not any(clocks.get("monotonic", 0) > 0 for clocks in offsets.values()):
@@ -266,7 +268,7 @@ def _skewed(remote: Remote, server: Server | None) -> list[Leftover]:
         undo()
         server.kill()
 
-    # No server bears a monotonic clock that goes back. It is started again as any that is down.
+    # No server survives a monotonic clock that goes back. It is restarted like any that is down.
     return [Leftover(what, f"{undone}, and ended its server", undo_and_end)]
 
 
@@ -292,7 +294,7 @@ FAMILY = Family(
     needs={"CLOCK": "fake"},
     leftovers=leftovers,
     files=(CLOCK_FILE, SKEW_FILE, f"{SKEW_FILE}.lock"),
-    impairs=lambda targets, arguments: [],  # it answers, and wrongly
+    impairs=lambda targets, arguments: [],  # it answers, but wrongly
     forgets=True,
     colour=Colour("#1f9d94", "#45c4ba"),
     columns=(Column("clock", "clock", "Under clock faults", 4),),

@@ -1,7 +1,7 @@
-"""CPU starvation: a quota of the kernel's for a server, `arguments.share` of one CPU.
+"""CPU starvation: a kernel quota for a server, `arguments.share` of one CPU.
 
-A noisy neighbour, or a container's limit, does this to real servers: they run for some
-milliseconds and then stand still for longer, again and again.
+A noisy neighbour, or a container's limit, does this to real servers: they run for some milliseconds
+and then stall for longer, repeatedly.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Cpu:
     def _limit(self, node: str, share: float) -> Receipt:
         pid = self._site.server(node).pid()
         if pid is None:
-            return Receipt(False, f"no server was there on {node}")
-        told = self._cpu(node, "limit", str(pid), repr(share))
+            return Receipt(False, f"no server was running on {node}")
+        limited = self._cpu(node, "limit", str(pid), repr(share))
         seen = self._cpu(node, "show", str(pid))
-        bites = seen["share"] is not None and told["throttled"] > 0
+        bites = seen["share"] is not None and limited["throttled"] > 0
         how = (
             f"pid {pid} on {node} is in {seen['cgroup']}, which has {_quota(seen['share'])}; a "
-            f"loop there was throttled {told['throttled']} times"
+            f"loop there was throttled {limited['throttled']} times"
         )
         return Receipt(bites, how, {"pid": pid} | seen)
 
@@ -51,7 +51,7 @@ class Cpu:
         before = self._cpu(node, "show", str(pid)) if pid is not None else {"throttled": 0}
         self._cpu(node, "free")
         if pid is None:
-            return Receipt(False, f"no server was there on {node}")
+            return Receipt(False, f"no server was running on {node}")
         seen = self._cpu(node, "show", str(pid))
         how = (
             f"pid {pid} on {node} is in {seen['cgroup']}, which has {_quota(seen['share'])}; it "
@@ -85,16 +85,16 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
-    said = remote.run(["fencepost-node", "cpu", "left"]).out
-    if '"left": true' not in said:
+    output = remote.run(["fencepost-node", "cpu", "left"]).out
+    if '"left": true' not in output:
         return []
     free = partial(remote.run, ["fencepost-node", "cpu", "free"])
-    return [Leftover("its server has a CPU quota", "took its server's CPU quota away", free)]
+    return [Leftover("its server has a CPU quota", "removed its server's CPU quota", free)]
 
 
 FAMILY = Family(
     name="cpu",
-    what="leaves a server very little CPU time, by a cgroup's quota",
+    what="limits a server to very little CPU time, by a cgroup's quota",
     receipt="the quota of the cgroup that the server is in, which throttles a loop there",
     make=lambda site, chains: Cpu(site),
     draw=draw,

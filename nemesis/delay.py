@@ -1,12 +1,12 @@
 """Delay: the packets of one direction are held back, and arrive when the fault ends.
 
-They are dropped where they would arrive, and TCP sends them again: the request is under way
-for as long as the fault lasts, and a little longer, as TCP waits twice as long after each try.
-GitHub's network did so for about 90 s in 2012 (Kleppmann 2016). `arguments`: `source`, `to`.
+They are dropped at the receiver, and TCP retransmits them: the request is in flight for as long as
+the fault lasts, and a little longer, because TCP doubles its retry interval. GitHub's network
+delayed packets for about 90 s in 2012 (Kleppmann 2016). `arguments`: `source`, `to`.
 
-With `connection` it is the packets of one TCP connection alone: the one that the client is about to
-use, where it has stopped at a failpoint before a message. Other connections pass. With `lost` as
-well they never arrive, also when the fault is over; it keeps nobody from answering.
+With `connection` only the packets of one TCP connection are delayed: the one that the client is
+about to use, stopped at a failpoint before a message. Other connections pass. With `lost` as well
+they never arrive, even after the fault; this keeps no node from answering.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import STORAGE, Drawn, Layout
 
 _TRIES_AGAIN_S = 60.0
-"""How long Linux waits at the most between two tries is 120 s; after a hold of some seconds, as
-long as that was."""
+"""The longest retry interval of Linux is 120 s; after a hold of some seconds, as long as that
+hold."""
 
 
 class Delay:
@@ -53,7 +53,7 @@ class Delay:
         client = source if asks else to
         port = self._site.client(client).connection
         if not port:
-            return Receipt(False, f"{client} did not say which connection it is about to use")
+            return Receipt(False, f"{client} did not report which connection it is about to use")
         rule = Rule("IN", self._site.address(source), port=f"--{'s' if asks else 'd'}port {port}")
         self._of_one[fault.name] = rule
         self._chains.add(fault.name, {to: [rule]})
@@ -75,7 +75,7 @@ class Delay:
         return Receipt(held > 0 and arrived, how, {"held": held})
 
     def _arrives(self, fault: str, to: str, passes: Rule) -> bool:
-        """Let the packets pass, and wait for one: TCP tries again after twice as long each time."""
+        """Let the packets pass, and wait for one: TCP doubles its retry interval each time."""
         self._chains.add(fault, {to: [passes]})
         end = time.monotonic() + _TRIES_AGAIN_S
         while not self._chains.hits(to).get(passes, 0):
@@ -103,7 +103,7 @@ class Delay:
 
 
 def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
-    """The one link on which packets are held back; none, if no more than a message is lost."""
+    """Return the one link on which packets are held back; none if only a message is lost."""
     if arguments.get("lost"):
         return []
     source, to = arguments.get("source"), arguments.get("to")
@@ -111,14 +111,15 @@ def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
 
 
 def impairs(targets: list[str], arguments: dict[str, Any]) -> list[str]:
-    """Both ends of that link: who asks hears nothing, and who is asked answers nothing in time."""
+    """Return both ends of that link: one gets no reply, the other's replies are late."""
     if arguments.get("lost"):
         return []
     return [node for link in links(targets, arguments) for node in link] or targets
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    """A client's requests to the storage or to a server; those to the storage do more harm."""
+    """Draw requests of a client to the storage or to a server; those to the storage do more
+    harm."""
     client = asked.target if asked.target in at.clients else random.choice(at.clients)
     to = asked.target if asked.target in (*at.servers, STORAGE) else ""
     if not to:
@@ -131,11 +132,11 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if source not in at.nodes or to not in at.nodes or source == to:
         raise ValueError("a delay needs source and to: two nodes of the test")
     if to in at.clients and not arguments.get("connection"):
-        raise ValueError(f"{to} is a client: nothing is sent to it first")
+        raise ValueError(f"{to} is a client, which receives no requests")
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
-    """What is cut both ways shows nothing of a cut of one direction."""
+    """A cut in both directions hides a cut of one direction."""
     return not mine.links.isdisjoint(other.links)
 
 

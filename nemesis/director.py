@@ -21,17 +21,18 @@ _ASKED: Mapping[str, Callable[[Site, Fault], tuple[str, str]]] = {
     PRIMARY: lambda site, fault: leader(site),
     HOLDER: lambda site, fault: FAMILIES[fault.family].holder(site, fault),
 }
-"""Who is meant by a name, and what that one is called, is asked when the fault begins."""
+"""Names that are resolved, with their descriptions, when the fault begins."""
 
 Record = Callable[[str, str, dict[str, Any], list[str] | None], None]
 """Writes an op of the nemesis: type, f, value, error."""
 
 
 class Director:
-    """Every fault that it injected and did not heal yet is known, so that `heal_all` can.
+    """Injects and heals faults. It knows every injected fault that is not healed, so that
+    `heal_all` can.
 
-    `unhealed`: what could not be healed, and why, in words. `loses`: whatever strikes a server may
-    lead to a failover, and so to servers that forget.
+    `unhealed`: faults that could not be healed, and why. `loses`: any fault at a server may cause a
+    failover, and so servers that forget.
     """
 
     def __init__(self, site: Site, record: Record, loses: bool = False) -> None:
@@ -47,21 +48,21 @@ class Director:
 
     @property
     def on(self) -> list[Fault]:
-        """The faults that are on."""
+        """Return the active faults."""
         with self._lock:
             return list(self._on.values())
 
     def inject(self, fault: Fault) -> Receipt:
-        """Inject a fault; its receipt, which proves nothing where the node did not answer.
+        """Inject a fault; return its receipt, which proves nothing if the node did not answer.
 
-        One that failed half-way is healed at once, and booked as failed.
+        One that failed half-way is healed at once, and recorded as failed.
         """
         try:
             fault = _resolved(self._site, fault)
             moment = FAMILIES[fault.family].moment
             if moment is not None:
                 moment(self._site, fault)
-        except Exception as error:  # what a node or a server did wrong is booked, not fatal
+        except Exception as error:  # an error of a node or a server is recorded, not fatal
             failed = _failed(error)
             return self._do(fault, "start", lambda _: failed)
         with self._lock:
@@ -78,7 +79,7 @@ class Director:
         with self._lock:
             fault = self._on.get(name)
         if fault is None:
-            return Receipt(True, "it was not on")
+            return Receipt(True, "it was not active")
         receipt = self._do(fault, "end", self._heal_surely)
         with self._lock:
             self._on.pop(name, None)
@@ -87,28 +88,29 @@ class Director:
         return receipt
 
     def _heal_surely(self, fault: Fault) -> Receipt:
-        """Heal once more where the first attempt did not get through: the connection to a node
-        may have been lost with the fault on, and healing twice is healing once."""
+        """Retry the heal if the first attempt did not get through: the connection to a node may
+        have been lost because of the fault, and healing is idempotent."""
         heal = self._nemesis(fault.family).heal
         try:
             return heal(fault)
-        except Exception:  # whatever it was, it is reported if it comes again
+        except Exception:  # any error is reported if it happens again
             return heal(fault)
 
     def _nemesis(self, family: str) -> Nemesis:
-        """The family's one nemesis: it heals what it injected."""
+        """Return the family's only nemesis, which heals what it injected."""
         with self._lock:
             if family not in self._nemeses:
                 self._nemeses[family] = FAMILIES[family].make(self._site, self._chains)
             return self._nemeses[family]
 
     def heal_all(self) -> None:
-        """Heal what is on, and take the chains off that rules were in."""
+        """Heal active faults, and remove the chains that had rules."""
         self.heal_faults()
         self._chains.take_off()
 
     def heal_faults(self) -> None:
-        """Heal what is on. Messages that a fault has lost for good stay lost until `heal_all`."""
+        """Heal active faults. Messages that a fault has lost for good stay lost until
+        `heal_all`."""
         if self._timetable is not None:
             self._timetable.stop()
         for fault in self.on:
@@ -120,9 +122,9 @@ class Director:
         until: Callable[[], bool],
         layout: Layout | None = None,
     ) -> None:
-        """Carry out a schedule, and heal what is on at its end or once `until` says so.
+        """Carry out a schedule, and heal active faults at its end or once `until` returns true.
 
-        With a layout, no fault is injected while another one is on that was to be over by then and
+        With a layout, no fault is injected during another one that should have ended by then and
         collides with it: a server that is not up yet has no links to cut.
         """
 
@@ -140,7 +142,7 @@ class Director:
     def _over(self, fault: Fault) -> Over | None:
         family = FAMILIES[fault.family]
         with self._lock:
-            fault = self._on.get(fault.name, fault)  # with the nodes that it has struck
+            fault = self._on.get(fault.name, fault)  # with the nodes that it has affected
         return family.over(self._site, fault) if family.over else None
 
     def _do(self, fault: Fault, phase: str, act: Callable[[Fault], Receipt]) -> Receipt:
@@ -154,14 +156,14 @@ class Director:
             value |= facts(fault.family, fault.targets, fault.arguments)
             if self._loses and not set(fault.targets).isdisjoint(self._site.servers):
                 value["forgets"] = True
-        # What cannot be recorded is not injected; what is on is healed in any case.
+        # A fault that cannot be recorded is not injected; active ones are healed in any case.
         with suppress(OSError) if phase == "end" else nullcontext():
             self._record("invoke", fault.family, value, None)
         try:
             receipt = act(fault)
-        except Exception as error:  # what a node or a server did wrong is booked, not fatal
+        except Exception as error:  # an error of a node or a server is recorded, not fatal
             receipt = _failed(error)
-        # Without proof nobody knows whether it happened: that is what info means.
+        # Without proof it is unknown whether it happened, which is the meaning of info.
         type = "ok" if receipt.proved else "info"
         error_field = None if receipt.proved else ["unproved", receipt.how]
         with suppress(OSError) if phase == "end" else nullcontext():
@@ -170,10 +172,10 @@ class Director:
 
 
 def _resolved(site: Site, fault: Fault) -> Fault:
-    """The fault with its words, and the server that leads now in the place of `primary`, the client
-    that holds a lock in that of `holder`.
+    """Return the fault with its words, with the current leader for `primary` and the client that
+    holds a lock for `holder`.
 
-    Raises RuntimeError if no server says that it leads.
+    Raises RuntimeError if no server reports that it leads.
     """
     found = {name: ask(site, fault) for name, ask in _ASKED.items() if name in fault.targets}
     if not found:
@@ -181,7 +183,7 @@ def _resolved(site: Site, fault: Fault) -> Fault:
         return replace(fault, arguments=fault.arguments | {"words": words})
     nodes = {name: node for name, (node, _) in found.items()}
     targets, arguments = renamed(fault.targets, fault.arguments, nodes)
-    # Words of before do not name the node.
+    # Earlier words do not name the node.
     unsaid = {name: value for name, value in fault.arguments.items() if name != "words"}
     called = {name: words for name, (_, words) in found.items()}
     words = describe(fault.family, fault.targets, unsaid, called)

@@ -1,8 +1,8 @@
-"""A full disk: a file of the nemesis' own takes all that was left on a server's disk.
+"""A full disk: a file takes all the space left on a server's disk.
 
-The server lies on a small disk of its own then (node/disk.py). What it makes of it is its
-own affair: Redis with an append-only file refuses writes, etcd may end. The fault ends with the
-file. A server that has ended is started again, and so is one that does not serve any more.
+The server's data is then on a small disk (node/disk.py). Servers react differently: Redis with an
+append-only file refuses writes, etcd may exit. The fault ends with the removal of the file. A
+server that has exited, or does not serve any more, is restarted.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from fencepost.nemesis.targets import SERVERS, Drawn, Layout, listed, pick
 
 TARGETS = SERVERS
 FILLER = ".fencepost-filler"
-# In large pieces, and then in the smallest that there are.
+# In large pieces, and then in the smallest possible ones.
 _FILL = """
 mountpoint -q "$1" || exit 1
 dd if=/dev/zero of="$1/$2" bs=128k conv=fsync 2> /dev/null
 dd if=/dev/zero of="$1/$2" bs=512 conv=fsync,notrunc oflag=append 2> /dev/null
 true
 """
-# Whether a byte can be written, and how many are left for whoever is no root.
+# Whether a byte can be written, and how many are left for users other than root.
 _LOOK = """
 echo x 2> /dev/null > "$1/.fencepost-try"
 if [ -s "$1/.fencepost-try" ]; then echo yes; else echo no; fi
@@ -46,11 +46,11 @@ class Disk:
 
     def _fill(self, node: str) -> Receipt:
         data = self._site.server(node).data
-        # Never the node's own disk, which others have a share in.
+        # Never the node's own disk, which other programs share.
         fill = ["bash", "-c", _FILL, "fill", data, FILLER]
         small = self._site.remote(node).run(fill, check=False, timeout_s=60.0)
         if small.code:
-            return Receipt(False, f"the data of {node} is on no disk of its own")
+            return Receipt(False, f"the data of {node} is not on a separate disk")
         return self._look(node, full=True)
 
     def heal(self, fault: Fault) -> Receipt:
@@ -63,25 +63,25 @@ class Disk:
         try:
             server.wait_ready()
         except Exception:
-            # It lives and does not serve, as a ZooKeeper that could not write who leads. If this
-            # was the harness' own trouble, it is met again.
+            # It runs but does not serve, like a ZooKeeper that could not write who leads. If this
+            # was the harness' own trouble, it appears again.
             server.kill()
             server.start()
             server.wait_ready()
-            how = f"{receipt.how}; its server did not serve again before it was started anew"
+            how = f"{receipt.how}; its server did not serve again before it was restarted"
             return replace(receipt, how=how)
         return receipt
 
     def _remove(self, node: str) -> None:
         data = self._site.server(node).data
-        # The first sync reports what could not be written while the disk was full, if it does.
+        # The first sync may report the write errors of the full disk.
         empty = f"rm -f {data}/{FILLER} && (sync {data} || true)"
         self._site.remote(node).run(["bash", "-c", empty])
 
     def _look(self, node: str, full: bool) -> Receipt:
         data = self._site.server(node).data
-        said = self._site.remote(node).run(["bash", "-c", _LOOK, "look", data]).out.split()
-        writable, left = said[0] == "yes", int(said[1]) * int(said[2])
+        output = self._site.remote(node).run(["bash", "-c", _LOOK, "look", data]).out.split()
+        writable, left = output[0] == "yes", int(output[1]) * int(output[2])
         words = f"{left} bytes are left on the disk of {node}, and a write of one "
         words += "succeeds" if writable else "fails"
         return Receipt(writable != full, words, {"left": left, "writable": writable})
@@ -114,8 +114,8 @@ FAMILY = Family(
     needs={"DISK": "small"},
     mounts=True,
     leftovers=leftovers,
-    forgets=True,  # a server may end on it (PostgreSQL), and every session with it
-    ours_alone="it needs a disk of fencepost's under the server's data",
+    forgets=True,  # a server may exit on it (PostgreSQL), and every session with it
+    ours_alone="it needs fencepost's own disk under the server's data",
     colour=Colour("#c07a3e", "#e0a06a"),
     columns=(Column("disk", "disk full", "Under full disks", 7),),
 )

@@ -1,7 +1,9 @@
-"""Failover of a replicated Redis: the primary dies and its replica is promoted as it is.
+"""Failover of a replicated Redis: the primary dies and its replica is promoted in its current
+state.
 
-What the primary had answered and not yet sent is lost: Redis replicates asynchronously. When the
-fault ends, the old primary comes back as a replica of the new one, as Sentinel would have it.
+Writes that the primary had acknowledged but not sent are lost, because Redis replicates
+asynchronously. When the fault ends, the old primary returns as a replica of the new one, as under
+Sentinel.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class Failover:
         primary = next((node for node, role in roles.items() if role[0] == "master"), None)
         replica = next((node for node, role in roles.items() if role[0] == "slave"), None)
         if primary is None or replica is None:
-            return Receipt(False, f"there is no primary with a replica: {roles}")
+            return Receipt(False, f"no primary with a replica exists: {roles}")
         pid = self._site.server(primary).kill()
         gone = pid is not None and self._site.remote(primary).state(pid) is None
         self._site.remote(replica).run(["redis-cli", "replicaof", "no", "one"])
@@ -34,22 +36,22 @@ class Failover:
         role = self._role(replica)[0]
         return Receipt(
             gone and role == "master",
-            f"pid {pid} on {primary} is {'gone' if gone else 'still there'}; "
-            f"{replica} says that it is {role}",
+            f"pid {pid} on {primary} is {'gone' if gone else 'still running'}; {replica} reports "
+            f"role {role}",
             {"pid": pid, "primary": replica, "was": primary, "role": role},
         )
 
     def heal(self, fault: Fault) -> Receipt:
         if fault.name not in self._was:
-            return Receipt(False, "nothing had been failed over")
+            return Receipt(False, "no failover had happened")
         old, new = self._was[fault.name]
         server = self._site.server(old)
-        # From its first moment on: else it would answer as the primary that it was.
+        # From its first moment on: otherwise it would answer as a primary.
         server.start(PRIMARY=self._site.address(new))
         server.wait_ready()
         role = self._role(old)[0]
         del self._was[fault.name]
-        return Receipt(role == "slave", f"{old} is back and says that it is {role}", {"role": role})
+        return Receipt(role == "slave", f"{old} is back and reports role {role}", {"role": role})
 
     def _role(self, node: str) -> list[str]:
         done = self._site.remote(node).run(
@@ -77,13 +79,13 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 FAMILY = Family(
     name="failover",
     what="kills the primary of a replicated Redis, and promotes its replica",
-    receipt="the pid is gone, and the replica says that it is master",
+    receipt="the pid is gone, and the replica reports that it is master",
     make=lambda site, chains: Failover(site),
     draw=draw,
     describe=describe,
     strikes=(),
     validate=validate,
     forgets=True,
-    ours_alone="it starts the servers with settings of its own",
+    ours_alone="it starts the servers with its own settings",
     colour=Colour("#96557f", "#cf8db6"),
 )

@@ -1,4 +1,4 @@
-"""The fault families by name, and what a test may ask of them."""
+"""The registry of fault families, and the validation of a test's faults."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def columns() -> list[Column]:
 
 
 def collide(mine: Strike, other: Strike, at: Layout) -> bool:
-    """Whether two faults cannot be on at a time."""
+    """Return whether two faults cannot be active at a time."""
     one, two = FAMILIES[mine.family], FAMILIES[other.family]
     if one.exclusive and two.exclusive and not mine.nodes.isdisjoint(other.nodes):
         return True
@@ -60,7 +60,8 @@ def collide(mine: Strike, other: Strike, at: Layout) -> bool:
 
 
 def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[str, Any]:
-    """What follows from a fault: `impairs`, `links`, `forgets`; empty for an unknown family."""
+    """Return the facts about a fault: `impairs`, `links`, `forgets`; empty for an unknown
+    family."""
     found = FAMILIES.get(family)
     if found is None:
         return {}
@@ -80,9 +81,9 @@ def describe(
     arguments: dict[str, Any],
     names: Mapping[str, str] = _ANYBODY,
 ) -> str:
-    """What a fault does, in words: those that it was given, if any, else its family's.
+    """Describe a fault: in its own words, if it has any, else in its family's.
 
-    `names`: what the server that leads, and the client that holds a lock, are called.
+    `names`: the descriptions of the current leader and of the client that holds a lock.
     """
     if words := arguments.get("words"):
         return str(words)
@@ -113,7 +114,8 @@ def _check(asked: Asked, at: Layout) -> Asked:
 
 
 def possible(at: Layout) -> dict[str, str]:
-    """Why a layout can have no fault of a family, by its name; "" for a family that it can have."""
+    """Return why a layout can have no fault of a family, by its name; "" for a family that it can
+    have."""
     found: dict[str, str] = {}
     for family in FAMILIES.values():
         found[family.name] = family.ours_alone if at.foreign else ""
@@ -127,7 +129,7 @@ def possible(at: Layout) -> dict[str, str]:
 
 
 def _must_be_possible(family: Family, at: Layout) -> None:
-    """Raise ValueError if servers that are not ours cannot have such a fault."""
+    """Raise ValueError if external servers cannot have such a fault."""
     if at.foreign and family.ours_alone:
         raise ValueError(f"{family.ours_alone}, and these are not fencepost's own")
 
@@ -148,7 +150,7 @@ def _must_know(family: Family, asked: Asked, at: Layout) -> None:
 
 
 def validate(family: str, targets: list[str], arguments: dict[str, Any], at: Layout) -> None:
-    """Raise ValueError if this layout cannot have a fault that somebody wrote down."""
+    """Raise ValueError if this layout cannot have a hand-written fault."""
     found = FAMILIES.get(family)
     if found is None:
         raise ValueError(f"there is no family {family!r}; choose one of: {', '.join(FAMILIES)}")
@@ -158,7 +160,7 @@ def validate(family: str, targets: list[str], arguments: dict[str, Any], at: Lay
         raise ValueError(f"the test has no node {min(strange)!r}")
     if PRIMARY in targets:
         at.must_lead()
-    # A link may end at a store as well.
+    # A link may also end at a store.
     stand_ins = [name for name in (PRIMARY, HOLDER) if name == PRIMARY or name in found.targets]
     may = [*found.nodes(at), *stand_ins, *(() if found.exclusive else at.stores)]
     if wrong := [node for node in targets if found.strikes and node not in may]:

@@ -1,8 +1,8 @@
-"""A fault family: all that there is to know of one kind of fault, in one frozen bundle.
+"""A fault family: one kind of fault, completely described by one frozen bundle.
 
-A family stands in its own file (`FAMILY = Family(...)` in nemesis/pause.py, say). The schedule, the
-director, the servers' settings, `fencepost heal`, the checkers, the report and docs/faults.md learn
-it from the bundle, so that a new one is a file, and a line in nemesis/families.py. Another package
+Each family has its own file (for example `FAMILY = Family(...)` in nemesis/pause.py). The schedule,
+the director, the servers' settings, `fencepost heal`, the checkers, the report and docs/faults.md
+read the bundle, so that a new family is a file, and a line in nemesis/families.py. Another package
 adds one with an entry point in the group fencepost.faults.
 """
 
@@ -24,7 +24,7 @@ from fencepost.nemesis.targets import HOLDER, PRIMARY, Drawn, Layout, holder
 
 @dataclass(frozen=True)
 class Colour:
-    """How the report paints a family on a light page and on a dark one (CSS)."""
+    """A family's colour in the report, on a light page and on a dark one (CSS)."""
 
     light: str = "#8a8f98"
     dark: str = "#a0a5ad"
@@ -43,7 +43,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Strike:
-    """What a fault of a family, by its name, may strike: the primary may be any of the servers,
+    """The possible targets of a fault of a family, by name: the primary may be any of the servers,
     the holder any of the clients."""
 
     family: str
@@ -53,7 +53,7 @@ class Strike:
 
 
 def _all(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
-    """Every fault makes sense in every layout."""
+    """Accept every fault in every layout."""
 
 
 def _nothing_left(remote: Remote, server: Server | None) -> list[Leftover]:
@@ -74,39 +74,39 @@ def _with_none(mine: Strike, other: Strike, at: Layout) -> bool:
 
 @dataclass(frozen=True)
 class Family:
-    """All there is to know of one kind of fault.
+    """One kind of fault.
 
-    `what` it does and `receipt`, what proves that a fault took hold, are for people to read.
+    `what` describes the fault and `receipt` the proof that it took effect, for people.
 
     Which faults there are:
-    - `strikes`: the nodes that a fault may be aimed at, of "servers" and "clients"; `targets`:
-      further names for them in an entry of --nemesis; `variants`: the ways in which it can strike.
+    - `strikes`: the possible target nodes, of "servers" and "clients"; `targets`: further names for
+      them in an entry of --nemesis; `variants`: the variants of the fault.
     - `draw`: the faults of an entry. Raises ValueError if the layout cannot have them.
-    - `validate`: raises ValueError if a fault, drawn or written by hand, makes no sense there.
+    - `validate`: raises ValueError if a fault, drawn or written by hand, is invalid there.
     - `exclusive`: a node has one fault of all such families at a time. `clashes`: whether a fault
-      of this family cannot be on together with another one, beyond that. The schedule keeps them
-      apart.
+      of this family cannot be active together with another one, beyond that. The schedule separates
+      them.
 
     How a fault is carried out:
-    - `make`: what injects and heals. It is called once a run.
-    - `holder`: whom the name `holder` stands for when a fault begins, and what that one is called.
-    - `moment`: waits for the right moment before a fault is injected. `over`: gives a function
-      that tells whether a fault is to end before its time, or None.
+    - `make`: builds the nemesis. It is called once per run.
+    - `holder`: resolves the name `holder` when a fault begins, and describes that client.
+    - `moment`: waits for the right moment before a fault is injected. `over`: returns a function
+      that tells whether a fault must end early, or None.
     - `needs`: the settings that servers must be started with (node/server.py).
     - `mounts`: it mounts a file system or cgroups in a server's node, which needs more rights then.
-    - `ours_alone`: why it cannot strike servers in containers that are not ours; "" if it can.
+    - `ours_alone`: why it cannot be injected at external servers; "" if it can.
 
-    What a run that was killed leaves:
-    - `leftovers`: what is left on a node now. The server is None where a node has none.
+    Leftovers of a killed run:
+    - `leftovers`: leftovers on a node. The server is None if the node has none.
     - `files`: its own files on a node, which are removed before a run and with the cluster.
 
-    What a checker may conclude from a fault. All of it is written into the history:
-    - `impairs`: the nodes that cannot answer, or not in time, while it is on.
-    - `links`: the pairs of nodes that it keeps apart.
-    - `forgets`: whether servers may lose what they have granted, or end it before its time.
+    Facts that checkers use, which are written into the history:
+    - `impairs`: the nodes that cannot answer, or not in time, while it is active.
+    - `links`: the pairs of nodes that it separates.
+    - `forgets`: whether servers may lose, or end early, what they have granted.
 
-    How it is shown: `describe` says in a sentence what a fault does; `colour` is the report's;
-    `columns` are those of a matrix that names no faults; `axes`: what a sweep can vary about it.
+    Display: `describe` gives a fault as a sentence; `colour` is the report's; `columns` are the
+    columns of a matrix that names no faults; `axes`: what a sweep can vary about it.
     """
 
     name: str
@@ -137,12 +137,13 @@ class Family:
     axes: tuple[FaultAxis, ...] = ()
 
     def nodes(self, at: Layout) -> list[str]:
-        """The nodes that a fault of this family may strike."""
+        """Return the nodes that a fault of this family may be injected at."""
         servers = at.servers if "servers" in self.strikes else []
         return [*servers, *(at.clients if "clients" in self.strikes else [])]
 
     def strike(self, targets: list[str], arguments: dict[str, Any], at: Layout) -> Strike:
-        """What a fault of this family may strike, whoever leads or holds a lock."""
+        """Return the possible targets of a fault of this family, whatever node leads or holds a
+        lock."""
 
         def may_be(node: str) -> list[str]:
             return {PRIMARY: at.servers, HOLDER: at.clients}.get(node, [node])

@@ -1,10 +1,10 @@
-"""What `--nemesis` asks for: families of faults by name, where they strike, how, how often.
+"""Parses `--nemesis`: families of faults by name, their targets, variants and frequency.
 
     FAMILY[:TARGET][/VARIANT][@INTERVAL][=WEIGHT]      partition:primary/reject@10s=2
 
-Entries are separated by commas. TARGET is a node or a name that the family knows
-(`fencepost nemesis list`). Entries of one family take turns, each as often as its weight says; one
-with an interval of its own goes its own way.
+Entries are separated by commas. TARGET is a node or a name that the family knows (`fencepost
+nemesis list`). Entries of one family take turns by weight; one with its own interval runs
+independently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENTRY = re.compile(
 
 @dataclass(frozen=True)
 class Asked:
-    """One entry. `interval_s` None: the test's; the target and the variant "": the family's."""
+    """One entry. `interval_s` None: the test's; target and variant "": the family's default."""
 
     family: str
     target: str = ""
@@ -34,16 +34,16 @@ class Asked:
 
 
 def parse(text: str) -> Asked:
-    """One entry; whether its family, target and variant exist is for `families.check` to say.
+    """Parse one entry; `families.check` checks whether its family, target and variant exist.
 
     Raises:
-        ValueError: it is not written as above.
+        ValueError: it is malformed.
     """
     match = _ENTRY.fullmatch(text.strip())
     if match is None:
         raise ValueError(
-            f"{text!r} cannot be read: write FAMILY[:TARGET][/VARIANT][@INTERVAL][=WEIGHT], "
-            "partition:primary@10s say"
+            f"{text!r} cannot be read: write FAMILY[:TARGET][/VARIANT][@INTERVAL][=WEIGHT], for "
+            "example partition:primary@10s"
         )
     weight = match["weight"] or "1"
     try:

@@ -1,6 +1,7 @@
-"""What a node's iptables is told, and what it tells: two chains of fencepost's own.
+"""Reads and writes a node's iptables, in two chains of fencepost's own.
 
-This is the seam between the faults of links and a node: tests put a network in memory here.
+This is the interface between the faults of links and a node: tests replace it by a network in
+memory.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ CHAINS = {"INPUT": "FENCEPOST-IN", "OUTPUT": "FENCEPOST-OUT"}
 
 # How long a probe waits for an answer to its SYN; on one machine an answer takes well under 1 ms.
 PROBE_S = 0.25
-# UDP's discard service (RFC 863): nobody listens there, and nothing else is sent to it.
+# UDP's discard service (RFC 863): no program listens there or sends to it.
 _DISCARD = 9
 _ANSWERS = {"0": "open", "1": "refused", "124": "silent"}
 
 
 @dataclass(frozen=True)
 class Rule:
-    """About packets from an address (`way` IN) or to it (OUT).
+    """A rule for packets from an address (`way` IN) or to it (OUT).
 
     `verdict` DROP drops all; REJECT resets TCP connections; "" lets datagrams of `send_datagram`
-    pass, and counts them. `port`: of one TCP connection alone, "--sport 40000", say; with "" they
-    pass and are counted.
+    pass, and counts them. `port`: only one TCP connection, for example "--sport 40000"; with "" its
+    packets pass and are counted.
     """
 
     way: str
@@ -49,12 +50,12 @@ class Rule:
 
 
 def write(remote: Remote, rules: Iterable[Rule]) -> None:
-    """Replace what is in the chains by these rules, in their order, in one step."""
+    """Replace the content of the chains by these rules, in their order, in one step."""
     remote.run(["bash", "-c", f"iptables-restore -w --noflush <<'E'\n{table(rules)}E"])
 
 
 def table(rules: Iterable[Rule]) -> str:
-    """The rules as iptables-restore reads them."""
+    """Format the rules for iptables-restore."""
     # Naming a chain in the head empties it.
     heads = [f":{chain} - [0:0]" for chain in CHAINS.values()]
     lines = [f"-A FENCEPOST-{rule}" for rule in rules]
@@ -62,7 +63,7 @@ def table(rules: Iterable[Rule]) -> str:
 
 
 def hits(remote: Remote) -> dict[Rule, int]:
-    """How many packets each rule met since the chains were last written."""
+    """Return how many packets each rule met since the chains were last written."""
     found: Counter[Rule] = Counter()
     for chain in CHAINS.values():
         found.update(counted(remote.run(["iptables", "-w", "-v", "-S", chain]).out))
@@ -70,7 +71,7 @@ def hits(remote: Remote) -> dict[Rule, int]:
 
 
 def counted(listing: str) -> dict[Rule, int]:
-    """The rules of `iptables -v -S` with how many packets each met."""
+    """Parse the rules of `iptables -v -S` with how many packets each met."""
     found: Counter[Rule] = Counter()
     for line in listing.splitlines():
         words = line.split()
@@ -86,7 +87,7 @@ def counted(listing: str) -> dict[Rule, int]:
 
 
 def hook(remote: Remote) -> None:
-    """Have every packet go through the chains. Idempotent."""
+    """Send every packet through the chains. Idempotent."""
     steps = [
         f"iptables -w -N {own} 2>/dev/null; "
         f"iptables -w -C {chain} -j {own} 2>/dev/null || iptables -w -I {chain} -j {own}"
@@ -96,7 +97,7 @@ def hook(remote: Remote) -> None:
 
 
 def clear(remote: Remote) -> None:
-    """Take the chains off a node, whoever put them there. Idempotent."""
+    """Remove the chains from a node, whatever made them. Idempotent."""
     steps = [
         f"iptables -w -D {chain} -j {own} 2>/dev/null; "
         f"iptables -w -F {own} 2>/dev/null; iptables -w -X {own} 2>/dev/null"
@@ -106,15 +107,15 @@ def clear(remote: Remote) -> None:
 
 
 def there(remote: Remote) -> bool:
-    """Whether the node has any of the chains, or goes through one."""
+    """Return whether the node has any of the chains, or a jump to one."""
     listed = remote.run(["iptables", "-w", "-S"]).out
     return any(f"-j {chain}" in listed or f"-N {chain}" in listed for chain in CHAINS.values())
 
 
 def connect(remote: Remote, ends: Mapping[str, tuple[str, int | None]]) -> dict[str, str]:
-    """What a new TCP connection from a node to each of these addresses and ports meets.
+    """Probe what a new TCP connection from a node to each of these addresses and ports meets.
 
-    "open" (accepted), "refused" (the packets pass, nobody listens) or "silent" (no answer).
+    "open" (accepted), "refused" (the packets pass, no program listens) or "silent" (no answer).
     """
     script = "".join(
         f"(timeout {PROBE_S} bash -c 'exec 3<>/dev/tcp/{address}/{port}' 2>/dev/null; "
@@ -126,9 +127,9 @@ def connect(remote: Remote, ends: Mapping[str, tuple[str, int | None]]) -> dict[
 
 
 def unsent(remote: Remote, address: str) -> list[int]:
-    """The local ports of a node's TCP connections to an address on which it has sent something that
-    is not acknowledged, whoever had them: TCP goes on sending for one that was closed (proc(5),
-    /proc/net/tcp: tx_queue)."""
+    """Return the local ports of a node's TCP connections to an address with unacknowledged data,
+    whatever process had them: TCP keeps sending for a closed one (proc(5), /proc/net/tcp:
+    tx_queue)."""
     far = "".join(f"{int(byte):02X}" for byte in reversed(address.split(".")))
     found = []
     for row in remote.run(["cat", "/proc/net/tcp"]).out.splitlines()[1:]:
@@ -139,6 +140,6 @@ def unsent(remote: Remote, address: str) -> list[int]:
 
 
 def send_datagram(remote: Remote, address: str) -> None:
-    """Send one datagram, which nobody answers; a rule may keep it from being sent at all."""
+    """Send one datagram, which gets no answer; a rule may prevent sending it at all."""
     send = f"echo fencepost > /dev/udp/{address}/{_DISCARD}"
     remote.run(["bash", "-c", send], check=False)

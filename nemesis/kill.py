@@ -1,8 +1,8 @@
 """Crashes: SIGKILL of servers or of a client, and their restart.
 
-`arguments.data`: a server comes back with what its persistence `kept` (the default), or `wiped`.
-The fault ends when all of its servers serve again; a client's successor is a new process with a
-new number. With `arguments.back` `never` it lasts until the run is healed.
+`arguments.data`: a server restarts with the data that its persistence `kept` (the default), or
+`wiped`. The fault ends when all of its servers serve again; a client's successor is a new process
+with a new number. With `arguments.back` `never` it lasts until the end of the run.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ class Kill:
             return self._kill_client(node)
         pid = self._site.server(node).kill()
         if pid is None:
-            return Receipt(False, f"no server was there on {node}")
+            return Receipt(False, f"no server was running on {node}")
         gone = self._site.remote(node).state(pid) is None
         return Receipt(
             gone, f"pid {pid} on {node} is {'gone' if gone else 'still there'}", {"pid": pid}
         )
 
     def _kill_client(self, node: str) -> Receipt:
-        """`processes`: who lived until this kill, and is gone by it."""
+        """Kill a client. `processes`: those that lived until this kill, and are gone by it."""
         client, remote = self._site.client(node), self._site.remote(node)
-        # Looked at before: a process that had died by itself did not live until the kill.
+        # Checked before: a process that had died by itself did not live until the kill.
         there = remote.state(client.pid, client.started) is not None
         if not there or not remote.signal(client.pid, signal.SIGKILL, client.started):
             client.wait_gone(_GONE_S)
@@ -82,7 +82,7 @@ class Kill:
 
     def _revive(self, servers: list[str], wiped: bool) -> list[Receipt]:
         for node in servers:
-            # Of a container that is not ours, with its network.
+            # An external container, with its network.
             self._chains.forget(node)
         return revive(self._site, servers, wiped)
 
@@ -96,7 +96,7 @@ class Kill:
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    """A server three times as often as a client, where nothing else is asked."""
+    """Draw a server three times as often as a client, by default."""
     target = asked.target
     if not target:
         target = "client" if random.random() < 0.25 else "one"
@@ -112,7 +112,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
-    """A container that is not ours takes its network with it, and every rule in there."""
+    """An external container takes its network with it, and every rule in there."""
     cut = {node for link in other.links for node in link}
     return at.foreign and not (mine.nodes & set(at.servers)).isdisjoint(cut)
 
@@ -122,7 +122,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if data not in DATA:
         raise ValueError(f"data {data!r}: choose one of {', '.join(DATA)}")
     if data == "wiped" and at.foreign:
-        raise ValueError("the data of servers that are not fencepost's own are left alone")
+        raise ValueError("the data of external servers must not be deleted")
     if gone := [node for node in targets if node in at.mortal]:
         raise ValueError(f"Docker removes the container of {gone[0]} when it ends (--rm)")
     if data == "wiped" and at.kind.members:

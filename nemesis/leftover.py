@@ -1,4 +1,4 @@
-"""What a run that was killed left on a node, and how it is undone."""
+"""What a killed run left on a node, and how to undo it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing that was left: what it is, what undoing it is called, and how it is undone."""
+    """One leftover: its description, the description of its removal, and the removal."""
 
     what: str
     undone: str

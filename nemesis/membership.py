@@ -1,8 +1,8 @@
-"""Membership: a server leaves, and another one with nothing on its disk comes in its place.
+"""Membership: a server leaves, and another one with an empty disk replaces it.
 
-What coming back means differs. A member of etcd is removed from the cluster and added again, under
-a new id, as etcd has it done for a machine that is lost. A server of ZooKeeper has its place by its
-number, and takes over what the leader has. A Redis server takes its name and knows nothing.
+The return differs. A member of etcd is removed from the cluster and added again, under a new id, as
+etcd prescribes for a lost machine. A server of ZooKeeper is identified by its number, and copies
+the leader's data. A Redis server takes over the name and has no data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick
 
 TARGETS = ("one", PRIMARY)
 
-# etcd changes no members before all have been in touch for 5 s (strict-reconfig-check).
+# etcd changes no members before all have been in contact for 5 s (strict-reconfig-check).
 _UNHEALTHY_S = 30.0
 _AGAIN_S = 0.2
 
@@ -33,7 +33,7 @@ class Membership:
         (node,) = fault.targets
         server = self._site.own_server(node)
         was = self._was[fault.name] = server.identity()
-        # A member that is removed ends by itself, or is ended here.
+        # A removed member exits by itself, or is killed here.
         pid = server.pid()
         members = self._members_without(node) if server.removed_by_others else None
         server.kill()
@@ -64,14 +64,14 @@ class Membership:
         )
 
     def _members_without(self, node: str) -> list[str]:
-        """Remove a member of etcd through another one; the names of those that are left."""
+        """Remove a member of etcd through another one; return the names of the remaining ones."""
         ids = self._members(node)
         if node in ids:
             self._etcdctl(node, "member", "remove", ids[node])
         return list(self._members(node))
 
     def _add(self, node: str) -> None:
-        """Add a member. One whose adding was not answered in time may have been added."""
+        """Add a member. If the request timed out, it may have been added."""
         end = time.monotonic() + _UNHEALTHY_S
         while node not in self._members(node):
             try:
@@ -82,9 +82,9 @@ class Membership:
                 time.sleep(_AGAIN_S)
 
     def _members(self, node: str) -> dict[str, str]:
-        """The ids of the members by name, as one of the others knows them."""
+        """Return the ids of the members by name, as known by another member."""
         rows = [row.split(", ") for row in self._etcdctl(node, "member", "list").splitlines()]
-        # A member that was added and has not started yet has no name but in its address.
+        # A member that was added and has not started yet has a name only in its address.
         return {
             row[2] or row[3].removeprefix("http://").partition(":")[0]: row[0]
             for row in rows
@@ -92,10 +92,10 @@ class Membership:
         }
 
     def _etcdctl(self, node: str, *words: str) -> str:
-        """A command to the first of the other servers that carries it out."""
+        """Run a command on the first of the other servers that carries it out."""
         end = time.monotonic() + _UNHEALTHY_S
         while True:
-            said = "no other server answers"
+            message = "no other server answers"
             for other in self._site.servers:
                 if other == node:
                     continue
@@ -106,9 +106,9 @@ class Membership:
                 )
                 if done.code == 0:
                     return done.out
-                said = "".join((done.err or done.out).strip().splitlines()[-1:])
-            if "unhealthy" not in said or time.monotonic() > end:
-                raise RuntimeError(f"etcdctl {' '.join(words)}: {said}")
+                message = "".join((done.err or done.out).strip().splitlines()[-1:])
+            if "unhealthy" not in message or time.monotonic() > end:
+                raise RuntimeError(f"etcdctl {' '.join(words)}: {message}")
             time.sleep(_AGAIN_S)
 
 
@@ -127,8 +127,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
-    """Two members of etcd that leave at a time are two of three, and then no majority is left to
-    agree that one comes back."""
+    """With two of three etcd members gone, no majority is left to agree that one comes back."""
     return at.kind.members and other.family == mine.family
 
 
@@ -139,8 +138,10 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 FAMILY = Family(
     name="membership",
     what="a server leaves the cluster and comes back with an empty disk",
-    receipt="its pid and its data are gone, and the other members do not list it; at the end it "
-    "has another identity",
+    receipt=(
+        "its pid and its data are gone, and the other members do not list it; at the end it has "
+        "another identity"
+    ),
     make=lambda site, chains: Membership(site),
     draw=draw,
     describe=describe,
@@ -148,6 +149,6 @@ FAMILY = Family(
     validate=validate,
     clashes=clashes,
     forgets=True,
-    ours_alone="it takes a server's data away",
+    ours_alone="it deletes a server's data",
     colour=Colour("#5577ad", "#86a6da"),
 )

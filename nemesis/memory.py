@@ -1,9 +1,9 @@
-"""Memory: a Redis server runs into its limit while other data comes in.
+"""Memory: a Redis server reaches its limit while other data comes in.
 
-Under `allkeys-lru` it makes room by evicting whatever was not used for longest, a lock's key
-included: an evicted lock is a lost lock. Under `noeviction` it keeps what it has and refuses
-every write, a lock's as well. `arguments.policy` names the policy. The limit is what the server
-uses already and a little more; the data that comes in is the nemesis' own, and goes with the fault.
+Under `allkeys-lru` it evicts the least recently used keys, a lock's key included: an evicted lock
+is a lost lock. Under `noeviction` it keeps its data and refuses every write, a lock's as well.
+`arguments.policy` names the policy. The limit is slightly above the server's current use; the
+incoming data is the nemesis' own, and is removed with the fault.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fencepost.nemesis.site import Remote, Server, Site
 from fencepost.nemesis.targets import Drawn, Layout, pick
 
 POLICIES = ("allkeys-lru", "noeviction")
-_ROOM = 2 << 20  # bytes above what is used already
+_ROOM = 2 << 20  # bytes above the current use
 _VALUE = 10 << 10
-# Five times what fits: of keys that were not used since, practically none survives.
+# Five times the space: of keys that were not used since, practically none survives.
 _KEYS = 5 * _ROOM // _VALUE
 _BATCH = 64
 _OLDER_S = 3.0
@@ -50,23 +50,23 @@ class Memory:
         self._grow_old(node, before)
         self._redis(node, "config", "set", "maxmemory-policy", policy)
         self._redis(node, "config", "set", "maxmemory", str(limit))
-        said = ""
+        reply = ""
         for start in range(1, _KEYS + 1, _BATCH):
-            said = self._redis(
+            reply = self._redis(
                 node, "eval", _FILL, "0", str(start), str(_BATCH), _PREFIX, str(_VALUE)
             )
-            if "OOM" in said:
+            if "OOM" in reply:
                 break
         evicted = int(self._info(node)["evicted_keys"]) - int(before["evicted_keys"])
-        refused = "OOM" in said
+        refused = "OOM" in reply
         data = {"policy": policy, "limit": limit, "evicted": evicted, "refused": refused}
         took = refused if policy == "noeviction" else evicted > 0
         how = f"{node} is limited to {limit} bytes: it evicted {evicted} keys"
         return Receipt(took, f"{how} and {'refuses' if refused else 'takes'} writes", data)
 
     def _grow_old(self, node: str, info: dict[str, str]) -> None:
-        """Let the server's clock of use go on, which has whole seconds (Redis' evict.c): what is
-        there is older then than what comes in, and goes first."""
+        """Wait until the server's LRU clock, which counts whole seconds (Redis' evict.c), has
+        advanced: existing keys are then older than the incoming ones, and are evicted first."""
         end = time.monotonic() + _OLDER_S
         while info.get("lru_clock") == self._info(node).get("lru_clock", ""):
             if time.monotonic() > end:
@@ -88,7 +88,7 @@ class Memory:
 
 
 def _unlimit(remote: Remote) -> None:
-    """Take the limit off a server, and the nemesis' own data."""
+    """Remove a server's limit, and the nemesis' own data."""
     for words in (
         ["config", "set", "maxmemory", "0"],
         ["config", "set", "maxmemory-policy", "noeviction"],
@@ -118,19 +118,19 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
     if server is None:
         return []
-    # Nobody answers where the server is none of Redis, is down, or is stopped.
+    # No answer if the server is not Redis, is down, or is stopped.
     asked = ["timeout", "2", "redis-cli", "config", "get", "maxmemory"]
     limit = remote.run(asked, check=False).out.split()[1:]
     if limit in ([], ["0"]):
         return []
     unlimit = partial(_unlimit, remote)
-    return [Leftover("its server's memory is limited", "took its server's limit away", unlimit)]
+    return [Leftover("its server's memory is limited", "removed its server's limit", unlimit)]
 
 
 FAMILY = Family(
     name="memory",
     what="a Redis server reaches its memory limit, and evicts keys or refuses writes",
-    receipt="keys that Redis says it evicted, or a write that it refused",
+    receipt="keys that Redis reports as evicted, or a write that it refused",
     make=lambda site, chains: Memory(site),
     draw=draw,
     describe=describe,
@@ -138,7 +138,7 @@ FAMILY = Family(
     variants=POLICIES,
     validate=validate,
     leftovers=leftovers,
-    ours_alone="it takes the place of the server's own limit",
+    ours_alone="it replaces the server's own limit",
     forgets=True,
     colour=Colour("#a88a1d", "#d3b650"),
 )

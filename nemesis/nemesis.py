@@ -1,4 +1,4 @@
-"""A fault, its receipt, and what a nemesis is."""
+"""The interface of a nemesis: faults, receipts, inject and heal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What proves that a fault took hold, or is gone: `how` in words, `data` as measured."""
+    """Proof that a fault took effect, or is gone: `how` in words, `data` as measured."""
 
     proved: bool
     how: str
@@ -29,7 +29,7 @@ class Receipt:
 
 
 def together(receipts: list[Receipt]) -> Receipt:
-    """One receipt of several: proved where all are; with one alone it is that one."""
+    """Combine several receipts into one, proved if all are; a single one is returned unchanged."""
     if len(receipts) == 1:
         return receipts[0]
     return Receipt(
@@ -43,13 +43,13 @@ def together(receipts: list[Receipt]) -> Receipt:
 
 
 class Nemesis(Protocol):
-    """Injects faults of one family, and undoes them.
+    """Injects faults of one family, and heals them.
 
-    Both verbs look at the node after they acted, and report what they found: a receipt that
-    proves nothing is no error. They raise only where the node cannot be reached.
+    Both verbs check the node after they acted, and report what they found: a receipt that proves
+    nothing is not an error. They raise only if the node cannot be reached.
     """
 
     def inject(self, fault: Fault) -> Receipt: ...
 
     def heal(self, fault: Fault) -> Receipt:
-        """Idempotent; a fault that was never injected is healed, too."""
+        """Heal a fault. Idempotent; a fault that was never injected counts as healed."""

@@ -1,7 +1,7 @@
-"""Packets are late, lost, doubled or out of order: netem, on what a node sends.
+"""Packet faults: delayed, lost, duplicated or reordered by netem, on a node's outgoing packets.
 
-`arguments.kind` is one of KINDS. A kernel without sch_netem cannot do it: then the fault has no
-receipt, which says so, and the run is unknown.
+`arguments.kind` is one of KINDS. Without sch_netem in the kernel the fault has no receipt, which
+says so, and the run's verdict is unknown.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ KINDS = {
     "delay": ("delay", "100ms", "50ms"),
     "loss": ("loss", "20%"),
     "duplicate": ("duplicate", "20%"),
-    # What is not delayed overtakes what is.
+    # Packets without the delay overtake the others.
     "reorder": ("delay", "20ms", "reorder", "75%"),
 }
 TARGETS = ("one", "client", PRIMARY)
-# The handle by which a queue is known to be fencepost's own.
+# The handle that identifies fencepost's own queue.
 HANDLE = "fe9c:"
-# What the kernel has put there by itself has the handle 0: and is put there again. Whatever
-# somebody has put there has another one, also if it is of the same kind.
+# The kernel's default queue has the handle 0, and is restored. Any other program's queue has
+# another handle, even if it is of the same kind.
 _KERNELS = re.compile(r"(qdisc \S+ 0: |$)")
 _OURS = re.compile(rf"qdisc netem {HANDLE} (?:dev (\S+) )?root\b")
 
@@ -45,9 +45,9 @@ class Packet:
         before = queues(remote, device)
         if not _KERNELS.match(before) and not _OURS.match(before):
             how = (
-                f"{device} on {node} has a queue of somebody else's, which is left alone: "
+                f"{device} on {node} has a queue of another program, which must not be changed: "
                 f"{before}. Packet faults need the kernel's own there: `tc qdisc del dev {device} "
-                "root` brings it back"
+                "root` restores it"
             )
             return Receipt(False, how)
         words = KINDS[fault.arguments["kind"]]
@@ -68,20 +68,20 @@ class Packet:
         return Receipt(not _OURS.match(after), f"{device} on {node}: {after}", {"queue": after})
 
     def _device(self, node: str) -> str:
-        """The device by which a node reaches the others."""
+        """Return the device by which a node reaches the others."""
         other = next(name for name in (*self._site.servers, *self._site.clients) if name != node)
-        told = self._site.remote(node).run(["ip", "-o", "route", "get", self._site.address(other)])
-        words = told.out.split()
+        route = self._site.remote(node).run(["ip", "-o", "route", "get", self._site.address(other)])
+        words = route.out.split()
         return words[words.index("dev") + 1]
 
 
 def queues(remote: Remote, device: str) -> str:
-    """What the kernel says of a device's queue."""
+    """Return the kernel's description of a device's queue."""
     return " ".join(remote.run(["tc", "qdisc", "show", "dev", device, "root"]).out.split())
 
 
 def clear(remote: Remote, device: str) -> None:
-    """Take fencepost's own queue off a device, and nobody else's."""
+    """Remove fencepost's own queue from a device, and no other."""
     if _OURS.match(queues(remote, device)):
         remote.run(["tc", "qdisc", "del", "dev", device, "root"])
 
@@ -95,7 +95,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if arguments.get("kind") not in KINDS:
         raise ValueError(f"kind {arguments.get('kind')!r}: choose one of {', '.join(KINDS)}")
     if len(targets) != 1:
-        raise ValueError("it strikes one node at a time")
+        raise ValueError("it affects one node at a time")
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
@@ -104,12 +104,12 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
-    # A node that was kept up may be of an image that is older than this command.
+    # A node that was kept up may have an older image without this command.
     listed = remote.run(["bash", "-c", "! command -v tc > /dev/null || tc qdisc show"]).out
     devices = [found[1] for row in listed.splitlines() if (found := _OURS.match(row))]
     return [
         Leftover(
-            f"{device} has a queue", f"took {device}'s queue away", partial(clear, remote, device)
+            f"{device} has a queue", f"removed {device}'s queue", partial(clear, remote, device)
         )
         for device in devices
     ]

@@ -1,12 +1,12 @@
 """Partitions: links between nodes are cut with iptables, packet by packet.
 
-`arguments.links` lists the cut links as pairs of nodes, so that any client can be cut off from
-any servers, and servers from one another. `how` is `drop` (nothing comes, the default) or `reject`
-(a sender is told at once that the connection is over). `lost` leaves one direction open: with
-`requests` what the first of a pair sends is lost, with `replies` what it is answered. `shape` is
-the one that was drawn, if one was: it says how the links belong together. What a client has sent
-into a cut TCP sends once more when that is over; where `sent` is `lost` it does not arrive.
-Connections that are open are cut as well as new ones: a rule looks at packets, not at connections.
+`arguments.links` lists the cut links as pairs of nodes, so that any client can be cut off from any
+servers, and servers from one another. `how` is `drop` (no packet arrives, the default) or `reject`
+(the sender's connection is reset at once). `lost` leaves one direction open: with `requests` the
+packets of the first of a pair are lost, with `replies` those to it. `shape` is the drawn shape, if
+any, which explains how the links belong together. TCP retransmits data that a client sent into a
+cut after the heal; with `sent` `lost` it does not arrive. Connections that are open are cut as well
+as new ones: a rule applies to packets, not to connections.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Partition:
         receipt = self._receipt(fault, cut=False)
         if not many:
             return receipt
-        return replace(receipt, how=f"{receipt.how}; what was sent on {many} connections is lost")
+        return replace(receipt, how=f"{receipt.how}; data sent on {many} connections is lost")
 
     def _lose(self, fault: Fault) -> int:
-        """Keep what clients have sent into the cut from arriving; return on how many connections
-        that was."""
+        """Keep data that clients have sent into the cut from arriving; return the number of
+        connections."""
         rules: dict[str, list[Rule]] = {}
         for near, far in fault.arguments["links"]:
             if near in self._site.clients:
@@ -74,7 +74,7 @@ class Partition:
         return sum(map(len, rules.values()))
 
     def _receipt(self, fault: Fault, cut: bool) -> Receipt:
-        # A way that another fault cuts as well does not open when this one ends.
+        # A link that another fault cuts as well does not open when this one ends.
         shared = set() if cut else self._shared(fault)
         rejects = cut and fault.arguments.get("how") == "reject"
         met = self._probes(fault.arguments["links"])
@@ -82,7 +82,7 @@ class Partition:
             shared |= self._shared(fault)
             met = {way: "cut by another fault" if way in shared else met[way] for way in met}
         if rejects:
-            # A server that is down refuses, too: what tells is that the rule did it.
+            # A server that is down refuses, too: the counter shows that the rule did it.
             rejected = self._rejected(fault.arguments["links"])
             met = {
                 way: "rejected" if answer == "refused" and way in rejected else answer
@@ -91,12 +91,13 @@ class Partition:
         closed = ("silent", "rejected") if rejects else ("silent",)
         right = [way for way, answer in met.items() if (answer in closed) == cut]
         what = "no answer across" if cut else "an answer across"
-        still = f", {len(shared)} of them cut by another fault still" if shared else ""
+        still = f", {len(shared)} of them still cut by another fault" if shared else ""
         how = f"{what} {len(right)} of {len(met)} probed ways{still}"
         return Receipt(bool(met) and len(right) == len(met), how, {"probes": met})
 
     def _one_way(self, fault: Fault) -> Receipt:
-        """One datagram each way: the counters of the receivers' own chains tell which arrived."""
+        """Send one datagram each way; the counters of the receivers' own chains show which
+        arrived."""
         requests = fault.arguments["lost"] == "requests"
         found: dict[str, str] = {}
         for near, far in fault.arguments["links"]:
@@ -108,13 +109,13 @@ class Partition:
             for source, to, lost in ((near, far, requests), (far, near, not requests))
         }
         right = [way for way, seen in found.items() if wanted[way] == seen]
-        how = f"{len(right)} of {len(wanted)} ways as they are to be: " + ", ".join(
+        how = f"{len(right)} of {len(wanted)} ways as required: " + ", ".join(
             f"{way} {seen}" for way, seen in found.items()
         )
         return Receipt(bool(found) and len(right) == len(wanted), how, {"ways": found})
 
     def _rejected(self, links: list[list[str]]) -> set[str]:
-        """The ways on which a rule has rejected packets."""
+        """Return the ways on which a rule has rejected packets."""
         nodes = {node for link in links for node in link}
         counts = {node: self._chains.hits(node) for node in nodes}
         return {
@@ -125,7 +126,7 @@ class Partition:
         }
 
     def _shared(self, fault: Fault) -> set[str]:
-        """The ways of a fault that has ended which another one cuts."""
+        """Return the ways of an ended fault which another one still cuts."""
         return {
             f"{source} to {target}"
             for near, far in fault.arguments["links"]
@@ -151,24 +152,24 @@ class Partition:
 
 
 def _both(address: str, how: str) -> list[Rule]:
-    """A node's rules against another: nothing of it comes in, nothing goes out to it.
+    """Return a node's rules against another: drop everything from it and to it.
 
-    What is rejected is rejected where it is sent: an answer of the receiver's would be cut, too.
+    Rejection happens at the sender, because the receiver's answer would be cut, too.
     """
     rejects = [Rule("OUT", address, "REJECT")] if how == "reject" else []
     return [Rule("IN", address), *rejects, Rule("OUT", address)]
 
 
 def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
-    """The pairs of nodes that a partition keeps apart."""
+    """Return the pairs of nodes that a partition separates."""
     return [list(link) for link in arguments.get("links") or ()]
 
 
 def impairs(targets: list[str], arguments: dict[str, Any]) -> list[str]:
-    """The nodes on the small side of the cut: without them every link that is left is open.
+    """Return the nodes on the small side of the cut: without them every remaining link is open.
 
-    Where several smallest sets of nodes are such a side, any of them may be the one: it is all of
-    their nodes then, as with both ends of a single link.
+    If several smallest sets of nodes are such a side, return all of their nodes, as with both ends
+    of a single link.
     """
     cut = links(targets, arguments)
     if not cut:
@@ -178,7 +179,7 @@ def impairs(targets: list[str], arguments: dict[str, Any]) -> list[str]:
 
 
 def _covers(cut: Sequence[Sequence[str]], size: int) -> list[set[str]]:
-    """Sets of at most `size` nodes with an end of every link, all of the smallest among them."""
+    """Return the smallest sets of at most `size` nodes that contain an end of every link."""
     if not cut:
         return [set()]
     if not size:
@@ -192,7 +193,7 @@ def _covers(cut: Sequence[Sequence[str]], size: int) -> list[set[str]]:
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    """A partition of the asked shape, or of any; one in four of these rejects."""
+    """Draw a partition of the requested shape, or of any; one in four rejects."""
     shape = asked.target or random.choice(possible(at))
     must_fit(shape, at)
     lost = shape if shape in LOST else None
@@ -223,14 +224,14 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
         raise ValueError(f"lost is {lost!r}: choose one of: {', '.join(LOST)}")
     if lost and how == "reject":
         raise ValueError(
-            "a sender cannot be told of what is lost in one direction: leave reject out"
+            "a sender cannot be notified of packets lost in one direction: leave reject out"
         )
     if not lost and all(node in at.clients for link in cut for node in link):
         raise ValueError("clients have no links to one another")
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
-    """What is cut both ways shows nothing of a cut of one direction."""
+    """A cut in both directions hides a cut of one direction."""
     return bool(mine.arguments.get("lost")) and not mine.links.isdisjoint(other.links)
 
 
@@ -241,7 +242,7 @@ _ALL_SEE = {
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
-    """By the shape, if one was drawn; else link by link."""
+    """Describe it by its shape, if one was drawn; else link by link."""
     cut = links(targets, arguments)
     far: dict[str, list[str]] = {}
     for near, other in cut:
@@ -251,20 +252,20 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
         which = "the requests of" if lost == "requests" else "the replies to"
         return "; ".join(f"{which} {one} are lost: {', '.join(far[one])}" for one in far)
     if shape in _ALL_SEE:
-        said = _ALL_SEE[shape]
+        text = _ALL_SEE[shape]
     elif shape in SIDES:
-        said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes"
+        text = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes"
     elif shape == "bridge":
-        said = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes but one server"
+        text = f"{sentence(list(far), 'is', 'are')} cut off from all other nodes but one server"
     else:
         alike: dict[frozenset[str], list[str]] = {}
         for near in far:
             alike.setdefault(frozenset(far[near]), []).append(near)
-        said = "; ".join(
+        text = "; ".join(
             f"{sentence(nodes, 'is', 'are')} cut off from {listed(far[nodes[0]])}"
             for nodes in alike.values()
         )
-    return said + (", by rejection" if arguments.get("how") == "reject" else "")
+    return text + (", by rejection" if arguments.get("how") == "reject" else "")
 
 
 FAMILY = Family(

@@ -1,12 +1,12 @@
 """Pauses: SIGSTOP and SIGCONT, of a server or of a client.
 
-A garbage collector, a hypervisor and an operator do this to real processes. A client can be
-stopped at a failpoint of its code (`arguments.point`), where it sends itself the signal: so it is
-hit every time, and not most times. With `arguments.until` `other-holds` the pause lasts until
-another client was granted the lock, or as long as it was scheduled if none was.
+A garbage collector, a hypervisor and an operator do this to real processes. A client can be stopped
+at a failpoint of its code (`arguments.point`), where it sends itself the signal, which never
+misses. With `arguments.until` `other-holds` the pause lasts until another client was granted the
+lock, or for its scheduled duration if none was.
 
-With `arguments.threads` `renewal` a client's threads that renew its leases are stopped, and the
-rest of it goes on: it works on while its lease runs out.
+With `arguments.threads` `renewal` only the client's threads that renew its leases are stopped: it
+keeps working while its lease expires.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, holder, li
 from fencepost.setting import TIME_S
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
-"""Those that every client reaches, or nearly every one."""
+"""Failpoints that every client reaches, or nearly every one."""
 ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete")
 UNTIL = "other-holds"
 RENEWAL = "renewal"
@@ -38,17 +38,16 @@ VARIANTS = (*ALL_FAILPOINTS, UNTIL, RENEWAL)
 # How long a client may take to reach its failpoint before it is stopped wherever it is. It may have
 # to hold the lock, or to rest, first.
 POINT_S = 8.0
-# How long a client takes at the most to hear that it is waited for no more.
+# How long a client takes at most to learn that the failpoint is disarmed.
 _HEARS_S = 0.1
 _STATE_S = 10.0
 
 
 def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
-    """The holder, and what it is called; where it is to be stopped at a failpoint, the client that
-    comes there first.
+    """Return the holder, and its description; for a failpoint, the client that reaches it first.
 
-    Who comes to the failpoint of a release holds the lock. Not every holder does: one whose lease
-    is over before it releases does not.
+    A client that reaches a failpoint of a release holds the lock. Not every holder reaches it, for
+    example not one whose lease expires before its release.
     """
     point: str | None = fault.arguments.get("point")
     if point is None:
@@ -60,7 +59,7 @@ def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
     others = {node: client for node, client in clients.items() if node != found}
     for client in others.values():
         client.disarm(point)
-    # One may have come there before it heard of that.
+    # A client may have reached it before the order to disarm.
     time.sleep(_HEARS_S)
     for node, client in others.items():
         client.leave_failpoint()
@@ -127,16 +126,17 @@ class Pause:
         return self._state(node, client.pid, stopped=False, elsewhere=lambda: client.at_point or "")
 
     def _threads(self, verb: str, node: str, client: Client) -> Receipt:
-        """Hold the threads that renew, or let them go on; the main one is to go on in any case."""
+        """Stop the threads that renew, or resume them; the main one must keep running in any
+        case."""
         remote = self._site.remote(node)
         if remote.state(client.pid, client.started) is None:
-            # Its threads went with it: what was held is no more.
+            # Its threads ended with it.
             return Receipt(verb == "go", f"pid {client.pid} on {node} is gone", {"pid": client.pid})
         words = ["fencepost-node", "threads", verb, str(client.pid)]
-        said = remote.run(words, check=False)
-        if said.code:
-            return Receipt(False, f"{node}: {said.err.strip()}", {"pid": client.pid})
-        seen: dict[str, Any] = json.loads(said.out)
+        result = remote.run(words, check=False)
+        if result.code:
+            return Receipt(False, f"{node}: {result.err.strip()}", {"pid": client.pid})
+        seen: dict[str, Any] = json.loads(result.out)
         held = [thread["state"] == "t" for thread in seen["threads"]]
         right = not any(held) if verb == "go" else bool(held) and all(held)
         rows = ", ".join(f"{row['tid']} ({row['name']}): {row['state']}" for row in seen["threads"])
@@ -151,14 +151,15 @@ class Pause:
         stopped: bool,
         elsewhere: Callable[[], str] = lambda: "",
     ) -> Receipt:
-        """`elsewhere`: a failpoint at which it has stopped since, which proves that it went on."""
+        """Return the receipt of a state. `elsewhere`: a later failpoint at which it has stopped,
+        which proves that it was resumed."""
         if pid is None:
-            return Receipt(False, f"no process was there on {node}")
+            return Receipt(False, f"no process was running on {node}")
         end = time.monotonic() + _STATE_S
         remote = self._site.remote(node)
         while ((state := remote.state(pid)) == "T") != stopped and time.monotonic() < end:
             if point := elsewhere():
-                how = f"pid {pid} on {node} went on to {point}"
+                how = f"pid {pid} on {node} continued to {point}"
                 return Receipt(True, how, {"pid": pid, "state": state})
             time.sleep(0.002)
         right = state is not None and (state == "T") == stopped
@@ -168,16 +169,16 @@ class Pause:
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    """A client twice as often as a server, and a client mostly at a failpoint; three times of four
-    at one of the lock's own code, if it has any: whoever holds the lock then, as it is about to
-    come there, until another holds it, or for longer than its lease. Then what it checked before is
-    no longer so."""
+    """Draw a client twice as often as a server, and a client mostly at a failpoint. Three times of
+    four this is one of the lock's own code, if it has any: the client that holds the lock and is
+    about to reach it is stopped until another holds the lock, or for longer than its lease. Then
+    its earlier check no longer holds."""
     target = asked.target
     if not target:
         target = "server" if random.random() < 1 / 3 and not asked.variant else "client"
     nodes = pick(random, at, target)
     if not set(nodes) <= {*at.clients, HOLDER}:
-        # A variant is for clients alone, which `validate` says.
+        # A variant is for clients only, which `validate` reports.
         which = {UNTIL: "until", RENEWAL: "threads"}.get(asked.variant, "point")
         return [Drawn(nodes, {which: asked.variant} if asked.variant else {})]
     if asked.variant == RENEWAL:
@@ -195,7 +196,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 
 
 def past_its_lease_s(random: Random, at: Layout) -> float:
-    """How long a client is stopped so that others hold the lock when it goes on."""
+    """Return how long to stop a client so that others hold the lock when it resumes."""
     return round(random.uniform(1.3, 2.2) * at.ttl_s, 3)
 
 
@@ -224,7 +225,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 
 def held(site: Site, fault: Fault) -> Callable[[], bool] | None:
-    """Tells whether a fault may end before its time, if it may."""
+    """Return a function that tells whether a fault may end early, or None."""
     if fault.arguments.get("until") != UNTIL:
         return None
     (node,) = fault.targets
@@ -256,8 +257,10 @@ def _before_write(lasts_s: float, at: Layout, random: Random) -> Drawn:
 
 FAMILY = Family(
     name="pause",
-    what="stops servers (SIGSTOP), or a client at a failpoint or until another holds the lock, or "
-    "its threads that renew leases alone",
+    what=(
+        "stops servers (SIGSTOP), or a client at a failpoint or until another holds the lock, "
+        "or only its threads that renew leases"
+    ),
     receipt="the process is in state T, and at the end it is not; of renewal, the threads in state "
     "t and the main one in another",
     make=lambda site, chains: Pause(site),

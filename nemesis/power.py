@@ -1,9 +1,9 @@
-"""Power loss: a server's machine goes dark, and what the server had not synced is gone.
+"""Power loss: a server's machine loses power, and the server's unsynced data is gone.
 
-A crash alone loses nothing that was written: the kernel has it. A server that is to lose power
-lies on a file system that keeps what was not synced apart (node/lazydisk.py says exactly
-what that is), and can forget it. `targets` lose power together: all are killed before the first
-forgets. They come back when the fault ends.
+A crash by itself loses no written data, because the kernel has it. A server that can lose power
+keeps its data on a file system that holds unsynced data separately (defined in node/lazydisk.py),
+and can drop it. `targets` lose power together: all are killed before the first drops its data. They
+restart when the fault ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ VARIANTS = ("never",)
 
 
 class Power:
-    """The receipt is a witness: two files that were written just before, one of them synced."""
+    """Injects power losses. The receipt is a witness: two files that were written just before, one
+    of them synced."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -69,26 +70,26 @@ def _receipt(
     after: dict[str, bool],
     dropped: dict[str, int],
 ) -> Receipt:
-    """Proved where both files had been there and the synced one alone is left."""
+    """Return the receipt, proved if both files had existed and only the synced one is left."""
     both = before == {"synced": True, "unsynced": True}
     lost = after == {"synced": True, "unsynced": False}
     what = {
-        (True, False): "what was synced is there, what was not is gone",
-        (True, True): "also what was not synced is there still",
-        (False, False): "also what was synced is gone",
-        (False, True): "what was synced is gone, and what was not is there",
+        (True, False): "the synced file is there, the unsynced one is gone",
+        (True, True): "the unsynced file is still there too",
+        (False, False): "the synced file is gone too",
+        (False, True): "the synced file is gone, but the unsynced one is there",
     }[after["synced"], after["unsynced"]]
     how = (
         f"pid {pid} on {node} is gone; {what}: {dropped['bytes']} bytes in {dropped['files']} "
         f"files and {dropped['names']} changes of names were lost"
     )
     if pid is None:
-        how = f"no server was there on {node}"
+        how = f"no server was running on {node}"
     return Receipt(pid is not None and both and lost, how, {"pid": pid, "dropped": dropped})
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    """One server, where nothing else is asked; a lock of several survives that of a minority."""
+    """Draw one server by default; a lock on several survives the loss of a minority."""
     target = asked.target or "one"
     if target == "rolling":
         return rolling(at, lambda nodes, after_s: Drawn(nodes, {}, after_s, at.restart_s))
@@ -105,7 +106,7 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 
 FAMILY = Family(
     name="power",
-    what="servers lose power, and with it what they had not synced",
+    what="servers lose power, and all unsynced data",
     receipt="of two files on the server's disk, the synced one is left and the other is gone",
     make=lambda site, chains: Power(site),
     draw=draw,
@@ -115,7 +116,7 @@ FAMILY = Family(
     needs={"DISK": "lazy"},
     mounts=True,
     forgets=True,
-    ours_alone="it needs a disk of fencepost's under the server's data",
+    ours_alone="it needs fencepost's own disk under the server's data",
     colour=Colour("#3f444a", "#c3c8ce"),
     columns=(Column("power", "power loss", "Under losses of power", 6),),
 )

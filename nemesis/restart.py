@@ -1,4 +1,4 @@
-"""Servers that come back after a fault: when, one after another, and whether they serve again."""
+"""Restarts servers after a fault: when, in which order, and whether they serve again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fencepost.nemesis.nemesis import Receipt
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import Drawn, Layout
 
-# Longer than any run: what heals such a fault is the end of it.
+# Longer than any run: the end of the run heals such a fault.
 NEVER_S = 100_000.0
 # A server is back some hundred ms after it was started, a member of a cluster a second or two.
 _BETWEEN_S = 3.0
@@ -17,7 +17,7 @@ _SLOW_S = 10.0
 
 
 def revive(site: Site, nodes: list[str], wiped: bool) -> list[Receipt]:
-    """Start servers that are down, all before the first is waited for: a quorum takes several."""
+    """Start servers that are down, all before waiting for the first: a quorum takes several."""
     for node in nodes:
         if wiped:
             site.own_server(node).wipe()
@@ -37,6 +37,6 @@ def _serves(site: Site, node: str, wiped: bool) -> Receipt:
 
 
 def rolling(at: Layout, one: Callable[[list[str], float], Drawn]) -> list[Drawn]:
-    """Every server in turn, each some time after the one before came back."""
+    """Yield every server in turn, each some time after the one before came back."""
     step_s = at.restart_s + _BETWEEN_S
     return [one([node], number * step_s) for number, node in enumerate(at.servers)]

@@ -1,8 +1,8 @@
 """A schedule of faults, drawn from a seed: the same seed and spec give the same faults.
 
-It is drawn as a whole before the run, so that it can be stored, shown and compared. Each
-family has a stream of its own for the times, and each fault one for its targets: taking a
-family away leaves the others' faults where they were, but for those that made way for it.
+It is drawn completely before the run, so that it can be stored, shown and compared. Each family has
+its own random stream for the times, and each fault one for its targets: removing a family leaves
+the others' faults unchanged, except those that made room for it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from fencepost.nemesis.stream import Placed, Stream, place, ways
 from fencepost.nemesis.targets import HOLDER, Layout
 from fencepost.strictjson import decode
 
-# A year; longer is a mistake, and what has no end (Infinity, which Python writes) never heals.
+# A year; a longer time is a mistake, and an infinite one (Infinity, which Python writes) never
+# heals.
 _LONGEST_S = 366 * 24 * 3600.0
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=_LONGEST_S)]
 
 
 class Scheduled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One fault to come: `at_s` after the start, for `duration_s`."""
+    """One future fault: `at_s` after the start, for `duration_s`."""
 
     at_s: Seconds
     duration_s: Seconds
@@ -41,7 +42,7 @@ class Scheduled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Short(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fault as somebody writes it by hand: `fault` is an entry as `--nemesis` has it."""
+    """A hand-written fault: `fault` is an entry as in `--nemesis`."""
 
     at_s: Seconds
     duration_s: Seconds
@@ -49,10 +50,10 @@ class _Short(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
-    """A schedule from a file: a JSON list of faults, or a run's test.json, which has one.
+    """Read a schedule from a file: a JSON list of faults, or a run's test.json, which has one.
 
     Raises:
-        ValueError: naming the file, the fault and what is wrong with it.
+        ValueError: the text names the file, the fault and the problem.
     """
     try:
         rows = decode(path.read_bytes())
@@ -69,13 +70,13 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
 
 
 def stored(rows: object, layout: Layout, seed: int = 0) -> list[Scheduled]:
-    """A schedule as `to_json` gave it, of faults that this layout can bear.
+    """Convert the rows of `to_json` to a schedule that this layout supports.
 
-    Somebody who writes one by hand may give a fault as `--nemesis` has it (`fault:
-    "partition:halves"`), in the place of family, targets and arguments: it is drawn from the seed.
+    A hand-written row may give a fault as in `--nemesis` (`fault: "partition:halves"`) instead of
+    family, targets and arguments: it is drawn from the seed.
 
     Raises:
-        ValueError: naming the row, the field and what is wrong with it.
+        ValueError: the text names the row, the field and the problem.
     """
     if not isinstance(rows, list):
         raise ValueError("a schedule is a list of faults")
@@ -105,7 +106,7 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def _convert(row: Any, type: type[Row]) -> Row:
-    """A row as this type. Raises ValueError naming the field and what is wrong with it."""
+    """Convert a row to this type. Raises ValueError naming the field and the problem."""
     try:
         return msgspec.convert(row, type)
     except msgspec.ValidationError as error:
@@ -120,11 +121,11 @@ def _convert(row: Any, type: type[Row]) -> Row:
 def draw(
     entries: Sequence[str], seed: int, time_s: float, interval_s: float, layout: Layout
 ) -> list[Scheduled]:
-    """Faults of these entries until `time_s`, each family's some `interval_s` apart.
+    """Draw faults of these entries until `time_s`, each family's some `interval_s` apart.
 
     A fault lasts half to twice the TTL, so that some leases outlive it and others do not. A node
     has one fault of the exclusive families at a time. Unless the run is short, its last faults are
-    those of `_closing`, each with the cluster for itself.
+    those of `_closing`, each with the cluster to itself.
     """
     asked_for = check(entries, layout)
     closing, end_s = _closing(asked_for, time_s, layout), time_s
@@ -136,22 +137,22 @@ def draw(
     return [*others, *closing]
 
 
-# A run must be so much longer than the time that its last faults have for themselves.
+# How much longer than its last faults' exclusive time a run must be.
 _LONG = 4
-# In TTLs: how long before the last faults all others are over; how long before the end a holder is
-# killed; how much time a pause of one has, and how long it lasts.
+# In TTLs: the gap between the last faults and all others; how long before the end a holder is
+# killed; the time for the pause of one, and its length.
 _QUIET_TTLS, _KILL_TTLS, _PAUSE_TTLS, _PAUSED_TTLS = 0.25, 1.75, 4.0, 2.0
-# In one of three nobody comes to the failpoint in time, or nobody sees what came of it.
+# In one of three, no client reaches the failpoint in time, or its effect is not seen.
 _PAUSES = 3
 
 
 def _closing(asked: Sequence[Asked], time_s: float, layout: Layout) -> list[Scheduled]:
-    """What ends a run, once all else is healed: pauses of a holder at its lock's own failpoint, as
-    many as fit into its second half, and the kill of a holder.
+    """Return the faults that end a run, once all others are healed: pauses of a holder at its
+    lock's own failpoint, as many as fit into its second half, and the kill of a holder.
 
-    What has been checked before a pause is acted on after it; a dead holder may keep its lock for
-    ever. Both show where no server has restarted, or had its clock skewed, a moment ago: that frees
-    a lock by accident, and is what the loss of a hold is put down to.
+    After such a pause, a client acts on an outdated check; a dead holder may keep its lock for
+    ever. Both show only if no server has restarted or had its clock skewed shortly before: that may
+    free a lock by accident, and the loss of a hold is then attributed to it.
     """
     ttl_s = layout.ttl_s
     found: list[Scheduled] = []
@@ -171,7 +172,7 @@ def _closing(asked: Sequence[Asked], time_s: float, layout: Layout) -> list[Sche
 
 
 def _asks(asked: Sequence[Asked], family: str, layout: Layout) -> bool:
-    """Whether any client may be struck by faults of a family."""
+    """Return whether any client may be affected by faults of a family."""
     return bool(layout.clients) and any(
         one.family == family and one.target in ("", "client", HOLDER) and not one.variant
         for one in asked
@@ -179,13 +180,13 @@ def _asks(asked: Sequence[Asked], family: str, layout: Layout) -> bool:
 
 
 def _over_by(fault: Scheduled, end_s: float, time_s: float) -> bool:
-    """Whether the fault is over by then. One that is to outlast the run is there all the same."""
+    """Return whether the fault ends by then. A fault that outlasts the run is included all the
+    same."""
     return fault.at_s + fault.duration_s <= end_s or fault.duration_s >= time_s
 
 
 def _prompt(fault: Scheduled, end_s: float) -> Scheduled:
-    """The fault, without its failpoint where one who does not come there would keep it back for so
-    long that it would not be over by then."""
+    """Return the fault, without its failpoint if waiting for that would delay its end too much."""
     late_s = fault.at_s + POINT_S + fault.duration_s
     if fault.arguments.get("point") is None or late_s <= end_s:
         return fault
@@ -197,10 +198,10 @@ def _drawn(
 ) -> list[Scheduled]:
     streams: dict[str, list[Asked]] = {}
     for asked in asked_for:
-        # One with an interval of its own is a stream of its own.
+        # One with its own interval has its own stream.
         streams.setdefault(asked.text if asked.interval_s else asked.family, []).append(asked)
-    # By time, so that each family finds its room; in one order, so that naming the families in
-    # another changes nothing.
+    # By time, so that each family finds its room; in a fixed order, so that the order of names does
+    # not matter.
     order = list(FAMILIES)
     names = sorted(streams, key=lambda name: (order.index(streams[name][0].family), name))
     queue = [
@@ -229,6 +230,6 @@ def _scheduled(placed: Placed) -> Scheduled:
 
 
 def _said(fault: Scheduled) -> Scheduled:
-    """The fault with its words, for whoever reads the schedule or the history."""
+    """Return the fault with its words, for readers of the schedule and the history."""
     words = describe(fault.family, fault.targets, fault.arguments)
     return replace(fault, arguments=fault.arguments | {"words": words})

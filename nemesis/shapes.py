@@ -22,12 +22,12 @@ SHAPES = (
     *LOST,
 )
 SIDES = ("halves", "random-halves", "one", "minority", "majority", PRIMARY)
-"""Those that cut some nodes off from all others."""
+"""Shapes that cut some nodes off from all others."""
 _OF_THREE = ("ring", "bridge", "halves", "random-halves", "clients")
 
 
 def possible(at: Layout) -> list[str]:
-    """The shapes that a layout can have."""
+    """Return the shapes that a layout can have."""
     without = [] if at.leads else [PRIMARY]
     without += _OF_THREE if len(at.servers) < 3 else ()
     return [shape for shape in SHAPES if shape not in without]
@@ -38,11 +38,12 @@ def must_fit(shape: str, at: Layout) -> None:
     if shape == PRIMARY:
         at.must_lead()
     if shape in _OF_THREE and len(at.servers) < 3:
-        raise ValueError(f"{shape} needs three servers or more, and there are {len(at.servers)}")
+        raise ValueError(f"{shape} needs three servers or more, but there are {len(at.servers)}")
 
 
 def cut_links(random: Random, at: Layout, shape: str) -> list[list[str]]:
-    """The links to cut. Where a side is cut off from the rest, its nodes come first in them."""
+    """Return the links to cut. If one side is cut off from the rest, its nodes come first in
+    them."""
     match shape:
         case "halves" | "random-halves":
             servers, clients = list(at.servers), list(at.clients)
@@ -75,16 +76,17 @@ def cut_links(random: Random, at: Layout, shape: str) -> list[list[str]]:
 
 
 def _sides(at: Layout, one: list[str]) -> list[list[str]]:
-    """The links between these nodes and all the others; clients have none to one another."""
+    """Return the links between these nodes and all the others; clients have none to one another."""
     others = [node for node in (*at.servers, *at.clients) if node not in one]
     pairs = [[near, far] for near in one for far in others]
     return [pair for pair in pairs if not set(pair) <= set(at.clients)]
 
 
 def _ring(random: Random, at: Layout) -> list[list[str]]:
-    """Jepsen's majorities ring: each server sees a majority, its neighbours; so does each client.
+    """Return Jepsen's majorities ring: each server sees a majority, its neighbours; so does each
+    client.
 
-    Of three servers each sees all: no two of three majorities leave a link to cut.
+    With three servers each sees all: no two of three majorities leave a link to cut.
     """
     ring = random.sample(at.servers, len(at.servers))
     reach = (len(ring) // 2 + 1) // 2
@@ -97,7 +99,7 @@ def _ring(random: Random, at: Layout) -> list[list[str]]:
 
 
 def _majorities(at: Layout, ring: list[str]) -> list[list[str]]:
-    """Each client loses all but a majority of the servers, each another one."""
+    """Cut each client off from all but a majority of the servers, a different one each."""
     most = len(ring) // 2 + 1
     return [
         [client, ring[(number + place) % len(ring)]]

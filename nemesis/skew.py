@@ -1,4 +1,4 @@
-"""How clocks are off: what a clock fault's arguments ask for."""
+"""The skew of clocks that a clock fault's arguments describe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Skew:
 
     @staticmethod
     def of(arguments: dict[str, Any]) -> Skew:
-        """From a fault's arguments. ValueError where they make no sense, saying why."""
+        """Parse a fault's arguments. ValueError with the reason if they are invalid."""
         skew = Skew(
             arguments.get("kind", "jump"),
             tuple(arguments.get("clocks", ("wall",))),
@@ -47,7 +47,7 @@ class Skew:
             if bool(given[name]) != (name in needed.get(self.kind, ())):
                 raise ValueError(f"it {'takes no' if given[name] else 'needs'} {name}")
         if not 0 <= self.rate <= 1000 or self.period_s < 0:
-            raise ValueError("rate is from 0 to 1000, and period_s above 0")
+            raise ValueError("rate must be from 0 to 1000, and period_s above 0")
 
     def __str__(self) -> str:
         clocks = " and ".join(self.clocks)

@@ -1,10 +1,9 @@
-"""Is a clock off as it was set? Bounds, narrowed by looking again.
+"""Checks whether a clock is off as it was set, in bounds narrowed by repeated readings.
 
-A look at a clock gives bounds of its offset, never a number: reading takes time, and some
-servers cut off what they show to a second. Where the offset stands still, the bounds of many
-looks have it in common, and soon it is known to some ms: one look is just before the second
-changes, and the next just after. Nothing is called proved that would also fit a clock which is
-right.
+A reading of a clock gives bounds of its offset, never a number, because reading takes time, and
+some servers show whole seconds. If the offset is constant, it lies within the bounds of all
+readings, and is soon known to some ms: one reading is just before the second changes, another just
+after. A skew is not proved by readings that would also fit a right clock.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from fencepost.nemesis.site import Clocked, Hidden
 
 # Longer than the second that the coarsest clock takes to show the next.
 _PATIENCE_S = 1.5
-# On a machine that has too much to do, a look takes a second, or each of them says little. So many
-# are taken in any case, for so much longer at most.
+# On an overloaded machine a reading takes a second, or is imprecise. This many are taken in any
+# case, for at most this much longer.
 _LOOKS, _LONGER_S = 40, 15.0
 _AGAIN_S = 0.1
 # libfaketime's file has microseconds, and a kernel's coarse clock lags by up to a tick.
 _SLACK_S = 0.001
-# The narrowest bounds that are waited for, and the widest that will do.
+# The narrowest bounds that are waited for, and the widest that suffice.
 _FINEST_S, _COARSEST_S = 0.004, 1.2
-# Looks that are nearer say little of a rate.
+# Readings closer together show little of a rate.
 _APART_S = 0.25
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """A look at a clock: when it began and ended (this program's own seconds), and its offset.
+    """A reading of a clock: when it began and ended (this program's own seconds), and its offset.
 
     The clock was read at some moment between the two: each offset is a bound, as each time is.
     """
@@ -46,7 +45,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Proof:
-    """Whether a clock is as it was set (None: it is not shown), and what was seen."""
+    """Whether a clock is as it was set (None: it is not shown), and the readings in words."""
 
     right: bool | None
     seen: str
@@ -56,7 +55,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Look:
-    """A process' clock to look at. `from_s`: its offset when the mark was taken."""
+    """A process' clock to read. `from_s`: its offset when the mark was taken."""
 
     process: Clocked
     clock: str
@@ -70,7 +69,7 @@ class Look:
 
 
 class _Patience:
-    """How long is looked: for some time, and where looks take long, for some looks."""
+    """How long to keep reading: for some time, and on a slow machine for some readings."""
 
     def __init__(self, time_s: float) -> None:
         self._end = time.monotonic() + time_s
@@ -81,11 +80,11 @@ class _Patience:
         return over_s < 0 or (self._looks < _LOOKS and over_s < _LONGER_S)
 
     def look(self, look: Look) -> Bounds:
-        """Look once; again where there was no answer, which a busy server may give later.
+        """Take one reading; retry without an answer, which a busy server may give later.
 
         Raises:
             Hidden: the clock is not shown.
-            Exception: whatever the last attempt raised.
+            Exception: any error of the last attempt.
         """
         while True:
             self._looks += 1
@@ -100,7 +99,8 @@ class _Patience:
 
 
 def stands(look: Look, offset_s: float, step_s: float) -> Proof:
-    """Whether the offset is this one, and known much closer than the step that was taken."""
+    """Check that the offset is this one, and known much more precisely than the step that was
+    taken."""
     enough_s = min(max(step_s / 4, _FINEST_S), _COARSEST_S)
     patience = _Patience(_PATIENCE_S)
     low_s, high_s = -math.inf, math.inf
@@ -118,7 +118,7 @@ def stands(look: Look, offset_s: float, step_s: float) -> Proof:
 
 
 def drifts(look: Look, rate: float) -> Proof:
-    """Whether the offset grows as it would at this rate, and not as at the right one."""
+    """Check that the offset grows as it would at this rate, and not as at the right one."""
     enough = abs(rate - 1) / 2
     patience = _Patience(2 * _PATIENCE_S)
     looks: list[Bounds] = []
@@ -142,7 +142,7 @@ def drifts(look: Look, rate: float) -> Proof:
 
 
 def _grew(old: Bounds, new: Bounds) -> tuple[float, float]:
-    """Bounds of how much the offset grew in a second between two looks."""
+    """Return bounds of how much the offset grew in a second between two readings."""
     least_s, most_s = new.began_s - old.ended_s, new.ended_s - old.began_s
     low_s, high_s = new.low_s - old.high_s, new.high_s - old.low_s
     return (
@@ -152,7 +152,7 @@ def _grew(old: Bounds, new: Bounds) -> tuple[float, float]:
 
 
 def strobes(look: Look, offset_s: float, period_s: float) -> Proof:
-    """Whether the clock is seen off, and right, and off again or right again, in turns."""
+    """Check that the clock is seen off, and right, and off again or right again, in turns."""
     patience = _Patience(max(2 * _PATIENCE_S, 6 * period_s))
     seen: list[bool] = []
     try:
@@ -179,9 +179,10 @@ def _words(low_s: float, high_s: float) -> str:
 
 
 def receipt(what: str, nodes: list[dict[tuple[str, str], Proof]]) -> Receipt:
-    """Proved where each node shows a clock, each clock is shown by a node, and all are right.
+    """Return the receipt, proved if each node shows a clock, each clock is shown by a node, and all
+    are as set.
 
-    Not every node shows every clock: etcd's monotonic clock shows on its leader alone.
+    Not every node shows every clock: only etcd's leader shows its monotonic clock.
     """
     proofs = {key: proof for node in nodes for key, proof in node.items()}
     shown = {key: proof for key, proof in proofs.items() if proof.right is not None}

@@ -1,7 +1,7 @@
-"""Faults of one family one after another, each where there is room for it beside the others'.
+"""Places faults of one family one after another, each where the others leave room for it.
 
-A fault lasts for half to twice the TTL. If each way in which it may strike collides with
-a fault that is on then, it is tried again a little later.
+A fault lasts for half to twice the TTL. If each way to inject it collides with an active fault, it
+is retried a little later.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _TRIES = 8
 _LATER_S = 1.0
 # A fault takes a while to be proved and healed, and a client a while to reach its failpoint.
 _MARGIN_S = 4.0
-# What rounding may take off a fault's begin.
+# How much rounding may take off a fault's begin.
 _ROUNDED_S = 0.001
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which a fault may strike; its time is still open."""
+    """A way to inject a fault; its time is still open."""
 
     family: Family
     drawn: Drawn
@@ -34,7 +34,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Placed:
-    """A way, with the time in which it is on, and until when it has that for itself."""
+    """A way with its time, and how long it has that time to itself."""
 
     way: Way
     at_s: float
@@ -43,7 +43,7 @@ class Placed:
 
 
 class Stream:
-    """Faults of one family, or of one entry with an interval of its own, one after another."""
+    """Faults of one family, or of one entry with its own interval, one after another."""
 
     def __init__(
         self, rank: int, name: str, among: list[Asked], seed: int, interval_s: float
@@ -59,17 +59,17 @@ class Stream:
         self._begin()
 
     def _begin(self) -> None:
-        """The next fault: how long it is, and what draws the ways in which it may strike."""
+        """Draw the next fault: its length, and a generator of the ways to inject it."""
         self._length = self._times.uniform(0.5, 2)
         self._targets = Random(f"{self._name}/{self._number}")
-        # Kept, with the time before which there is no room for each: a night's faults are tried
-        # again millions of times.
+        # Cached, with the time before which there is no room for each: a long run's faults are
+        # retried millions of times.
         self._ways: list[list[Way]] = []
         self._taken_s: list[float] = []
 
     def next(self, time_s: float, layout: Layout, near: list[Placed]) -> list[Placed]:
-        """The fault that is due, if there is room for it beside those in `near`; a rolling one is
-        several. Else none: it is due again soon."""
+        """Return the fault that is due, if there is room for it among those in `near`; a rolling
+        one is several. Else none: it is due again soon."""
         length_s = self._length * layout.ttl_s
         placed = self._room(min(length_s, time_s), layout, near)
         if not placed:
@@ -82,7 +82,7 @@ class Stream:
         return placed
 
     def _room(self, length_s: float, layout: Layout, near: list[Placed]) -> list[Placed]:
-        """A way that collides with no other fault; none where none was found."""
+        """Return a way that collides with no other fault, or none."""
         for number in range(_TRIES):
             if number == len(self._ways):
                 self._ways.append(self._way(layout))
@@ -104,7 +104,7 @@ class Stream:
 
 
 def ways(asked: Asked, random: Random, layout: Layout) -> list[Way]:
-    """One way to strike; of a rolling fault, those of all its parts."""
+    """Return one way to inject; of a rolling fault, those of all its parts."""
     family = FAMILIES[asked.family]
     return [
         Way(family, one, family.strike(one.targets, one.arguments, layout))
@@ -113,7 +113,7 @@ def ways(asked: Asked, random: Random, layout: Layout) -> list[Way]:
 
 
 def place(way: Way, at_s: float, length_s: float) -> Placed:
-    """A way of a fault that is due then and lasts for so long, unless the way says otherwise."""
+    """Place a way of a fault that is due then and lasts this long, unless the way overrides it."""
     lasts_s = way.drawn.duration_s
     begin_s = round(at_s + way.drawn.after_s, 3)
     duration_s = round(length_s if lasts_s is None else lasts_s, 3)
@@ -121,9 +121,9 @@ def place(way: Way, at_s: float, length_s: float) -> Placed:
 
 
 def _taken_until_s(placed: list[Placed], near: list[Placed], at_s: float, layout: Layout) -> float:
-    """0 if none of what is placed for `at_s` collides; else until when that is no different.
+    """Return 0 if no placed fault collides at `at_s`; else the time until which one does.
 
-    One that begins later ends later, too: it collides until the other one is over.
+    A fault that begins later ends later, too: it collides until the other one has ended.
     """
     for one in placed:
         for other in near:

@@ -1,4 +1,4 @@
-"""What a fault may strike: the nodes of a test, and the names for some of them."""
+"""The possible targets of a fault: the nodes of a test, and the names for some of them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any, Protocol
 from fencepost.nemesis.site import Site
 
 PRIMARY = "primary"
-"""Stands for the server that leads when the fault begins: asked of the servers then."""
+"""The server that leads when the fault begins, as the servers report then."""
 
 HOLDER = "holder"
-"""Stands for the client that holds a lock when the fault begins, as far as clients have told."""
+"""The client that holds a lock when the fault begins, as far as clients have reported."""
 
 STORAGE = "storage"
 
 
 class ServerKind(Protocol):
-    """What faults must know about the kind of the servers; node/kind.py explains each field."""
+    """The properties of the servers' kind that faults depend on; node/kind.py explains each
+    field."""
 
     @property
     def name(self) -> str: ...
@@ -56,14 +57,13 @@ class UnknownKind:
 
 @dataclass(frozen=True)
 class Layout:
-    """The nodes of a test. `restart_s`: how long a crashed server stays down.
+    """The nodes of a test. `restart_s`: downtime of a crashed server.
 
-    `kind` is that of the servers; `leads`: one of them is the primary or the leader; `loses`: the
-    next one may lack what it has granted. `shown` are the clocks that each node's process shows.
-    `foreign`: the servers are in containers that are not ours, with which their networks end;
-    `mortal` are those that Docker removes when they end.
-    `failpoints`: those of the lock's own code. `renews`: whether threads of its clients renew
-    leases; None: nobody knows.
+    `kind` is that of the servers; `leads`: one of them is the primary or the leader; `loses`: its
+    successor may lack its latest grants. `shown` are the clocks that each node's process shows.
+    `foreign`: the servers are in external containers, whose networks end with them; `mortal` are
+    those that Docker removes when they end. `failpoints`: those of the lock's own code. `renews`:
+    whether threads of its clients renew leases; None: unknown.
     """
 
     servers: list[str]
@@ -93,7 +93,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A fault as drawn. `after_s`: later than drawn; `duration_s` None: what was drawn for it."""
+    """A drawn fault. `after_s`: a delay after its drawn time; `duration_s` None: its drawn
+    duration."""
 
     targets: list[str]
     arguments: dict[str, Any]
@@ -106,7 +107,7 @@ SERVERS = ("one", "some", "minority", "majority", "all", PRIMARY)
 
 
 def pick(random: Random, at: Layout, target: str) -> list[str]:
-    """The nodes that a name stands for; `primary` stays, to be asked for later."""
+    """Return the nodes of a name; `primary` stays, to be resolved later."""
     count = len(at.servers)
     match target:
         case "one" | "server":
@@ -129,7 +130,7 @@ def pick(random: Random, at: Layout, target: str) -> list[str]:
 def renamed(
     targets: Sequence[str], arguments: Mapping[str, Any], names: Mapping[str, str]
 ) -> tuple[list[str], dict[str, Any]]:
-    """A fault's targets, and its arguments with their links, with other names for some nodes.
+    """Return a fault's targets, and its arguments with their links, with some nodes renamed.
 
     Two nodes may get one name: it comes once, and no link is left from a node to itself.
     """
@@ -142,34 +143,35 @@ def renamed(
 
 
 def listed(nodes: Sequence[str]) -> str:
-    """The nodes as a sentence has them: "redis-1, redis-2 and redis-3"."""
+    """List nodes in a sentence: "redis-1, redis-2 and redis-3"."""
     *most, last = nodes
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def sentence(nodes: Sequence[str], one: str, several: str) -> str:
-    """The nodes and their verb: "redis-1 crashes", "redis-1 and redis-2 crash"."""
+    """Return the nodes and their verb: "redis-1 crashes", "redis-1 and redis-2 crash"."""
     return f"{listed(nodes)} {one if len(nodes) == 1 else several}"
 
 
-# Nearly every client that has held a lock for so long goes on for longer than it takes to strike.
+# Nearly every client that has held a lock for this long keeps it for longer than an injection
+# takes.
 _HELD_S = 0.05
-# Where nobody holds one for so long, a hold that has just begun will do, after a while.
+# If no client holds one for that long, after a while a hold that has just begun suffices.
 _LONG_S, _WAIT_S = 4.0, 8.0
 
 
 def holder(site: Site) -> tuple[str, str]:
-    """The client that holds a lock now, and what it is called; where nobody holds one for a while,
-    any client."""
+    """Return the client that holds a lock now, and its description; any client if none does for a
+    while."""
     begun = time.monotonic()
-    # One that has just gone on from a pause may be about to release what it held.
+    # A client that has just resumed from a pause may be about to release its hold.
     time.sleep(_HELD_S)
     while (waited_s := time.monotonic() - begun) < _WAIT_S:
         found = site.holder(_HELD_S if waited_s < _LONG_S else 0.0)
         if found is not None:
             return found, f"{found} (the holder)"
         time.sleep(0.005)
-    return site.clients[0], f"{site.clients[0]} (nobody held a lock)"
+    return site.clients[0], f"{site.clients[0]} (no client held a lock)"
 
 
 # An election takes a second or two, longer while members come and go.
@@ -177,11 +179,11 @@ _ELECTION_S = 10.0
 
 
 def leader(site: Site) -> tuple[str, str]:
-    """The server that leads now, and what it is called. Raises RuntimeError if none says so in
-    time."""
+    """Return the server that leads now, and its description. Raises RuntimeError if none reports it
+    in time."""
     end = time.monotonic() + _ELECTION_S
     while (found := site.primary()) is None and time.monotonic() < end:
         time.sleep(0.05)
     if found is None:
-        raise RuntimeError(f"no server has said for {_ELECTION_S:g} s that it leads")
+        raise RuntimeError(f"no server has reported for {_ELECTION_S:g} s that it leads")
     return found, f"{found} (the primary)"

@@ -1,12 +1,12 @@
-"""Carries out a schedule of faults: one thread knows what is due when, and a few others do it.
+"""Carries out a schedule of faults: one thread decides what is due when, and a few others do it.
 
-A night has tens of thousands of faults, of which a handful are on at a time: a thread for each
-would not even start. Injecting and healing wait for nodes, some of which may not answer for a
-while. So neither is done by the thread that watches the clock; and heals have threads of their own,
-so that a fault which takes long to inject keeps no other one on.
+A long run has tens of thousands of faults, of which a handful are active at a time; a thread for
+each could not even be started. Injecting and healing wait for nodes, some of which may not answer
+for a while. So the thread that watches the clock does neither. Heals have separate threads, so that
+a fault which takes long to inject does not delay the healing of another.
 
-The thread that calls is none of them. Signals interrupt that one, wherever it is: between a fault's
-being due and its being known to be on, for example.
+The calling thread is none of them, because signals interrupt it anywhere: for example between the
+time a fault is due and the time it is known to be active.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
 
 Over = Callable[[], bool]
-"""Tells whether a fault is to end before its time."""
+"""Tells whether a fault must end early."""
 _Coming = tuple[float, str, Scheduled]
 
-# Faults that are injected at a time, and healed. More of them have to wait. A server that is healed
-# may wait for others: those need threads beside it.
+# Numbers of faults that are injected and healed at a time. Further ones wait. A healed server may
+# wait for others, which need further threads.
 INJECTING, HEALING = 8, 32
-# How often is looked whether a fault may end before its time, and whether all is to end.
+# Intervals of the checks whether a fault may end early, and whether all must end.
 _LOOK_S, _UNTIL_S = 0.01, 0.05
-# How long a fault is kept back for another one that should be over. Then it is injected all the
-# same, and booked as failed where it cannot be: the run has to go on.
+# How long a fault waits for another one that should have ended. Then it is injected all the same,
+# and recorded as failed if it cannot be, so that the run continues.
 _KEPT_BACK_S = 30.0
 
 
@@ -40,9 +40,10 @@ def _together(mine: Scheduled, other: Scheduled) -> bool:
 
 
 class Timetable:
-    """`over` is asked once a fault was injected: what tells whether it may end early, or None.
+    """Schedules injections and heals. `over` is called once a fault was injected, and returns a
+    function that tells whether it may end early, or None.
 
-    `apart`: whether two faults cannot be on at a time. Where the schedule keeps such two apart, the
+    `apart`: whether two faults cannot be active at a time. If the schedule separates such two, the
     second one waits until the first is healed, however long that takes.
     """
 
@@ -70,9 +71,9 @@ class Timetable:
         self._begun = self._stopped = self._ended = False
 
     def carry_out(self, schedule: Sequence[Scheduled], until: Callable[[], bool]) -> None:
-        """Inject and heal what is scheduled; at its end, or once `until` says so, heal the rest.
+        """Inject and heal as scheduled; at the end, or once `until` returns true, heal the rest.
 
-        What injecting or healing raised is raised when all is healed.
+        Errors of injecting or healing are raised once all is healed.
         """
         watch = threading.Thread(target=self._watch, args=(schedule,), name="faults", daemon=True)
         try:
@@ -86,7 +87,7 @@ class Timetable:
             raise self._failed[0]
 
     def stop(self) -> None:
-        """Inject no more, heal what is on, and wait until all that is done. Twice is once."""
+        """Stop injecting, heal active faults, and wait until all is done. Idempotent."""
         with self._state:
             self._stopped = True
             begun = self._begun
@@ -103,10 +104,10 @@ class Timetable:
             self._next(_in_order(schedule, time.monotonic()))
             while self._left() and not self._stopped:
                 self._do_what_is_due()
-        except Exception as error:  # a defect; the caller is told
+        except Exception as error:  # a defect; raised again for the caller
             self._failed.append(error)
         finally:
-            self._injecting.shutdown()  # what is being injected is on after that
+            self._injecting.shutdown()  # a fault being injected is active after that
             for name in list(self._on):
                 self._end(name)
             self._healing.shutdown()
@@ -114,7 +115,7 @@ class Timetable:
 
     def _left(self) -> bool:
         with self._changed:
-            # Not by what is due: the end of a fault that has ended early stays there.
+            # Not by the due times: the end of a fault that has ended early stays among them.
             return bool(self._to_come or self._on or self._under_way)
 
     def _do_what_is_due(self) -> None:
@@ -136,14 +137,16 @@ class Timetable:
 
     def _at(self, when_s: float, act: Callable[[], None]) -> None:
         with self._changed:
-            self._count += 1  # two that are due at a time are done in the order in which they came
+            self._count += (
+                1  # two that are due at a time are carried out in the order of their arrival
+            )
             heapq.heappush(self._due, (when_s, self._count, act))
             self._changed.notify()
 
     def _next(self, coming: Iterator[_Coming]) -> None:
         """Wait for the next fault; when that is due, for the one after it, and so on.
 
-        All of a night's at once would be a hundred thousand.
+        Queuing all of a long run's faults at once would be a hundred thousand.
         """
         found = next(coming, None)
         if found is None:
@@ -169,7 +172,7 @@ class Timetable:
                 return
             try:
                 self._inject(fault)
-            finally:  # it may be on, whatever was raised
+            finally:  # it may be active, whatever error was raised
                 with self._changed:
                     self._on[name] = None
                 self._at(time.monotonic() + scheduled.duration_s, lambda: self._end(name))
@@ -181,9 +184,10 @@ class Timetable:
         return inject
 
     def _wait_for_room(self, name: str, scheduled: Scheduled) -> None:
-        """Until those are healed that should be by now, and cannot be on together with this one.
+        """Wait until those are healed that should be by now, and cannot be active together with
+        this one.
 
-        Each waits for earlier ones alone, which have been given a thread before it.
+        Each waits only for earlier ones, which have been given a thread before it.
         """
         with self._changed:
             others = [
@@ -230,7 +234,8 @@ class Timetable:
 
 
 def _in_order(schedule: Sequence[Scheduled], begun_s: float) -> Iterator[_Coming]:
-    """When each fault is due, its name and itself. A name has the fault's place in the schedule."""
+    """Return when each fault is due, its name and itself. A name has the fault's position in the
+    schedule."""
     for place in sorted(range(len(schedule)), key=lambda place: schedule[place].at_s):
         one = schedule[place]
         yield begun_s + one.at_s, f"{one.family}-{place + 1}", one

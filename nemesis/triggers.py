@@ -1,17 +1,17 @@
-"""Plays, the faults of `--aim`: each waits for a moment of a hold, and then strikes.
+"""Triggered faults (`--aim`): each waits for a moment of a hold, and is then injected.
 
-A play puts some faults on (`before`), waits for a moment, strikes (`strike`), and heals all again.
-It is drawn from the seed alone. Who holds the lock is not known then, so that a play names it
-`holder`, as a schedule names the server that leads `primary`; aim.py puts in who it is.
+A trigger injects some faults (`before`), waits for a moment, injects another (`strike`), and heals
+all. It is drawn from the seed alone. The holder is not known then, so a trigger names it `holder`,
+as a schedule names the leading server `primary`; aim.py resolves it.
 
 - *split*, for locks that ask a majority of independent servers: the clients are cut into two
-  groups, each of which reaches a bare majority, with no more servers in common than they must have.
-  Whoever holds the lock then has it by these; a fault by which they may forget strikes them.
-- *hold*: while a hold is on, its holder or the servers are struck.
-- *edge*: when a twentieth of a lease is left, whoever has it is struck, most of all by a pause
-  until another holds the lock, so that a release comes in the middle of that hold.
-- *point*: the holder is stopped at a failpoint of its lock's code, until its lease is long over.
-- *free*: at any time, as without an aim.
+  groups, each of which reaches a bare majority, with as few common servers as possible. Any
+  holder then depends on these; a fault that may make them forget is injected there.
+- *hold*: during a hold, at its holder or the servers.
+- *edge*: when a twentieth of a lease is left, at its holder: mostly a pause until another client
+  holds the lock, so that its release comes during that hold.
+- *point*: the holder is stopped at a failpoint of its lock's code, until long after its lease.
+- *free*: at any time, as without `--aim`.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from fencepost.nemesis.targets import HOLDER, Drawn, Layout, renamed
 
 KINDS = ("split", "hold", "edge", "point", "free")
 LEFT = 0.05
-"""Which part of a lease is left at its edge."""
+"""The part of a lease that is left at its edge."""
 _TRIES = 20
 
 
 class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One fault of a play."""
+    """One fault of a trigger."""
 
     family: str
     targets: list[str]
     arguments: dict[str, Any]
 
     def at(self, holder: str | None) -> Injection:
-        """With a client in the place of `holder`."""
+        """Replace `holder` by a client."""
         names = {} if holder is None else {HOLDER: holder}
         targets, arguments = renamed(self.targets, self.arguments, names)
         return Injection(self.family, targets, arguments)
 
 
 class Play(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`share`: which part of its lease a hold must have behind it. `lasts_s`: how long the strike
-    is on at the most; with `until_grant` it ends when another client is granted the lock. `rest_s`:
-    until the next play.
+    """A triggered fault. `share`: the part of its lease that a hold must have behind it. `lasts_s`:
+    maximal duration of the injection; with `until_grant` it ends when another client is granted the
+    lock. `rest_s`: time until the next trigger.
 
-    What was seen when it was carried out: `holder`, the client that was struck, and `at_s`, when
-    its strike began; None where its moment did not come.
+    Recorded when it was carried out: `holder`, the affected client, and `at_s`, when the injection
+    began; None if its moment did not come.
     """
 
     kind: str
@@ -73,20 +73,20 @@ class Play(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def must_fit(entries: Sequence[str], at: Layout) -> None:
-    """Raise ValueError if there is nothing to aim, or what is asked for has no moment."""
+    """Raise ValueError if there is nothing to trigger, or an entry has no moment."""
     asked = check(entries, at)
     if not asked:
-        raise ValueError("aim: at what? Name faults with --nemesis")
+        raise ValueError("--aim needs --nemesis: name the faults to aim")
     for one in asked:
         if len(FAMILIES[one.family].draw(Random(0), at, one)) > 1:
             raise ValueError(
-                f"nemesis {one.text}: a rolling fault has no moment: leave --aim out, or ask for "
+                f"nemesis {one.text}: a rolling fault has no moment: leave --aim out, or name "
                 f"{one.family}"
             )
 
 
 def must_make_sense(found: Sequence[Play], at: Layout) -> None:
-    """Raise ValueError if this layout cannot have a fault of these plays."""
+    """Raise ValueError if this layout cannot have a fault of these triggers."""
     for number, play in enumerate(found, 1):
         for injection in (*play.before, *(one.at(at.clients[0]) for one in play.strike)):
             try:
@@ -96,7 +96,7 @@ def must_make_sense(found: Sequence[Play], at: Layout) -> None:
 
 
 def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Play:
-    """The play with this number, from 1. The same seed and number give the same play."""
+    """Draw the trigger with this number, from 1. The same seed and number give the same one."""
     random = Random(f"{seed}/aim/{number}")
     asked = check(entries, at)
     one = _turn(random, asked, seed, number)
@@ -119,7 +119,7 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Play:
 
 
 def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
-    """What is asked for takes turns, in another order each time: a short run has all of it. With
+    """Choose an entry in turn, in a new order each round, so that a short run has all of them. With
     weights it is drawn."""
     weights = [each.weight for each in asked]
     if len(set(weights)) > 1:
@@ -132,7 +132,8 @@ def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Ask
 def _split(
     random: Random, at: Layout, asked: Sequence[Asked], turn: Asked, rest_s: float
 ) -> Play | None:
-    """Two groups of clients and the servers that both need; None where no play comes of that."""
+    """Return two groups of clients and the servers that both need; None if no trigger is
+    possible."""
     cuts = [one for one in asked if one.family == "partition" and not one.target]
     fatal = [one for one in asked if _forgets(FAMILIES[one.family]) and not one.target]
     independent = at.kind.independent and not (at.leads or at.replicated)
@@ -164,7 +165,7 @@ def _forgets(family: Family) -> bool:
 
 
 def _forgetting(random: Random, at: Layout, asked: Asked, server: str) -> Injection | None:
-    """A fault by which this server may end a grant before its time."""
+    """Return a fault by which this server may end a grant early."""
     if asked.family == "clock" and asked.variant in ("", "jump"):
         return Injection("clock", [server], _ahead(random, at))
     aimed = Asked(asked.family, server, asked.variant, text=asked.text)
@@ -178,13 +179,14 @@ def _forgetting(random: Random, at: Layout, asked: Asked, server: str) -> Inject
 def _injection(
     random: Random, at: Layout, asked: Asked, length_s: float
 ) -> tuple[Injection, float, bool]:
-    """A strike in a hold, for how long at the most, and whether another's grant ends it."""
+    """Return an injection during a hold, its maximal duration, and whether another's grant ends
+    it."""
     aimed = asked.target in ("", "client", "clients") and not asked.variant
     family = asked.family
     arguments: dict[str, Any]
     if family == "pause" and aimed and (asked.target or random.random() < 0.7):
-        # The threads alone that renew its lease; or the holder, wherever it is, or where its lock's
-        # code checks before it acts.
+        # Only the threads that renew its lease; or the holder, anywhere, or where its lock's code
+        # checks before it acts.
         if at.renews and random.random() < 0.4:
             lasts_s = pause.past_its_lease_s(random, at)
             return Injection("pause", [HOLDER], {"threads": pause.RENEWAL}), lasts_s, False
@@ -215,14 +217,14 @@ def _injection(
 
 
 def _ahead(random: Random, at: Layout) -> dict[str, Any]:
-    """A jump of a wall clock that ends all leases by it, and keeps none for long once it is set
-    right again."""
+    """Return a jump of a wall clock that ends all leases by it, and soon none after it is set
+    right."""
     offset_s = round(random.uniform(1.05, 1.6) * at.ttl_s, 3)
     return {"kind": "jump", "clocks": ["wall"], "offset_s": offset_s}
 
 
 def _own(random: Random, at: Layout, asked: Asked, length_s: float) -> tuple[Injection, float]:
-    """As the family draws it."""
+    """Draw it as the family does."""
     drawn: Drawn = FAMILIES[asked.family].draw(random, at, asked)[0]
     lasts_s = length_s if drawn.duration_s is None else drawn.duration_s
     return Injection(asked.family, drawn.targets, drawn.arguments), lasts_s

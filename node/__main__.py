@@ -1,4 +1,4 @@
-"""`python -m fencepost.node`: fencepost-node in a checkout, for the tests."""
+"""Runs `python -m fencepost.node` as fencepost-node in a checkout, for the tests."""
 
 from fencepost.node.command import main
 

@@ -1,7 +1,7 @@
-"""`agent`: runs a node's commands for the harness: requests in, results out, a JSON line each.
+"""`agent`: runs a node's commands for the harness: requests in, results out, one JSON line each.
 
-One process stays for the whole run, because starting a process in a container from outside
-takes some 70 ms, and a fault is to take hold at once. It ends with its standard input.
+One process serves the whole run, because starting a process in a container from outside takes some
+70 ms, and a fault must take effect at once. It ends when its standard input closes.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from fencepost.node import processes
-from fencepost.node.command import Verb, said, verb
+from fencepost.node.command import Verb, to_text, verb
 from fencepost.node.image import Refused
 from fencepost.node.places import PROGRAM, PROGRAM_PATH
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
 
-# Verbs of our own that are quicker called than started: a fault is to take hold at once.
+# fencepost's verbs that are faster to call than to start.
 _CALLED = ("clocks", "vdso", "health", "leads", "identity", "log", "process", "threads")
-# Those that may take long, or whose children are to be nobody's: each in a copy of the agent.
+# Verbs that may take long, or that need orphaned children: each runs in a fork of the agent.
 _FORKED = ("start", "wipe", "version")
 
 
@@ -41,7 +41,7 @@ def run(request: Request) -> Answer:
     if command[0] == PROGRAM and command[1] in _FORKED:
         return _fork(verb(command[1]), command[2:], request["timeout_s"])
     if command[0] == PROGRAM:
-        command = [PROGRAM_PATH, *command[1:]]  # on a host it is in nobody's PATH
+        command = [PROGRAM_PATH, *command[1:]]  # on a host it is not in the PATH
     try:
         done = subprocess.run(
             command,
@@ -64,40 +64,42 @@ def _call(act: Verb, words: list[str]) -> Answer:
     try:
         with contextlib.redirect_stderr(complaint):
             answer = act(words)
-    except SystemExit as refused:  # argparse, of arguments that it does not know
+    except SystemExit as refused:  # argparse exits on unknown arguments
         return {"code": refused.code, "out": "", "err": complaint.getvalue()}
     except (OSError, Refused) as error:
         return {"code": 1, "out": "", "err": str(error)}
-    return {"code": 1 if answer is False else 0, "out": said(answer), "err": ""}
+    return {"code": 1 if answer is False else 0, "out": to_text(answer), "err": ""}
 
 
 def _fork(act: Verb, words: list[str], timeout_s: float) -> Answer:
-    """Call it in a process of its own, which is ended if it takes too long."""
+    """Call a verb in a forked process, which is killed if it takes too long."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         _apart(act, words, write)
     os.close(write)
-    end, said = time.monotonic() + timeout_s, b""
+    end, output = time.monotonic() + timeout_s, b""
     try:
         while select.select([read], [], [], max(0.0, end - time.monotonic()))[0]:
             if not (chunk := os.read(read, 1 << 16)):
                 break
-            said += chunk
+            output += chunk
         else:
             os.kill(child, signal.SIGKILL)
             return {"error": f"still running after {timeout_s} s"}
     finally:
         os.close(read)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    answer: Answer = json.loads(said) if said else {"code": code or 1, "out": "", "err": "killed"}
+    answer: Answer = (
+        json.loads(output) if output else {"code": code or 1, "out": "", "err": "killed"}
+    )
     return answer
 
 
 def _apart(act: Verb, words: list[str], write: int) -> NoReturn:
-    """What the process does that was forked: never what comes after."""
+    """Run the forked process to its end; never return to the caller's code."""
     try:
-        # The agent's own are the harness' lines.
+        # The agent's own output is the protocol of the harness.
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nowhere, stream)
@@ -131,12 +133,12 @@ def send_signal(request: Request) -> Answer:
 
 
 def state(request: Request) -> Answer:
-    """The state letter of a process; None once every thread of it has ended.
+    """Return the state letter of a process; None once every thread of it has ended.
 
-    With `started`, None too if another process has its number now.
+    With `started`, also None if another process has its number now.
 
-    A dead process that nobody has waited for is gone, too: it runs no instruction. But its
-    first thread is a zombie as soon as itself has ended, while another one still keeps the
+    A dead process that was not waited for counts as gone, because it runs no instruction. But its
+    first thread is a zombie as soon as that thread has ended, while another one may still keep the
     files and the port: Redis has such threads.
     """
     since = request.get("started")
@@ -148,7 +150,7 @@ def state(request: Request) -> Answer:
             with open(f"/proc/{request['state']}/task/{task}/stat") as file:
                 letters.append(file.read().rpartition(")")[2].split()[0])
     except (FileNotFoundError, ProcessLookupError):
-        # A thread ended while it was looked at; without any, the process is gone.
+        # A thread ended during the check; without any left, the process is gone.
         if not os.path.exists(f"/proc/{request['state']}"):
             return {"state": None}
         return state(request)

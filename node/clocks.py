@@ -1,15 +1,15 @@
-"""The clock as this node's server itself shows it, against the node's own.
+"""Reads the clock as this node's server shows it, relative to the node's own.
 
-    clocks KIND CLOCK              one look: {"low_s", "high_s"}
-    clocks KIND CLOCK --mark       what a later look starts from, where a clock shows only change
-    clocks KIND CLOCK --since M    one look, M being what --mark has said
+    clocks KIND CLOCK              one reading: {"low_s", "high_s"}
+    clocks KIND CLOCK --mark       the reference of a later reading, if a clock shows only changes
+    clocks KIND CLOCK --since M    one reading, M being the output of --mark
 
-A look gives bounds between which the offset of the server's clock lies: the node's clock is
-read before and after the server was asked, and what the server shows may be cut off to ms or s.
-How a server shows a clock stands in the file of its kind. KIND may also be `node`:
+A reading gives bounds of the offset of the server's clock: the node's clock is read before and
+after the server is asked, and the server's answer may be rounded down to ms or s. The file of each
+kind defines how its server shows a clock. KIND may also be `node`:
 
-    node       wall       the node's own, less its monotonic one: to hold a client's against
-               monotonic  the node's own, in ns: to hold other kernels' against
+    node       wall       the node's own, minus its monotonic one: to compare with a client's
+               monotonic  the node's own, in ns: to compare with other kernels'
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fencepost.node.watch import Hidden
 
 
 def _wall() -> dict[str, float]:
-    """The node's wall clock less its monotonic one, in ns: what a client's is held against."""
+    """Return the node's wall clock minus its monotonic one, in ns, to compare with a client's."""
     before = time.monotonic_ns()
     wall = time.time_ns()
     return {"low_ns": wall - time.monotonic_ns(), "high_ns": wall - before}
@@ -38,7 +38,7 @@ _OWN: dict[str, Callable[[], dict[str, float]]] = {
 
 
 def command(arguments: list[str]) -> dict[str, Any]:
-    """Carry out one look; {"hidden": WHY} where there is nothing to see. OSError: no answer."""
+    """Take one reading; return {"hidden": WHY} if the clock is not visible. OSError: no answer."""
     parser = argparse.ArgumentParser("clocks")
     parser.add_argument("kind")
     parser.add_argument("clock")

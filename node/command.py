@@ -1,7 +1,7 @@
-"""The one command on a node: `fencepost-node VERB ...`.
+"""The command of a node: `fencepost-node VERB ...`.
 
-Each verb stands in a file of its own, whose docstring says what it takes. What a verb answers is
-printed, data as JSON; a verb that asks (health, leads) answers by its exit code.
+Each verb has its own file, whose docstring describes its arguments. A verb's result is printed,
+data as JSON; a verb that answers yes or no (health, leads) uses its exit code.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _VERBS = {
 
 
 def verb(name: str) -> Verb:
-    """What carries out a verb. KeyError if there is none of this name."""
+    """Return the function of a verb. KeyError if it is unknown."""
     module = import_module(_VERBS[name])
     found: Verb = getattr(module, name if module.__name__.endswith(".server") else "command")
     return found
 
 
-def said(answer: object) -> str:
-    """What is printed of a verb's answer."""
+def to_text(answer: object) -> str:
+    """Print a verb's result."""
     if answer is None or isinstance(answer, bool):
         return ""
     return answer if isinstance(answer, str) else json.dumps(answer)
@@ -48,12 +48,12 @@ def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] not in _VERBS:
         sys.exit(f"fencepost-node VERB ...; the verbs are: {', '.join(_VERBS)}")
     name, *words = sys.argv[1:]
-    # Servers run as users of their own, and read what is written here.
+    # Servers run as their own users, and must be able to read the files written here.
     os.umask(0o022)
     try:
         answer = verb(name)(words)
     except (Refused, OSError) as error:
         sys.exit(f"fencepost-node {name}: {error}")
-    if text := said(answer):
+    if text := to_text(answer):
         print(text)
     sys.exit(1 if answer is False else 0)

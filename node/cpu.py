@@ -1,17 +1,17 @@
-"""Little CPU time for one process: a cgroup of its own, with a quota.
+"""Limits the CPU time of one process: a new cgroup with a quota.
 
-    cpu limit PID SHARE    SHARE of one CPU, 0.05 say, for PID and what it forks
-    cpu show PID           the quota in force on the cgroup that PID is in, and how it bit
-    cpu left               whether a cgroup of ours, or our mount, is there
-    cpu free               everything back to where it was, and cgroup and mount away
+    cpu limit PID SHARE    give PID and its children SHARE of one CPU, for example 0.05
+    cpu show PID           show the quota of PID's cgroup, and how often it throttled
+    cpu left               show whether fencepost's cgroup or mount is left over
+    cpu free               move everything back, and remove cgroup and mount
 
-Version 1: a child of the cgroup that the process is in, with cpu.cfs_quota_us. Version 2: a
-threaded child with cpu.max, because a cgroup that has processes of its own (a container's has) may
-limit threaded children alone. The hierarchy is mounted where nobody looks, since the container's
-view of it is read-only; on a host that root may write to, it is the same one.
+Version 1: a child of the process' cgroup, with cpu.cfs_quota_us. Version 2: a threaded child with
+cpu.max, because a cgroup that contains processes (a container's does) may limit only threaded
+children. The hierarchy is mounted at a private place, because the container's view of it is
+read-only; on a host where root may write, it is the same hierarchy.
 
-A name says nothing of who made a cgroup. Ours stands in a file, with the number that the kernel
-gave it; one that is not in there is somebody else's, and is left alone.
+A name does not prove who made a cgroup. A file records fencepost's with the number that the kernel
+gave it; any other is left alone.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from fencepost.node.processes import everyone, family
 MOUNT = Path("/run/fencepost/cgroup")
 NAME = "fencepost"
 _PERIOD_US = 50_000
-# How long a loop runs that uses the quota up, so that it is seen to bite.
+# Duration of a loop that uses up the quota, to prove that it throttles.
 _BURN_S = 0.3
 
 
 class Group:
-    """The cgroup that is made beneath the one of a process."""
+    """The cgroup made below that of a process."""
 
     def __init__(self, parent: str, version: int) -> None:
         self.within = f"{parent.rstrip('/')}/{NAME}"
@@ -44,21 +44,21 @@ class Group:
         self.path = self.parent / NAME
 
     def make(self) -> None:
-        """Make it, and write down that it is ours. OSError if another is there already."""
+        """Make it and record it. OSError if another exists already."""
         if (made := _made()) is not None and made.path == self.path:
             return
         try:
             self.path.mkdir()
         except FileExistsError:
-            raise OSError(f"{self.path} is there, and is not fencepost's own") from None
-        # Above it, CPU time may have been given on already, and then stays so.
+            raise OSError(f"{self.path} exists, and was not made by fencepost") from None
+        # If CPU time is already distributed to the children above, it stays so.
         given = self.version == 2 and "cpu" in _read(self.parent / "cgroup.subtree_control").split()
         made_as = {"parent": self.within.removesuffix(f"/{NAME}"), "version": self.version}
         inode = self.path.stat().st_ino
         _record().write_text(json.dumps({**made_as, "inode": inode, "given": given}))
 
     def inside(self) -> list[int]:
-        """The processes that are in it."""
+        """Return the processes in it."""
         found = []
         for pid in everyone():
             with suppress(FileNotFoundError, ProcessLookupError):
@@ -85,13 +85,13 @@ class Group:
 
     def _enter(self, pid: int) -> None:
         _write(self.path / "cgroup.procs", str(pid))
-        # What it forks from now on is in here; what it forked before may end meanwhile.
+        # Children forked from now on are in here; those forked before may end meanwhile.
         for child in family(pid) - {pid}:
             with suppress(ProcessLookupError):
                 _write(self.path / "cgroup.procs", str(child))
 
     def share(self) -> float | None:
-        """Of one CPU; None where nothing limits it."""
+        """Return the quota as a share of one CPU; None without a limit."""
         if self.version == 1:
             quota, period = (_read(self.path / f"cpu.cfs_{n}_us") for n in ("quota", "period"))
         else:
@@ -99,20 +99,20 @@ class Group:
         return None if quota in ("-1", "max") else int(quota) / int(period)
 
     def throttled(self) -> int:
-        """How often its processes had to wait for the next period."""
+        """Return how often its processes had to wait for the next period."""
         rows = dict(row.split() for row in _read(self.path / "cpu.stat").splitlines())
         return int(rows["nr_throttled"])
 
     def burn(self) -> None:
-        """Use the quota up."""
+        """Use up the quota."""
         loop = subprocess.Popen(["timeout", str(_BURN_S), "sh", "-c", "while :; do :; done"])
         self._enter(loop.pid)
         loop.wait()
 
     def free(self, given: bool) -> None:
-        """Remove it; `given`: CPU time had been given on above it before. OSError if something
-        stays in it."""
-        # A threaded group does not list its processes; any thread's id moves the whole of one.
+        """Remove it; `given`: CPU time was already distributed above it. OSError if a process stays
+        in it."""
+        # A threaded group does not list its processes; moving any thread moves the whole process.
         listed = "cgroup.procs" if self.version == 1 else "cgroup.threads"
         for inside in _read(self.path / listed).split():
             with suppress(ProcessLookupError):
@@ -128,14 +128,14 @@ class Group:
             try:
                 return self.path.rmdir()
             except OSError:
-                # What has just ended is still counted for a moment.
+                # A process that has just ended is still counted for a moment.
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.02)
 
 
 def command(words: list[str]) -> dict[str, Any]:
-    """Carry out a verb. OSError where this kernel, or the node's rights, do not allow it."""
+    """Run a verb. OSError if this kernel, or the node's rights, do not allow it."""
     parser = argparse.ArgumentParser("cpu")
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in ("limit", "show"):
@@ -160,7 +160,7 @@ def command(words: list[str]) -> dict[str, Any]:
 
 
 def show(pid: int) -> dict[str, Any]:
-    """What the kernel says of the cgroup that a process is in."""
+    """Return the kernel's figures for the cgroup of a process."""
     path, version = _cgroup(pid)
     group = _made()
     if group is None or (group.within, group.version) != (path, version):
@@ -169,7 +169,7 @@ def show(pid: int) -> dict[str, Any]:
 
 
 def of(pid: int) -> Group:
-    """The group for a process, whether or not it is in it already."""
+    """Return the group for a process, whether or not it is in it already."""
     path, version = _cgroup(pid)
     made = _made()
     if made is not None and (made.within, made.version) == (path, version):
@@ -178,7 +178,7 @@ def of(pid: int) -> Group:
 
 
 def free() -> dict[str, Any]:
-    """Undo `limit`, also where all its processes have ended; how many were in the cgroup."""
+    """Undo `limit`, also if all its processes have ended; return the number of processes moved."""
     group, inside = _made(), 0
     if group is not None:
         inside = len(group.inside())
@@ -197,11 +197,11 @@ def left() -> bool:
 
 
 def _made() -> Group | None:
-    """The group that we made, if it is there."""
+    """Return the group that fencepost made, or None."""
     try:
         known = _recorded()
         group = Group(known["parent"], known["version"])
-        # The number tells it from one that somebody has made in its place.
+        # The number distinguishes it from another of the same name.
         return group if group.path.stat().st_ino == known["inode"] else None
     except (OSError, ValueError, KeyError):
         return None
@@ -213,17 +213,18 @@ def _recorded() -> dict[str, Any]:
 
 
 def _record() -> Path:
-    """The file in which our cgroup stands."""
+    """Return the file that records fencepost's cgroup."""
     return MOUNT.with_name(f"{MOUNT.name}.json")
 
 
 def _mounts() -> list[Path]:
-    """Where we have mounted a hierarchy."""
+    """Return the places where fencepost has mounted a hierarchy."""
     return [place for place in MOUNT.glob("v?") if os.path.ismount(place)]
 
 
 def _cgroup(pid: int) -> tuple[str, int]:
-    """The path of a process' cgroup for CPU time, in its hierarchy, and the version of that."""
+    """Return the path of a process' cgroup for CPU time in its hierarchy, and the version of
+    that."""
     unified = "/"
     for row in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, controllers, path = row.split(":", 2)
@@ -235,7 +236,7 @@ def _cgroup(pid: int) -> tuple[str, int]:
 
 
 def _mounted(version: int) -> Path:
-    """The hierarchy, mounted where it can be written to."""
+    """Return the hierarchy, mounted at a place where it can be written."""
     place = MOUNT / f"v{version}"
     if not os.path.ismount(place):
         place.mkdir(parents=True, exist_ok=True)
@@ -255,7 +256,7 @@ def _read(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    # One write, unbuffered: the kernel answers each by itself.
+    # One unbuffered write: the kernel reports an error for each write.
     fd = os.open(path, os.O_WRONLY)
     try:
         os.write(fd, text.encode())

@@ -1,6 +1,6 @@
-"""What a server's data lies on: the node's own disk, or one that can be full or lose power.
+"""The disk below a server's data: the node's own, or one that can fill up or lose power.
 
-`lazy` loses what was not synced (lazy.py), `small` can be filled; both go together.
+`lazy` loses unsynced data (lazy.py), `small` can be filled; both can be combined.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pathlib import Path
 
 from fencepost.node.places import PROGRAM_PATH
 
-# Python starts in it, which takes a second or two, and longer where there is much to do.
+# Starting Python for it takes a second or two, more on a busy machine.
 _MOUNT_S = 60.0
 _FUSE = Path("/dev/fuse")
 
 
 def lay(data: Path, wanted: str, size_mb: int, log: Path) -> None:
-    """Have the folder lie on such a disk: plain, or of lazy and small, with a comma between.
+    """Put the folder on such a disk: plain, or lazy and small, separated by a comma.
 
-    What lies there already stays. OSError where the node's kernel, or its rights, do not allow it.
+    Existing files stay. OSError if the node's kernel, or its rights, do not allow it.
     """
     if wanted == "plain":
         _unmount(data)
@@ -39,7 +39,7 @@ def lay(data: Path, wanted: str, size_mb: int, log: Path) -> None:
 
 
 def take_away(data: Path) -> None:
-    """Unmount whatever the folder lies on, and remove it with all that is in it."""
+    """Unmount the disk below the folder, and remove the folder with its files."""
     _unmount(data)
     for folder in (data, _backing(data)):
         shutil.rmtree(folder, ignore_errors=True)
@@ -58,12 +58,12 @@ def _unmount(data: Path) -> None:
 def _serve(backing: Path, data: Path, log: Path) -> None:
     if not _FUSE.exists():
         os.mknod(_FUSE, stat.S_IFCHR | 0o600, os.makedev(10, 229))
-    with log.open("ab") as said:
+    with log.open("ab") as output:
         daemon = subprocess.Popen(
             [PROGRAM_PATH, "lazy", "serve", str(backing), str(data)],
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
     end = time.monotonic() + _MOUNT_S

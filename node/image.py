@@ -1,4 +1,4 @@
-"""The vDSO of a process: where it is, its bytes, and where its functions begin."""
+"""The vDSO of a process: its address, its bytes, and the begins of its functions."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 
 
 class Refused(Exception):
-    """What was asked for cannot be done here; the text says why."""
+    """The request cannot be carried out here; the text gives the reason."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """A vDSO: where it is mapped, and its bytes."""
+    """A vDSO: its address, and its bytes."""
 
     start: int
     content: bytes
 
 
 def image(pid: int | str) -> Image:
-    """The vDSO of a process.
+    """Return the vDSO of a process.
 
     Raises:
-        Refused: it has none, or not one for this machine's own programs.
-        OSError: there is no such process, or no permission.
+        Refused: it has none, or one for another architecture.
+        OSError: the process does not exist, or permission is denied.
     """
     with open(f"/proc/{pid}/maps") as file:
         mapped = re.search(r"^(\w+)-(\w+) .*\[vdso\]$", file.read(), re.MULTILINE)
@@ -35,12 +35,12 @@ def image(pid: int | str) -> Image:
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         content = os.pread(memory.fileno(), end - start, start)
     if content[:6] != b"\x7fELF\x02\x01":
-        raise Refused(f"process {pid} is no 64-bit program: its clock cannot be reached")
+        raise Refused(f"process {pid} is not a 64-bit program: its clock cannot be reached")
     return Image(start, content)
 
 
 def functions(content: bytes) -> dict[str, int]:
-    """Where each of the vDSO's functions begins, from its dynamic symbols (ELF-64)."""
+    """Return the begin of each of the vDSO's functions, from its dynamic symbols (ELF-64)."""
     (sections_at,) = struct.unpack_from("<Q", content, 0x28)
     size, count = struct.unpack_from("<HH", content, 0x3A)
     sections = [

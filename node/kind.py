@@ -1,9 +1,10 @@
-"""A kind of server: all there is to know about one, in one frozen bundle.
+"""A kind of server, completely described by one frozen bundle.
 
-Each kind stands in a file of its own, which both sides read. The harness takes the image, the
-ports, the versions and what a host must have from it; the file itself is shipped to every node,
-where `fencepost-node` calls its functions. So it imports Python's own library, this package and
-files of other kinds alone. harness/servers/kinds.py registers ours, an installed package its own:
+Each kind has its own file, which both sides read. The harness takes the image, the ports, the
+versions and the requirements on a host from it; the file itself is shipped to every node, where
+`fencepost-node` calls its functions. So it imports only the standard library, this package and
+files of other kinds. harness/servers/kinds.py registers the built-in kinds, an installed package
+its own:
 
     [project.entry-points."fencepost.servers"]
     my-server = "my_package.my_server:KIND"
@@ -22,12 +23,12 @@ Mark = dict[str, Any]
 
 @dataclass(frozen=True)
 class Start:
-    """What a server is started with: on which node, with which folder for its data.
+    """The parameters of a server's start: its node, and the folder for its data.
 
-    `listen` are the IPv4 addresses that it may listen on, the one that others use first.
-    `settings` are PERSISTENCE (none, everysec, always), CLOCK (real, fake), PRIMARY (an address to
-    replicate from), FIRST (the address of the first server), SERVERS (how many there are) and JOIN
-    (new, existing); each kind reads those that it knows.
+    `listen` are the IPv4 addresses that it may listen on, the one that others use first. `settings`
+    are PERSISTENCE (none, everysec, always), CLOCK (real, fake), PRIMARY (an address to replicate
+    from), FIRST (the address of the first server), SERVERS (their number) and JOIN (new, existing);
+    each kind reads those that it knows.
     """
 
     node: str
@@ -41,8 +42,8 @@ class Start:
 class Clock:
     """A clock that a server shows.
 
-    `look` gives bounds of its offset from the node's own, or raises Hidden. If `mark` is there, the
-    clock shows its change alone, since the mark that `look` is called with.
+    `look` gives bounds of its offset from the node's own, or raises Hidden. With `mark`, the clock
+    shows only its change since the mark that `look` is called with.
     """
 
     look: Callable[[Mark], Bounds]
@@ -55,11 +56,11 @@ EndsWith = Literal["lease", "close", "connection"]
 
 @dataclass(frozen=True)
 class Image:
-    """What a kind adds to the nodes' image.
+    """A kind's additions to the nodes' image.
 
     `packages` come from Debian bookworm. `stage` is a stage of the Dockerfile before the nodes'
-    own, for what comes from elsewhere; `before` and `after` are lines of the nodes' own stage,
-    before and after the packages are installed.
+    own, for other sources; `before` and `after` are lines of the nodes' own stage, before and after
+    the packages are installed.
     """
 
     packages: tuple[str, ...] = ()
@@ -69,36 +70,35 @@ class Image:
 
 
 def _not_started_here(start: Start) -> Sequence[str]:
-    raise OSError("this kind of server says nothing of how it is started")
+    raise OSError("this kind of server does not define how it is started")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of server. Functions run on the node; OSError in one means that it does not answer.
+    """A kind of server. Functions run on the node; OSError means that the server does not answer.
 
-    `module` is the module that the bundle stands in: `__name__`. `command` starts it; only servers
-    that fencepost starts need one. `version` is what the server says of its version. `serves` names
-    the kind in whose place this one can run, by `--server SERVES=NAME`; it has no nodes of its own
-    then. `versions` are those to choose from, the default first. `needs` are commands and paths
-    that a host that is not ours must have. `disk_mb` is the size of a small disk, which the disk
-    fault fills.
-    `peers` are the ports, beside `port`, on which servers of a cluster talk to one another.
-    `user`: the user that runs the server. If the node has no such user, root runs it.
-    `forks`: it has processes of its own making, which are stopped and killed with it. `faketime`:
-    its wall clock can be set by libfaketime. `elects`: its servers elect a leader among themselves;
-    `loses`: one that may lack what the last one granted, so that they may forget by any fault.
-    `members`: they keep a list of themselves, from which one that leaves is removed.
+    `module` is the bundle's own module: `__name__`. `command` starts the server; only servers that
+    fencepost starts need one. `version` returns the version that the server reports. `serves` names
+    the kind that this one can replace with `--server SERVES=NAME`; it has no nodes of its own then.
+    `versions` can be chosen, the default first. `needs` are commands and paths that an external
+    host must have. `disk_mb` is the size of a small disk, which the disk fault fills. `peers` are
+    the ports, in addition to `port`, on which servers of a cluster talk to one another. `user`: the
+    user that runs the server; if the node has no such user, root does. `forks`: its child processes
+    are stopped and killed with it. `faketime`: its wall clock can be set by libfaketime. `elects`:
+    its servers elect a leader among themselves; `loses`: a new leader may lack the latest grants,
+    so that any fault may make the servers forget. `members`: the servers keep a member list, from
+    which one that leaves is removed.
 
     What faults depend on:
-    - `independent`: its servers know nothing of one another, so that a lock asks each in turn.
-    - `lease_clock`: the clock that ends leases, "" where there are none; `leader_leases`: the
-      leader's alone counts. `grain_s`: the steps in which a server shows its wall clock (s).
-    - `replaceable`: a server with an empty disk can take the place of one that has left.
+    - `independent`: its servers do not know one another, so that a lock asks each in turn.
+    - `lease_clock`: the clock that ends leases, "" without leases; `leader_leases`: only the
+      leader's clock counts. `grain_s`: the resolution at which a server shows its wall clock (s).
+    - `replaceable`: a server with an empty disk can replace one that has left.
     - `evicts`: it can be given a memory limit (maxmemory), at which it evicts keys.
 
-    What other parts of fencepost ask:
-    - `ends_with`: what ends a grant of a lock on such servers, unless the lock says otherwise.
-    - `around_s`: what a run on them takes in addition to the clients' work (s, estimated).
+    What other parts of fencepost use:
+    - `ends_with`: how a grant of a lock on such servers ends, unless the lock declares another way.
+    - `around_s`: the duration of a run in addition to the clients' work (s, estimated).
     - `model`: the model that the hunt simulates them with (hunt/models); "" if there is none.
     """
 
@@ -136,5 +136,5 @@ class Kind:
 
     @property
     def role(self) -> str:
-        """The kind whose nodes, data folder and log it uses."""
+        """Return the kind whose nodes, data folder and log it uses."""
         return self.serves or self.name

@@ -1,4 +1,4 @@
-"""The kinds of servers that a node knows: their files were shipped to it, with a list of them."""
+"""The kinds of servers that a node knows: their files were shipped to it, with an index."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ INDEX = Path(__file__).parents[2] / "kinds.json"
 
 
 def find(name: str) -> Kind:
-    """The kind of this name. OSError if nothing of it was shipped to this node."""
+    """Return the kind of this name. OSError if its file was not shipped to this node."""
     modules = json.loads(INDEX.read_text())
     if name not in modules:
         raise OSError(
-            f"this node knows no server {name!r}, but {', '.join(modules)}. It was set up without: "
-            "`fencepost cluster down` first"
+            f"this node has no server {name!r}, only {', '.join(modules)}. Run `fencepost cluster "
+            "down` first, so that the node is set up again"
         )
     for thing in vars(import_module(modules[name])).values():
         if isinstance(thing, Kind) and thing.name == name:

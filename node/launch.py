@@ -2,9 +2,9 @@
 
     launch PROGRAM...
 
-The program takes this one's place, and so its pid. It meets the skewed clocks from its first
-instruction on, as one that is restarted on a machine whose clock is wrong: had it seen the right
-time first, the restart would be a second jump. Shells on the way to a server are skewed too, and
+The program replaces this one, and so keeps its pid. It sees the skewed clocks from its first
+instruction on, like one that is restarted on a machine whose clock is wrong. Seeing the right time
+first would make the restart a second jump. Shells on the way to a server are skewed too, and
 followed to the program that they become.
 """
 
@@ -19,18 +19,18 @@ from fencepost.node import vdso
 from fencepost.node.patch import Table
 from fencepost.node.tracing import after_exec, seize_for_exec
 
-# A JVM has loaded itself some 30 ms after its start, and later on a busy machine.
+# A JVM has loaded its libraries some 30 ms after its start, later on a busy machine.
 _LIBRARIES_S = 5.0
 
 
 def command(program: list[str]) -> NoReturn:
-    """Become the program, under the skew that is kept; a helper sees to it and goes."""
+    """Exec the program under the stored skew; a separate process applies it and exits."""
     if (entries := vdso.kept()) is not None:
         us = os.getpid()
         ready, tell = os.pipe()
         helper = os.fork()
         if helper == 0:
-            # Its parent goes at once, so that the server has no child that it does not know.
+            # Its parent exits at once, so that the server has no unknown child.
             if os.fork() == 0:
                 os._exit(_follow(us, entries, ready, tell))
             os._exit(0)
@@ -41,7 +41,7 @@ def command(program: list[str]) -> NoReturn:
     try:
         os.execvp(program[0], program)
     except OSError as error:
-        # As a shell has it: there is none, or it cannot be carried out.
+        # The exit codes of a shell: not found, or not executable.
         print(f"{program[0]} cannot be started: {error.strerror}", file=sys.stderr, flush=True)
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
@@ -62,7 +62,7 @@ def _follow(pid: int, entries: Table, ready: int, tell: int) -> int:
 
 
 def _wait_for_libraries(pid: int, entries: Table) -> None:
-    """Once more, whenever a library comes whose timed waits are to be put right (waits.py)."""
+    """Apply the skew again whenever a library with timed waits is loaded (waits.py)."""
     end = time.monotonic() + _LIBRARIES_S
     seen: set[int] = set()
     try:

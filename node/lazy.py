@@ -1,13 +1,13 @@
-"""A file system that loses what was not synced when its machine loses power.
+"""A file system that loses unsynced data when its machine loses power.
 
-    lazy serve BACKING MOUNTPOINT    until it is unmounted
-    lazy lose                        forget what is unsynced: how much of it there was
-    lazy unsynced                    how much there is
+    lazy serve BACKING MOUNTPOINT    serve until it is unmounted
+    lazy lose                        drop unsynced data, and print its amount
+    lazy unsynced                    print the amount of unsynced data
     lazy settle                      write all of it down, as a kernel does in time
-    lazy witness FOLDER TEXT         write two files with it, and sync one of them
-    lazy witnessed FOLDER TEXT       which of the two have it, and remove both
+    lazy witness FOLDER TEXT         write two files with TEXT, and sync one of them
+    lazy witnessed FOLDER TEXT       print which of the two have it, and remove both
 
-What is unsynced, and what a sync makes durable: lazydisk.py. Answers are JSON.
+lazydisk.py defines what is unsynced, and what a sync makes durable. Answers are JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SYNCED, UNSYNCED = ".fencepost-synced", ".fencepost-unsynced"
 
 
 def command(words: list[str]) -> dict[str, Any]:
-    """Carry out one of the verbs. OSError where there is no such file system, or no space."""
+    """Run one of the verbs. OSError if there is no such file system, or no space."""
     parser = argparse.ArgumentParser(prog="lazy")
     parser.add_argument("--control", default=CONTROL)
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -40,8 +40,8 @@ def command(words: list[str]) -> dict[str, Any]:
         looking.add_argument("text")
     given = parser.parse_args(words)
     if given.verb == "serve":
-        # Its library is the nodes' alone, and is not needed for the rest, which starts without what
-        # the distribution has installed beside Python.
+        # Only the nodes have its library. The other verbs start without the distribution's own
+        # Python packages.
         site.main()
         from fencepost.node.lazyfuse import serve
 
@@ -65,7 +65,7 @@ def ask(control: str, verb: str) -> dict[str, Any]:
 
 
 def witness(folder: str, text: str) -> dict[str, Any]:
-    """By ordinary system calls, as a server would. The unsynced one comes last."""
+    """Write both by ordinary system calls, as a server would; the unsynced one comes last."""
     for name in (SYNCED, UNSYNCED):
         fd = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

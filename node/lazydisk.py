@@ -1,17 +1,16 @@
-"""A disk that forgets what was not synced: the names of files, and what they hold.
+"""A disk that forgets what was not synced: the names of files, and their contents.
 
-Names are kept as ext4 keeps them, in an ordered journal: a sync of a file or of a directory makes
-durable the last change of it (its creation, a rename of it, an entry of it that came or went) and
-every change before that one, of whatever file; changes are undone from the last one backwards.
-A change is written down by itself when it is COMMIT_S old. What a file holds (pages.py) is
-written down by its own sync alone, or with the journal's entry of a rename by which the file took
-the place of another one (ext4's auto_da_alloc). A kernel writes back by itself what is half a
-minute old (dirty_expire_centisecs); here nothing is but by `settle`, so that what was not synced is
-what is lost.
+Names are kept as in ext4's ordered journal: a sync of a file or directory makes durable its last
+change (its creation or rename, or an entry added or removed) and every earlier change, of any file;
+changes are undone from the last one backwards. A change is written down by itself when it is
+COMMIT_S old. A file's content (pages.py) is written down by its own sync, or with the journal entry
+of a rename by which the file replaced another one (ext4's auto_da_alloc). A kernel writes back data
+that is half a minute old (dirty_expire_centisecs); here only `settle` does, so that a loss drops
+exactly the unsynced data.
 
-The backing directory holds the objects (objects/<number>, what files hold) and the journal as far
-as it is durable (log), from which a new daemon reads the names. A part of the disk is the journal's
-alone, as on ext4: on a full disk names can still go, and what they held is room again.
+The backing directory holds the objects (objects/<number>, the contents) and the durable part of the
+journal (log), from which a new daemon reads the names. Part of the disk is reserved for the
+journal, as on ext4: on a full disk names can still be removed, which frees their space.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from typing import Any
 from fencepost.node.pages import Content
 
 ROOT = 1
-COMMIT_S = 5.0  # as ext4's commit=5
-# Some thousands of changes: more than servers make while a disk is full.
+COMMIT_S = 5.0  # like ext4's commit=5
+# Room for some thousands of changes: more than servers make while a disk is full.
 JOURNAL = 1 << 20
 
 Op = dict[str, Any]
@@ -38,7 +37,7 @@ Op = dict[str, Any]
 
 @dataclass
 class Node:
-    """A file, directory or symbolic link. `links` are the names that it has."""
+    """A file, directory or symbolic link. `links` are its names."""
 
     number: int
     mode: int
@@ -59,7 +58,7 @@ class Node:
 
 
 class Tree:
-    """Names and what they stand for, changed by the journal's ops alone."""
+    """Names and their nodes, changed only by the journal's ops."""
 
     def __init__(self) -> None:
         self.nodes = {ROOT: Node(ROOT, stat.S_IFDIR | 0o755, links=2)}
@@ -120,13 +119,14 @@ class _Pending:
 
 
 class Disk:
-    """Errors are OSError as a file system's. `epoch` counts the losses."""
+    """A disk in memory and in a folder. Raises OSError as a file system does. `epoch` counts
+    losses."""
 
     def __init__(self, backing: str, now: Callable[[], float] = time.monotonic) -> None:
         self._backing = backing
         self._now = now
         os.makedirs(f"{backing}/objects", exist_ok=True)
-        # Unbuffered: what was not written is not to come later.
+        # Unbuffered: no write may arrive late.
         self._log = open(f"{backing}/log", "ab", 0)  # noqa: SIM115  # as long as the disk
         self._durable = Tree()
         self._next = ROOT + 1
@@ -182,7 +182,7 @@ class Disk:
         return self.node(number)
 
     def unlink(self, folder: int, name: str) -> None:
-        """A file or an empty directory."""
+        """Remove a file or an empty directory."""
         node = self.find(folder, name)
         if node.entries:
             raise OSError(errno.ENOTEMPTY, name)
@@ -214,7 +214,7 @@ class Disk:
         content = self.content(number)
         fresh = content.fresh(offset, len(data))
         if fresh > self.free() and self._pending:
-            # What was removed gives its space back with the journal, as on ext4.
+            # Committing the journal frees the space of removed files, as on ext4.
             self._commit(len(self._pending))
         if fresh and fresh > self.free():
             raise OSError(errno.ENOSPC, "no space left")
@@ -227,20 +227,21 @@ class Disk:
         self.node(number).changed_ns = time.time_ns()
 
     def space(self) -> os.statvfs_result:
-        """Of the disk as it is, with nothing unsynced; the journal's part is taken."""
+        """Return the disk's space in its current state, without unsynced data and the journal's
+        part."""
         there = os.statvfs(f"{self._backing}/objects")
         journal = -(-JOURNAL // there.f_frsize)
         free, available = (max(0, n - journal) for n in (there.f_bfree, there.f_bavail))
         return os.statvfs_result((*there[:3], free, available, *there[5:10]))
 
     def free(self) -> int:
-        """Bytes that writes may still take."""
+        """Return the bytes that writes may still take."""
         there = self.space()
         reserved = sum(content.reserved for content in self._contents.values())
         return max(0, there.f_bavail * there.f_frsize - reserved)
 
     def sync(self, number: int) -> None:
-        """Of a file: what it holds and its name. Of a directory: its entries."""
+        """Sync a file, its content and name, or a directory's entries."""
         last = 0
         for index, pending in enumerate(self._pending):
             if number in pending.touched:
@@ -250,7 +251,7 @@ class Disk:
             self._contents[number].sync()
 
     def settle(self) -> dict[str, int]:
-        """Write everything down, and say how much it was."""
+        """Write everything down; return the amount."""
         written = self.unsynced()
         self._commit(len(self._pending))
         for content in self._contents.values():
@@ -269,7 +270,7 @@ class Disk:
             self._tidy(number)
 
     def unsynced(self) -> dict[str, int]:
-        """Bytes written, files that they were written to, and changes of names, all unsynced."""
+        """Count unsynced bytes, the files written, and changes of names."""
         dirty = [content for content in self._contents.values() if content.dirty]
         return {
             "bytes": sum(content.unsynced for content in dirty),
@@ -278,9 +279,9 @@ class Disk:
         }
 
     def lose(self) -> dict[str, int]:
-        """Forget what is unsynced, and say how much that was. What was open is no more."""
+        """Drop what is unsynced, and return the amount. Open files become invalid."""
         old = [pending for pending in self._pending if pending.at_s <= self._now() - COMMIT_S]
-        with contextlib.suppress(OSError):  # a full disk: then these are lost as well
+        with contextlib.suppress(OSError):  # a full disk: then these are lost too
             self._commit(len(old))
         dropped = self.unsynced()
         self._pending = []
@@ -294,7 +295,7 @@ class Disk:
         return dropped
 
     def _sweep(self) -> None:
-        """Remove what has no durable name."""
+        """Remove objects without a durable name."""
         nodes = self._durable.nodes
         for number in [number for number, node in nodes.items() if node.links <= 0]:
             del nodes[number]
@@ -329,7 +330,7 @@ class Disk:
             raise
 
     def _tidy(self, number: int) -> None:
-        """Remove what has no name any more, neither seen nor durable, and is not open."""
+        """Remove an object without a name, current or durable, unless it is open."""
         seen, durable = self._tree.nodes.get(number), self._durable.nodes.get(number)
         if number in self._opened or (seen is not None and seen.links > 0):
             return
@@ -337,7 +338,7 @@ class Disk:
             del self._tree.nodes[number]
         waits = any(number in pending.touched for pending in self._pending)
         if waits or (durable is not None and durable.links > 0):
-            # Nobody can read it any more, but for a loss that brings its name back.
+            # It cannot be read any more, unless a loss restores its name.
             if number in self._contents and all(p.flush != number for p in self._pending):
                 self._contents.pop(number).close()
             return

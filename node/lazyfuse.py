@@ -1,7 +1,7 @@
-"""A lazydisk.Disk as a FUSE file system, by Debian's python3-pyfuse3.
+"""Serves a lazydisk.Disk as a FUSE file system, by Debian's python3-pyfuse3.
 
-There is no writeback cache: a write is here before its system call returns. Inodes and handles
-from before a loss answer ESTALE and EIO, as the machine that had them is gone.
+There is no writeback cache: a write arrives before its system call returns. Inodes and handles from
+before a loss answer ESTALE and EIO, because their machine has lost power.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import trio
 from fencepost.node.lazydisk import ROOT, Disk, Node
 
 _ATTRIBUTES_S = 60.0
-# Inode numbers of one epoch; those of another one are other inodes to the kernel.
+# Inode numbers of one epoch; the kernel takes those of another as other inodes.
 _EPOCH = 1 << 40
 _NOREPLACE = 1
 
 
-# The library's own types, of which nothing is known where it is not installed.
+# The library's own types, unknown where it is not installed.
 Context = Any
 Attributes = Any
 Handle = Any
@@ -34,7 +34,7 @@ Call = Callable[..., Awaitable[T]]
 
 
 class Names:
-    """Kernel inode numbers for the nodes of the epoch that is now."""
+    """Kernel inode numbers for the nodes of the current epoch."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -50,7 +50,7 @@ class Names:
 
 
 def _answers(method: Call[T]) -> Call[T]:
-    """An OSError of the disk is the system call's."""
+    """Return an OSError of the disk as the system call's error."""
 
     async def answer(self: Operations, *arguments: Any) -> T:
         try:
@@ -210,7 +210,7 @@ class Operations(pyfuse3.Operations):
     async def readdir(self, fh: int, start_id: int, token: Any) -> None:
         folder = self._handle(fh)[0]
         if start_id == 0 or fh not in self._listings:
-            # As they are when the listing begins, so that one that comes or goes moves no other.
+            # Snapshot of the entries, so that changes during the listing move no other entry.
             self._listings[fh] = list(self._disk.node(folder).entries)
         for index, name in enumerate(self._listings[fh][start_id:], start_id + 1):
             number = self._disk.node(folder).entries.get(name)
@@ -237,7 +237,7 @@ class Operations(pyfuse3.Operations):
     def _open(self, number: int, flags: int) -> Handle:
         self._disk.opened(number)
         fh, self._next = self._next, self._next + 1
-        # O_SYNC holds O_DSYNC's bit.
+        # O_SYNC includes O_DSYNC's bit.
         self._handles[fh] = (number, bool(flags & os.O_DSYNC))
         return pyfuse3.FileInfo(fh=fh)
 
@@ -251,7 +251,7 @@ class Operations(pyfuse3.Operations):
         entry = pyfuse3.EntryAttributes()
         entry.st_ino = self._names.inode(node.number)
         entry.generation = 0
-        # Names are asked for each time: after a loss they stand for other inodes.
+        # Disable caching of names: after a loss they refer to other inodes.
         entry.entry_timeout = 0
         entry.attr_timeout = _ATTRIBUTES_S
         entry.st_mode, entry.st_nlink = node.mode, max(0, node.links)
@@ -263,7 +263,7 @@ class Operations(pyfuse3.Operations):
 
 
 def serve(backing: str, mountpoint: str, control: str) -> None:
-    """Until it is unmounted. `control` is a socket that takes a verb and answers with JSON."""
+    """Serve until unmounted. `control` is a socket that takes a verb and answers with JSON."""
     operations = Operations(disk := Disk(backing))
     verbs = {"lose": operations.lose, "unsynced": disk.unsynced, "settle": disk.settle}
 

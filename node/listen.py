@@ -1,8 +1,8 @@
-"""Where a node's server listens: in a container everywhere, on a host on the test's address alone.
+"""Chooses the addresses a node's server listens on: all in a container, one on a host.
 
-The containers' network is internal, and reached by nobody else. A host has other networks too. So
-the harness writes there by which address the other nodes reach it, and the servers listen on that
-one, and on loopback, where they are asked for their health.
+The containers' network is internal, so no other machine reaches it. A host has other networks too.
+So the harness writes the address by which other nodes reach it, and the server listens there and on
+loopback, where its health is checked.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ LOOPBACK = "127.0.0.1"
 
 
 def everywhere() -> tuple[str, ...]:
-    """The addresses to listen on, the one that others use first.
+    """Return the addresses to listen on, the one that others use first.
 
     Raises:
-        OSError: the address that the harness wrote is none of this node's.
+        OSError: the address that the harness wrote is not one of this node's.
     """
     address = _written()
     if not address:
@@ -29,14 +29,14 @@ def everywhere() -> tuple[str, ...]:
             trial.bind((address, 0))
     except OSError as error:
         raise OSError(
-            f"{address} is no address of this host ({error.strerror}), so that its server cannot "
-            "listen there: write the one that it has itself as `address` in the hosts file"
+            f"{address} is not an address of this host ({error.strerror}), so its server cannot "
+            "listen there: set `address` in the hosts file to an address that the host itself has"
         ) from error
     return (address, LOOPBACK)
 
 
 def own() -> str:
-    """The address of this node's server, also where it listens on one alone."""
+    """Return the address of this node's server, even if it listens on only one."""
     return _written() or LOOPBACK
 
 

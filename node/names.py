@@ -1,11 +1,11 @@
-"""The nodes' names in a host's /etc/hosts, on lines that are known again.
+"""Writes the nodes' names into a host's /etc/hosts, on marked lines.
 
-    names set [ADDRESS NAME]...   ours are these, in the place of earlier ones
-    names clear                   no line is ours
+    names set [ADDRESS NAME]...   replace fencepost's lines by these
+    names clear                   remove fencepost's lines
 
-Lines of others stay as they are, byte by byte. The file is written beside and renamed, so that a
-program that looks a name up meets the old one or the new one. Where it is a mount of its own (in a
-container) it cannot be replaced by another, and is written in place. The answer says which it was.
+Other lines stay unchanged, byte by byte. The new file is renamed into place, so that a reader sees
+the old file or the new one. If the file is a mount (in a container), it cannot be replaced and is
+overwritten in place. The answer says which was done.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _OURS = re.compile(rb"\S+ \S+ # fencepost")
 
 
 def command(words: list[str]) -> dict[str, bool]:
-    """Carry out one of the verbs. OSError if the file cannot be written."""
+    """Run one of the verbs. OSError if the file cannot be written."""
     match words:
         case ["clear"]:
             return write(ETC_HOSTS, [])
         case ["set", *given]:
             return write(ETC_HOSTS, [f"{address} {name}" for address, name in _pairs(given)])
-    raise OSError(f"no names {' '.join(words)}: there are set and clear")
+    raise OSError(f"unknown verb names {' '.join(words)}; use set or clear")
 
 
 def write(path: str, entries: list[str]) -> dict[str, bool]:
-    """Let the entries be ours. `in_place`: the file could not be replaced by another."""
+    """Write the entries. `in_place`: the file could not be replaced by another."""
     with open(path, "rb") as file:
         before = file.read()
     kept = [line for line in before.splitlines(keepends=True) if not _OURS.fullmatch(line.strip())]
@@ -47,7 +47,7 @@ def write(path: str, entries: list[str]) -> dict[str, bool]:
 
 
 def _replaced(path: str, content: bytes) -> bool:
-    """Put another file in its place; False if that cannot be, and its content was replaced."""
+    """Rename a new file into place; False if it cannot be, and its content was replaced."""
     scratch, name = tempfile.mkstemp(prefix=".fencepost-hosts-", dir=os.path.dirname(path))
     try:
         with os.fdopen(scratch, "wb") as file:
@@ -58,7 +58,7 @@ def _replaced(path: str, content: bytes) -> bool:
             os.fsync(file.fileno())
         os.rename(name, path)
     except OSError as error:
-        if error.errno != errno.EBUSY:  # a mount is not renamed over
+        if error.errno != errno.EBUSY:  # a mount cannot be replaced by a rename
             raise
         _overwrite(path, content)
         return False
@@ -69,7 +69,7 @@ def _replaced(path: str, content: bytes) -> bool:
 
 
 def _overwrite(path: str, content: bytes) -> None:
-    """In one write, and cut off after it: nobody meets an empty file."""
+    """Overwrite in one write and truncate after it, so that a reader never sees an empty file."""
     file = os.open(path, os.O_WRONLY)
     try:
         os.pwrite(file, content, 0)

@@ -1,6 +1,7 @@
-"""What a file holds beyond what is on the disk: its writes and truncates since its last sync.
+"""A file's content beyond the disk: its writes and truncates since its last sync.
 
-In memory, in pages, over an object: the file of the backing directory that is "the disk".
+They are kept in memory, in pages, over an object: the file of the backing directory that is "the
+disk".
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ _ZEROS = bytes(PAGE)
 
 
 class Content:
-    """A regular file's bytes. Errors are OSError, of the object's own file system.
+    """A regular file's bytes. Raises OSError, as the object's own file system does.
 
-    `unsynced` counts the bytes that writes carried since the last sync, each write by itself.
+    `unsynced` counts the bytes of writes since the last sync, each write by itself.
     """
 
     def __init__(self, path: str) -> None:
@@ -22,7 +23,7 @@ class Content:
         self._fd: int | None = None
         self._pages: dict[int, bytearray] = {}
         self._stored = os.stat(path).st_size if os.path.exists(path) else 0
-        # From here on nothing of the object counts any more: it was truncated.
+        # From here on the object's bytes no longer count, because it was truncated.
         self._floor = self._stored
         self.size = self._stored
         self.unsynced = 0
@@ -33,11 +34,11 @@ class Content:
 
     @property
     def reserved(self) -> int:
-        """Bytes of memory that a sync may turn into bytes of the disk."""
+        """Return the bytes of memory that a sync may turn into bytes of the disk."""
         return len(self._pages) * PAGE
 
     def fresh(self, offset: int, length: int) -> int:
-        """How many bytes `reserved` grows by with such a write."""
+        """Return by how many bytes such a write increases `reserved`."""
         span = range(offset // PAGE, (offset + length - 1) // PAGE + 1) if length else range(0)
         return sum(PAGE for page in span if page not in self._pages)
 
@@ -85,7 +86,7 @@ class Content:
         self.size = size
 
     def sync(self) -> None:
-        """Write everything down. Where that fails (no space) it is all still unsynced."""
+        """Write everything down. If that fails (no space), all of it stays unsynced."""
         if not self.dirty:
             return
         fd = self._open()
@@ -101,7 +102,7 @@ class Content:
         self.unsynced = 0
 
     def lose(self) -> None:
-        """Only what is on the disk is left."""
+        """Drop all but the disk's bytes."""
         self._pages = {}
         self.size = self._floor = self._stored
         self.unsynced = 0
@@ -112,13 +113,13 @@ class Content:
             self._fd = None
 
     def remove(self) -> None:
-        """Give the object's space back."""
+        """Free the object's space."""
         self.close()
         if os.path.exists(self._path):
             os.unlink(self._path)
 
     def _below(self, offset: int, length: int) -> bytes:
-        """Of the object, filled up with zeros."""
+        """Read from the object, padded with zeros."""
         there = max(0, min(length, self._floor - offset))
         found = os.pread(self._open(), there, offset) if there else b""
         return found + bytes(length - len(found))

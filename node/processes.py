@@ -1,13 +1,13 @@
-"""Finds the processes of a node: one by its pid and start, its children, those with a mark.
+"""Finds the processes of a node: by pid and start, by parent, by mark.
 
     process show PID               when it was started, and its mark
-    process children PID STARTED   what it has forked, unless another process has its number now
+    process children PID STARTED   its children, unless another process has its number now
     process marked MARK            every process that was started with this mark
-    process listener PORT          the one that listens on a TCP port, and what else its tree has
+    process listener PORT          the one that listens on a TCP port, and the rest of its tree
 
-A number alone names no process for long: a pid file outlives its process, and the kernel gives the
-number away again. Number and start name one process for good. What is ours and has no pid file
-carries a mark in its environment, and so does all that it forks. Answers are JSON.
+A number does not identify a process for long: a pid file outlives its process, and the kernel
+reuses the number. Number and start time identify it for good. A process of fencepost without a pid
+file carries a mark in its environment, which its children inherit. Answers are JSON.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 @dataclass(frozen=True)
 class Process:
-    """One process for good. `started`: clock ticks since the boot, and which boot that was."""
+    """One process for good. `started`: clock ticks since the boot, and the boot's id."""
 
     pid: int
     started: str
 
 
 def everyone() -> list[int]:
-    """The pid of every process that is seen from here: in a container, of those in it."""
+    """Return the pid of every visible process; in a container, of its own."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def family(pid: int) -> set[int]:
-    """A process and all that it has forked: PostgreSQL has a process for each of its clients."""
+    """Return a process and its descendants: PostgreSQL forks a process for each client."""
     parents = dict(_parents())
     found, new = set(), {pid}
     while new:
@@ -49,17 +49,17 @@ def family(pid: int) -> set[int]:
 
 
 def started(pid: int) -> str | None:
-    """When a process was started, as in `Process`; None if there is none."""
+    """Return the start of a process, as in `Process`; None if it does not exist."""
     try:
         with open(f"/proc/{pid}/stat") as stat, open(_BOOT_ID) as boot:
-            # Field 22, of which two come before the name's end (proc(5)).
+            # Field 22; two fields precede the end of the name (proc(5)).
             return f"{stat.read().rpartition(')')[2].split()[19]}@{boot.read().strip()[:8]}"
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
 def lives(pid: int) -> bool:
-    """Whether there is such a process, and not only what is left of one that nobody waited for."""
+    """Return whether the process runs, and is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[0] not in ("Z", "X")
@@ -68,7 +68,7 @@ def lives(pid: int) -> bool:
 
 
 def marked(mark: str) -> list[Process]:
-    """Every process that has this mark, but for this one."""
+    """Return every process with this mark, except this one."""
     found = []
     for pid in everyone():
         since = started(pid)
@@ -78,23 +78,23 @@ def marked(mark: str) -> list[Process]:
 
 
 def children(pid: int, since: str) -> list[Process]:
-    """What a process has forked itself; nothing if it is gone."""
+    """Return the children of a process; nothing if it is gone."""
     listed = [child for child, parent in _parents() if parent == pid]
     found = [Process(child, born) for child in listed if (born := started(child))]
-    # Asked last: so they were its own all the time.
+    # Checked last, so that they were its children all the time.
     return found if started(pid) == since else []
 
 
 def send(pid: int, number: int, since: str | None = None) -> bool:
-    """Send a signal; False if there is no such process, or if another has its number now.
+    """Send a signal; return False if the process does not exist, or another has its number now.
 
-    Without `since`, whoever has the number gets it.
+    Without `since`, any process with this number gets it.
     """
     if pid < 1:
-        raise OSError(f"{pid} is the number of no process")
+        raise OSError(f"{pid} is not a process number")
     try:
         with _handle(pid) as handle:
-            # The handle stays with the process that had the number when it was opened.
+            # The handle refers to the process that had the number when it was opened.
             if since is not None and started(pid) != since:
                 return False
             if handle is None:
@@ -107,7 +107,7 @@ def send(pid: int, number: int, since: str | None = None) -> bool:
 
 
 def command(words: list[str]) -> object:
-    """Carry out one of the verbs. OSError if there is no such verb."""
+    """Run one of the verbs. OSError if it is unknown."""
     match words:
         case ["show", pid]:
             return show(int(pid))
@@ -117,7 +117,7 @@ def command(words: list[str]) -> object:
             return [asdict(process) for process in marked(mark)]
         case ["listener", port]:
             return listener(int(port))
-    raise OSError(f"no process {' '.join(words)}: there are show, children, marked and listener")
+    raise OSError(f"unknown verb process {' '.join(words)}; use show, children, marked or listener")
 
 
 def show(pid: int) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def show(pid: int) -> dict[str, Any]:
 
 
 def listener(port: int, root: int = 1) -> dict[str, Any]:
-    """Which process of a tree listens on a TCP port, and every other process of the tree.
+    """Return which process of a tree listens on a TCP port, and every other process of the tree.
 
-    `pid` is None where none does. Of several (a server that forks gives its socket on) it is the
-    first, from which the others come.
+    `pid` is None if none does. If several do (a forking server passes its socket on), it is their
+    common ancestor.
     """
     tree = sorted(family(root))
     sockets = _listening(port)
@@ -142,7 +142,7 @@ def _age(pid: int) -> int:
 
 
 def _listening(port: int) -> set[str]:
-    """The sockets that listen on a port, by their number, in this network."""
+    """Return the sockets that listen on a port, by their number, in this network."""
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(FileNotFoundError), open(table) as rows:
@@ -155,7 +155,7 @@ def _listening(port: int) -> set[str]:
 
 
 def _sockets(pid: int) -> set[str]:
-    """The sockets that a process has open, by their number."""
+    """Return the open sockets of a process, by their number."""
     found = set()
     with suppress(OSError):  # it has just ended
         for name in os.listdir(f"/proc/{pid}/fd"):
@@ -168,7 +168,7 @@ def _sockets(pid: int) -> set[str]:
 
 @contextmanager
 def _handle(pid: int) -> Iterator[int | None]:
-    """A handle of a process; None where there are none: before Linux 5.3, or under a filter."""
+    """Return a handle of a process; None if unsupported: before Linux 5.3, or under a filter."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -183,7 +183,7 @@ def _handle(pid: int) -> Iterator[int | None]:
 
 
 def _parents() -> Iterator[tuple[int, int]]:
-    """Every process with the one that has forked it."""
+    """Return every process with its parent."""
     for pid in everyone():
         with suppress(OSError), open(f"/proc/{pid}/stat") as file:
             yield pid, int(file.read().rpartition(")")[2].split()[1])
@@ -194,7 +194,7 @@ def _mark(pid: int) -> str:
         with open(f"/proc/{pid}/environ", "rb") as file:
             variables = file.read().split(b"\0")
     except OSError:
-        return ""  # it is gone, or another user's
+        return ""  # it is gone, or belongs to another user
     named = (variable.partition(b"=") for variable in variables)
     return next(
         (value.decode(errors="replace") for name, _, value in named if name == MARK.encode()), ""

@@ -1,13 +1,13 @@
-"""This node's server: started, asked, wiped. How, stands in the file of its kind.
+"""Starts, checks and wipes this node's server, as the file of its kind defines.
 
     run [KIND]               start it, then wait for ever: the container's main process
-    start KIND [NAME=VALUE]  start it, detached; its pid and when it was started go to
+    start KIND [NAME=VALUE]  start it, detached; its pid and start time go to
                              /run/fencepost/server.pid
     health KIND              whether it serves: for a cluster, whether a quorum does
-    leads KIND               whether it says that it is the primary or the leader
-    identity KIND            what tells it from a server that comes in its place
-    version KIND             what it says of its version
-    wipe KIND                forget its data (it must be down)
+    leads KIND               whether it reports that it is the primary or the leader
+    identity KIND            what distinguishes it from a server that replaces it
+    version KIND             the version that it reports
+    wipe KIND                delete its data (it must be down)
 
 A node stays up whether or not its server does, as a machine would. Settings: VERSION, DISK
 (disk.py) and those of `Start`.
@@ -38,7 +38,7 @@ def run(words: list[str]) -> NoReturn:
 
 
 def _start_apart(words: list[str]) -> None:
-    """Start it by a process that ends, so that whoever reaps orphans reaps the server too."""
+    """Start it from a process that exits, so that the server becomes an orphan and is reaped."""
     child = os.fork()
     if child == 0:
         try:
@@ -53,7 +53,7 @@ def _start_apart(words: list[str]) -> None:
 
 
 def start(words: list[str]) -> None:
-    """Start it, unless it runs: two who ask for it at a time must not start two."""
+    """Start it unless it runs. A lock keeps two concurrent calls from starting two."""
     name, *given = words
     for folder in (Path(RUN), Path(LOGS)):
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def start(words: list[str]) -> None:
 
 
 def _runs() -> bool:
-    """Whether the process of the pid file lives."""
+    """Return whether the process of the pid file lives."""
     try:
         pid, began = Path(PID_FILE).read_text().split()
     except (OSError, ValueError):
@@ -80,24 +80,24 @@ def _start(kind: Kind, settings: dict[str, str]) -> None:
     command = [*_as(kind.user), *kind.command(given_to)]
     _give(kind.user, data)
     if os.path.exists(SKEW):
-        # Under the skew that a clock fault left, if one is on.
+        # Under the skew that a clock fault left, if any.
         command = [PROGRAM_PATH, "launch", *command]
-    with log.open("ab") as said:
+    with log.open("ab") as output:
         server = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
     Path(PID_FILE).write_text(f"{server.pid} {processes.started(server.pid)}\n")
 
 
 def _as(user: str) -> list[str]:
-    """What has a command run as this user; nothing where the node has none of that name."""
+    """Return the prefix that runs a command as this user; empty if the node has no such user."""
     if not _known(user):
         return []
     return ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--"]
 
 
 def _give(user: str, data: Path) -> None:
-    """Let the user have the data."""
+    """Make the user the owner of the data."""
     if _known(user):
         found = pwd.getpwnam(user)
         for path in (data, *data.rglob("*")):

@@ -1,17 +1,17 @@
-"""Keeps a server's log short: its begin and its end stay, and what a breakdown has left between.
+"""Shortens a server's log: its begin and end stay, and lines about a crash in between.
 
-    log begin PATH                        from here on it is another run's
-    log shorten PATH HEAD TAIL PATTERN    {"since", "start", "end", "unkept"}, or nothing if all
-                                          of it is there
+    log begin PATH                        from here on it belongs to a new run
+    log shorten PATH HEAD TAIL PATTERN    {"since", "start", "end", "unkept"}, or nothing if the
+                                          log is complete
 
-A server that runs for a night writes more than anybody reads, and what it wrote as it broke down
-may be anywhere in that. So the middle is searched before it goes: lines in which PATTERN is found,
-with some that follow, are kept in a file of their own (PATH.kept), a bounded number of them.
+A server writes more in a long run than can be kept, and its lines about a crash may be anywhere in
+it. So the middle is searched before it is dropped: lines that match PATTERN, with some that follow,
+go to a separate file (PATH.kept), a bounded number of them.
 
-The server has the file open and writes on, so the middle is not moved but made a hole: it takes no
-more room, and every byte stays at its place. `since` says where this run's log begins, `start` and
-`end` where the hole in it is, `unkept` how many lines should have been kept and were not. Where a
-file system has no holes, the log stays long.
+The server keeps the file open and writes on, so the middle is not moved but replaced by a hole: it
+takes no space, and every byte keeps its position. `since` is where this run's log begins, `start`
+and `end` are the bounds of the hole, `unkept` is the number of matching lines beyond the bound. If
+a file system does not support holes, the log stays long.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 KEPT_MOST = 1 << 20
-"""Bytes of kept lines at most."""
+"""Largest size of the kept lines in bytes."""
 _LONGEST = 1 << 16
-# Lines after one that is kept: a Java program says there why it ends.
+# Lines kept after a match: a Java program writes there why it exits.
 _AFTER = 5
 # FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE, of linux/falloc.h.
 _PUNCH_HOLE = 1 | 2
@@ -42,11 +42,11 @@ def command(words: list[str]) -> Cut | None:
         case ["begin", path]:
             begin(Path(path))
             return None
-    raise OSError(f"no log {' '.join(words[:1])}: there are begin and shorten")
+    raise OSError(f"unknown verb log {' '.join(words[:1])}; use begin or shorten")
 
 
 def begin(path: Path) -> None:
-    """Leave out all that is there, if there is such a log."""
+    """Skip the existing content, if there is such a log."""
     if not path.exists():
         return
     with path.open("r+b") as log:
@@ -57,7 +57,7 @@ def begin(path: Path) -> None:
 
 
 def shorten(path: Path, head: int, tail: int, pattern: str) -> Cut | None:
-    """Leave the middle out if it is as long as the end that stays; None if nothing is left out.
+    """Drop the middle if it is as long as the end that stays; None if nothing is dropped.
 
     OSError if there is no such log.
     """
@@ -100,14 +100,14 @@ def _make_hole(log: BinaryIO, start: int, end: int) -> None:
 
 
 def _line_from(log: BinaryIO, place: int) -> int:
-    """Where the next line begins; the place itself if none does for long."""
+    """Return where the next line begins; the position itself if none does for long."""
     log.seek(place)
     line = log.readline(_LONGEST)
     return place + len(line) if line.endswith(b"\n") else place
 
 
 def _found(log: BinaryIO, start: int, end: int, wanted: re.Pattern[bytes]) -> Iterator[bytes]:
-    """The lines to keep of a part of the log; those after one of them may lie beyond its end."""
+    """Yield the lines of a part of the log to keep; those after a match may lie beyond its end."""
     log.seek(start)
     place, after = start, 0
     while place < end or after:
@@ -123,7 +123,7 @@ def _found(log: BinaryIO, start: int, end: int, wanted: re.Pattern[bytes]) -> It
 
 
 def _keep(path: Path, lines: Iterator[bytes]) -> int:
-    """Append these lines to those that are kept; the number of those that there is no room for."""
+    """Append these lines to the kept ones; return the number of those beyond the bound."""
     unkept = 0
     with path.with_name(path.name + ".kept").open("ab") as kept:
         for line in lines:

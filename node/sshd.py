@@ -1,7 +1,7 @@
-"""`sshd`: lets the harness in by SSH, as root and by key alone.
+"""`sshd`: lets the harness in by SSH, as root and by key only.
 
-The keys that are let in stand in /run/fencepost/ssh/authorized_keys; the host key is made here, so
-that no two nodes share one.
+The accepted keys are in /run/fencepost/ssh/authorized_keys. The host key is made here, so that no
+two nodes share one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ClientAliveInterval 15
 
 
 def command(words: list[str]) -> None:
-    """Start it, unless it runs. OSError, with its own words, where it refuses."""
+    """Start it unless it runs. OSError, with sshd's message, if it fails."""
     for folder in (_HOME, Path("/run/sshd")):
         folder.mkdir(parents=True, exist_ok=True)
     _HOME.chmod(0o700)

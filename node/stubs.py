@@ -1,23 +1,23 @@
-"""The machine code that takes the place of the vDSO's clock functions, for both machines.
+"""The machine code that replaces the vDSO's clock functions, for both architectures.
 
-It makes the system call that the vDSO exists to save, and changes what came back by the entry
-of the clock's id: a table of 12 entries of 32 bytes, right before the code.
+It makes the system call that the vDSO exists to avoid, and changes the result by the entry of the
+clock's id: a table of 12 entries of 32 bytes, right before the code.
 
     base      int64   the clock's own time when the skew began, in ns
     offset    int64   ns to add
     rate      int64   (rate - 1) * 2^32: how much faster than real time it goes
-    period    uint64  0, or ns: the offset is there in every other period (strobe)
+    period    uint64 0, or ns: the offset applies in every other period (strobe)
 
     shown = now + offset + (now - base) * rate / 2^32
 
-An entry of zeros changes nothing. All of it is relative to the code's own place, so that the
-bytes are the same in every process. It keeps to the C calling convention, and needs some 100
-bytes of stack.
+An entry of zeros changes nothing. All of it is relative to the code's own place, so that the bytes
+are the same in every process. It keeps to the C calling convention, and needs some 100 bytes of
+stack.
 
-`timedwait` stands in for pthread_cond_timedwait (see waits.py). Its caller has taken the time
-from a skewed clock and handed a deadline by that clock to the kernel, which knows the right one
-only; so the deadline is put right, in place, and the C library's own function goes on with it.
-Where that is stands in 8 bytes, right before the table.
+`timedwait` replaces pthread_cond_timedwait (see waits.py). Its caller has read a skewed clock and
+passes a deadline by that clock to the kernel, which knows only the right one. So the deadline is
+corrected in place, and the C library's own function continues with it. The 8 bytes right before the
+table hold its address.
 
 Each line: the bytes in hexadecimal, then the instruction (GNU as, Intel syntax on x86-64).
 tests/node/test_stubs.py assembles the right column and compares, and runs the left one.
@@ -28,7 +28,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-# Entries are found by clock id: CLOCK_TAI, 11, is the last that shows a time of day.
+# Entries are indexed by clock id: CLOCK_TAI, 11, is the last that shows a time of day.
 ENTRIES = 12
 ENTRY = struct.Struct("<qqqQ")
 TABLE_SIZE = ENTRIES * ENTRY.size
@@ -244,10 +244,10 @@ fd7bc5a8                    ldp x29, x30, [sp], #80
 
 @dataclass(frozen=True)
 class Stubs:
-    """Code for one machine.
+    """Code for one architecture.
 
-    `entries`: for each of the vDSO's functions where the one in its place begins; `timedwait`:
-    where that begins.
+    `entries`: for each of the vDSO's functions the begin of its replacement; `timedwait`: its
+    begin.
     """
 
     code: bytes
@@ -283,9 +283,9 @@ STUBS = {
 
 
 def jump(machine: str, at: int, to: int, first: bytes) -> bytes:
-    """What to write at a function's start, `at`, so that it goes on at `to`.
+    """Return the bytes to write at a function's start, `at`, so that it jumps to `to`.
 
-    `first` is what stands there. On aarch64 a function that is called through a pointer may
+    `first` is the current instruction. On aarch64 a function that is called through a pointer may
     have to begin with a landing pad (BTI), and gets one if it began with one.
     """
     if machine == "x86_64":

@@ -1,14 +1,14 @@
-"""Stops the threads of a client that renew its leases, and nothing else of it.
+"""Stops the threads of a client that renew its leases, and no others.
 
-    threads hold PID   stop them, each where it waits in the kernel; their names and states
-    threads go PID     let them go on; their states then
+    threads hold PID   stop them, each while it waits in the kernel; print names and states
+    threads go PID     resume them; print their states
 
-They are those whose name begins with `renew`, as fencepost's own clients name theirs; in a process
-that names none so, all but the main one. Held by ptrace, they go on as soon as whoever holds them
-is gone: that is the agent, which ends with the harness.
+These are the threads whose name begins with `renew`, as in fencepost's own clients; in a process
+without such names, all but the main one. ptrace stops them, so they resume when the tracer is gone:
+the agent, which ends with the harness.
 
-A thread is held only where it waits. Python's lock on its interpreter, or one of malloc's, may be
-its own elsewhere, and all others would wait for it: that would be a pause of the whole process.
+A thread is stopped only while it waits. Elsewhere it may own Python's interpreter lock, or one of
+malloc's, and all other threads would wait for it: that would pause the whole process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMED = "renew"
 
 
 def command(words: list[str]) -> dict[str, Any]:
-    """Carry out a verb. OSError: no such process, no thread to hold, or one that never waits."""
+    """Run a verb. OSError: no such process, no thread to stop, or one that never waits."""
     parser = argparse.ArgumentParser("threads")
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in ("hold", "go"):
@@ -37,7 +37,7 @@ def _hold(pid: int) -> dict[str, Any]:
     others = {tid: name for tid, name in names.items() if tid != pid}
     chosen = {tid: name for tid, name in others.items() if name.startswith(_NAMED)} or others
     if not chosen:
-        raise OSError(f"process {pid} has no thread beside its main one: it renews nothing")
+        raise OSError(f"process {pid} has no thread other than its main one: it renews no lease")
     keep(pid, list(chosen))
     return _states(pid, chosen)
 
@@ -50,13 +50,13 @@ def _go(pid: int) -> dict[str, Any]:
 
 
 def _states(pid: int, threads: dict[int, str]) -> dict[str, Any]:
-    """`threads`: each one's id, name and state (a letter, proc(5); "" once it has ended)."""
+    """Return `threads`: each one's id, name and state (a letter, proc(5); "" once it has ended)."""
     rows = [{"tid": tid, "name": name, "state": _state(pid, tid)} for tid, name in threads.items()]
     return {"threads": rows, "main": _state(pid, pid)}
 
 
 def _names(pid: int) -> dict[int, str]:
-    """The name of each thread of a process; none, once it has ended."""
+    """Return the name of each thread of a process; none, once it has ended."""
     found = {}
     for place in sorted(Path(f"/proc/{pid}/task").glob("*"), key=lambda place: int(place.name)):
         try:

@@ -1,8 +1,8 @@
-"""Stops every thread of a process, or some for longer, without its noticing, by ptrace.
+"""Stops every thread of a process, or some for longer, unnoticed, by ptrace.
 
-SIGSTOP would do, but shows: a server that is paused by another fault must not be resumed by
-this one, and one must not stay stopped because this program was killed half-way. A traced
-process goes on as it was, stopped or not, as soon as its tracer lets go or is gone.
+SIGSTOP would be visible: a server that another fault has paused must not be resumed by this one,
+and none may stay stopped because this program was killed half-way. A traced process returns to its
+state, stopped or not, as soon as its tracer detaches or dies.
 """
 
 from __future__ import annotations
@@ -26,24 +26,23 @@ _WALL = 0x40000000
 
 # More than any of the replaced code has instructions.
 _STEPS = 5000
-# What a server's start may go through before the program that is the server.
+# Programs that a server's start may exec before the server itself.
 _ON_THE_WAY = {"bash", "dash", "env", "setpriv", "setsid", "sh"}
 
-# System calls in which a thread waits, by their numbers (asm/unistd.h): read, poll, select,
-# nanosleep, recvfrom, futex, restart_syscall, clock_nanosleep, epoll_wait, pselect6, ppoll,
-# epoll_pwait.
+# System calls in which a thread waits, by number (asm/unistd.h): read, poll, select, nanosleep,
+# recvfrom, futex, restart_syscall, clock_nanosleep, epoll_wait, pselect6, ppoll, epoll_pwait.
 _WAITS = {
     "x86_64": {0, 7, 23, 35, 45, 202, 219, 230, 232, 270, 271, 281},
     "aarch64": {22, 63, 72, 73, 98, 101, 115, 128, 207},
 }
 _DYING_S = 2.0
-# A thread of Python that waits for the interpreter's lock gives way every 5 ms, the default of
-# sys.setswitchinterval, and may not be held: whoever gives the lock up may have to see it taken
-# (CPython's ceval_gil.c).
+# A Python thread that waits for the interpreter lock gives way every 5 ms, the default of
+# sys.setswitchinterval. It must not be stopped, because the thread that releases the lock may have
+# to see it taken (CPython's ceval_gil.c).
 _REST_S, _AT_REST_S = 0.012, 2.0
 
 _kept: dict[int, dict[int, int]] = {}
-"""The threads that this process keeps stopped, by process, with the signals that they are owed."""
+"""The threads that this process keeps stopped, by process, with their pending signals."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
@@ -60,11 +59,11 @@ def _ptrace(request: int, tid: int, data: int = 0) -> None:
 
 @contextmanager
 def stopped(pid: int, outside: Ranges) -> Iterator[None]:
-    """All threads of `pid` are stopped, and none of them is inside one of these ranges.
+    """Stop all threads of `pid`, none of them inside one of these ranges.
 
-    One that is inside runs on, instruction by instruction, until it has left: trying again
-    later would not do, as a thread in a loop of system calls is always caught at the end of
-    one. The first byte of a range is outside: who stands there has not entered it yet.
+    A thread inside is stepped, instruction by instruction, until it has left. Trying again later
+    would not help, because a thread in a loop of system calls is always caught at the end of one.
+    The first byte of a range is outside: a thread there has not entered it yet.
 
     Raises:
         OSError: no such process, no permission, or a thread that does not leave a range.
@@ -83,8 +82,8 @@ def stopped(pid: int, outside: Ranges) -> Iterator[None]:
 
 
 def keep(pid: int, tids: Sequence[int]) -> None:
-    """Stop these threads of `pid`, each where it waits, until `let_go_on` or the end of this
-    process. OSError: one that has ended, or does not wait within _AT_REST_S; none is held then."""
+    """Stop these threads of `pid`, each while it waits, until `let_go_on` or the end of this
+    process. OSError: one has ended, or does not wait within _AT_REST_S; none is stopped then."""
     let_go_on(pid)
     held = _kept[pid] = {}
     try:
@@ -105,7 +104,7 @@ def let_go_on(pid: int) -> None:
 
 
 def _stop_waiting(tid: int) -> int:
-    """Stop a thread in a wait that has lasted for _REST_S, and return the signal it is owed."""
+    """Stop a thread in a wait that has lasted for _REST_S, and return its pending signal."""
     end = time.monotonic() + _AT_REST_S
     while time.monotonic() < end:
         before = _wait(tid)
@@ -124,8 +123,8 @@ def _stop_waiting(tid: int) -> int:
 
 
 def _wait(tid: int) -> tuple[str, str] | None:
-    """The system call in which a thread waits, with its arguments, and how often the thread has
-    given way so far; None where it does not wait."""
+    """Return the system call in which a thread waits, with its arguments, and how often the thread
+    has given way so far; None if it does not wait."""
     try:
         with open(f"/proc/{tid}/syscall") as call, open(f"/proc/{tid}/status") as status:
             within = call.read().strip()
@@ -139,12 +138,12 @@ def _wait(tid: int) -> tuple[str, str] | None:
 
 
 def _stop(pid: int) -> dict[int, int]:
-    """Stop every thread; for each the signal that it was about to receive, or 0. Those that are
-    kept are stopped already, outside of all code."""
+    """Stop every thread; return for each the signal that it was about to receive, or 0. Those that
+    are kept are stopped already, outside of all code."""
     held: dict[int, int] = {}
     gone: set[int] = set(kept(pid))
     try:
-        # A thread that is not stopped yet can start another: until there is no new one.
+        # A running thread can start another: repeat until there is no new one.
         while new := {int(tid) for tid in os.listdir(f"/proc/{pid}/task")} - held.keys() - gone:
             for tid in new:
                 number = _stop_thread(tid)
@@ -172,7 +171,7 @@ def _stop_thread(tid: int) -> int | None:
     _, status = os.waitpid(tid, _WALL)
     if not os.WIFSTOPPED(status):
         return None
-    # A stop without an event is a signal's delivery, and the signal must still be delivered.
+    # A stop without an event is the delivery of a signal, which must still be delivered.
     return 0 if status >> 16 else os.WSTOPSIG(status)
 
 
@@ -188,8 +187,8 @@ def _let_go(tid: int, number: int) -> None:
     try:
         _ptrace(_DETACH, tid, number)
     except OSError:
-        # One that was killed takes a moment to end. Something is left of it until its tracer has
-        # heard of that.
+        # A killed thread takes a moment to end, and leaves a zombie until its tracer has waited for
+        # it.
         end = time.monotonic() + _DYING_S
         while not _ended(tid):
             if time.monotonic() > end:
@@ -200,7 +199,7 @@ def _let_go(tid: int, number: int) -> None:
 
 
 def _step_out(pid: int, tid: int, ranges: Ranges) -> Iterator[int]:
-    """Let a thread leave these ranges; the signals that it was to receive meanwhile."""
+    """Step a thread out of these ranges; return the signals that arrived meanwhile."""
     for _ in range(_STEPS):
         if not _inside(pid, tid, ranges):
             return
@@ -210,7 +209,7 @@ def _step_out(pid: int, tid: int, ranges: Ranges) -> Iterator[int]:
             return
         if not status >> 16 and os.WSTOPSIG(status) != signal.SIGTRAP:
             yield os.WSTOPSIG(status)
-    raise OSError(f"process {pid}: a thread stays inside the code that was to be replaced")
+    raise OSError(f"process {pid}: a thread does not leave the code to be replaced")
 
 
 def _inside(pid: int, tid: int, ranges: Ranges) -> bool:
@@ -229,7 +228,7 @@ def seize_for_exec(pid: int) -> None:
 def after_exec(pid: int) -> Iterator[None]:
     """Yield whenever the traced `pid` is about to run a program's first instruction.
 
-    Ends, and lets go, with the first that is no shell: that one is the server.
+    Detaches at the first that is not a shell: that one is the server.
     """
     while True:
         _, status = os.waitpid(pid, _WALL)

@@ -1,30 +1,29 @@
 """Skews the clocks of one running process, by rewriting its vDSO in place.
 
-Programs ask for the time through functions that the kernel maps into every process, the vDSO:
-the C library does, and so do Go's runtime and the JVM, which libfaketime does not reach. Here
-these functions are made to go on in code of our own (patch.py). Writing through /proc/PID/mem
-gives the process its own copy of that page; no other process sees a change, but those that it
-forks from then on.
+Programs ask for the time through functions that the kernel maps into every process, the vDSO: the C
+library does, and so do Go's runtime and the JVM, which libfaketime does not reach. Here these
+functions are redirected to new code (patch.py). Writing through /proc/PID/mem gives the process its
+own copy of that page; only processes that it forks later see the change.
 
     vdso set PID --clocks wall,monotonic [--offset-ns N] [--rate R] [--period-ns N]
     vdso rest [PID]      set the clocks right, but let no monotonic clock go back
     vdso undo [PID]      put the kernel's own bytes back
-    vdso show [PID]      how far off its clocks are now
+    vdso show [PID]      show the current offsets of its clocks
 
-PID stands for all that it has forked, too; without PID it is every process. A monotonic clock
-that was ahead and is set right goes back, which none ever does: what a Go or Java program has
-timed by then is late by as much, its heart beat as well. So `rest` ends a skew and leaves such a
-clock as far ahead as it is, running at the right rate until the process ends; where none is
-ahead, it is `undo`. A later `set` adds to it.
+PID includes its descendants; without PID all processes are meant. Correcting a monotonic clock that
+was ahead would set it back, which must not happen: timers of a Go or Java program, heartbeats
+included, would be late by as much. So `rest` ends a skew but leaves such a clock ahead, running at
+the right rate until the process ends; if none is ahead, it does the same as `undo`. A later `set`
+adds to it.
 
-`set` replaces what an earlier one has set. The skew also stands in a file, and launch.py starts
-a server again under it; `rest` and `undo` remove that. The kernel's own bytes are read from the
-vDSO of this process, so that undoing needs no memory of what was done. Answers are JSON.
+`set` replaces an earlier skew. A file also records the skew, and launch.py restarts a server under
+it; `rest` and `undo` remove the file. The kernel's own bytes are read from the vDSO of this
+process, so that undoing needs no record of the changes. Answers are JSON.
 
-What it cannot do: a program that makes the system call itself is not reached, nor is what the
-kernel itself measures: a sleep or a poll's timeout takes its time by the right clock, and so do
-waits that were begun before. Deadlines of pthread_cond_timedwait, which all of the JVM's timed
-waits come down to, are put right on their way to the kernel (waits.py).
+Limits: a program that makes the system call itself is not affected. The kernel's own timing is not
+either: a sleep or a poll's timeout follows the right clock, and so do waits that began before.
+Deadlines of pthread_cond_timedwait, which all timed waits of the JVM use, are corrected on their
+way to the kernel (waits.py).
 """
 
 from __future__ import annotations
@@ -59,23 +58,23 @@ FILE = "/run/fencepost/skew"
 
 
 def pristine() -> bytes:
-    """The kernel's own vDSO, which this process has."""
+    """Return the kernel's own vDSO, which this process has."""
     own = image("self").content
     assert MAGIC not in own, "this process is skewed itself"
     return own
 
 
 def skew(pid: int, entries: Table, still: bool = False) -> None:
-    """Skew a process; `still` where it stands still already, traced by this one.
+    """Skew a process; `still`: it is stopped already, traced by this one.
 
     Raises:
-        Refused: its vDSO is neither the kernel's own nor of our making.
-        OSError: there is no such process, or no permission.
+        Refused: its vDSO is neither the kernel's own nor one that fencepost patched.
+        OSError: the process does not exist, or permission is denied.
     """
     own, found = pristine(), image(pid)
     before = read(found.content)
     if found.content != (before.on(own) if before else own):
-        raise Refused(f"the vDSO of process {pid} was changed by somebody else")
+        raise Refused(f"the vDSO of process {pid} was changed by another program")
     there, ours = slots(pid), _ours(own, found)
     held = [holds for holds in there.values() if holds != ours]
     wait = before.wait if before and before.wait else max(held, key=held.count, default=0)
@@ -83,11 +82,11 @@ def skew(pid: int, entries: Table, still: bool = False) -> None:
     leading = [at for at, holds in there.items() if holds == wait]
     _write(pid, found.start, new.pieces(own), dict.fromkeys(leading, ours), still)
     if image(pid).content != new.on(own):
-        raise Refused(f"the vDSO of process {pid} does not hold what was written into it")
+        raise Refused(f"the vDSO of process {pid} does not contain the bytes just written")
 
 
 def undo(pid: int) -> dict[str, int]:
-    """Put back what was there before; how far the clocks were off, empty where they were not."""
+    """Restore the original bytes; return the offsets of the clocks, empty if they were right."""
     found = image(pid)
     before = read(found.content)
     if before is None:
@@ -97,17 +96,17 @@ def undo(pid: int) -> dict[str, int]:
     leading = [at for at, holds in slots(pid).items() if holds == _ours(own, found)]
     _write(pid, found.start, back, dict.fromkeys(leading, before.wait))
     if image(pid).content != own:
-        raise Refused(f"the vDSO of process {pid} is not the kernel's own again")
+        raise Refused(f"the vDSO of process {pid} was not restored to the kernel's own")
     return offsets(before.entries)
 
 
 def _ours(own: bytes, found: Image) -> int:
-    """The address of our `timedwait` in a process."""
+    """Return the address of fencepost's `timedwait` in a process."""
     return found.start + code_at(own) + stubs().timedwait
 
 
 def elsewhere(pid: int) -> set[int]:
-    """The slots that lead to no `timedwait` of ours."""
+    """Return the slots that do not lead to fencepost's `timedwait`."""
     ours = _ours(pristine(), image(pid))
     return {at for at, holds in slots(pid).items() if holds != ours}
 
@@ -125,22 +124,22 @@ def _write(
 
 
 def skewed() -> Iterator[int]:
-    """The pid of every process here that is skewed."""
+    """Return the pid of every process here that is skewed."""
     for pid in everyone():
         try:
             found = read(image(pid).content)
         except (Refused, OSError):
-            continue  # a kernel thread, one that has just ended, or not ours to see
+            continue  # a kernel thread, one that has just ended, or no permission
         if found is not None:
             yield pid
 
 
-# The file, for what is started later.
+# The file applies to processes started later.
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One at a time: what is undone here must not be set again by what starts a server."""
+    """Hold a lock, so that a starting server does not set again what is undone here."""
     os.makedirs(os.path.dirname(FILE), exist_ok=True)
     with open(FILE + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -166,7 +165,7 @@ def kept() -> Table | None:
 
 
 def command(arguments: list[str]) -> dict[str, object]:
-    """Carry out one call; its answer. Refused or OSError where it cannot."""
+    """Run one call; return its answer. Refused or OSError if it cannot be carried out."""
     given = _parser().parse_args(arguments)
     with alone():
         return _carry_out(given)
@@ -188,7 +187,7 @@ def _set(given: argparse.Namespace) -> dict[str, object]:
     ahead_ns, clocks = _ahead(given.pid), given.clocks.split(",")
     if ahead_ns and given.period_ns and "monotonic" in clocks:
         raise Refused(f"the monotonic clock of process {given.pid} is ahead: it cannot strobe")
-    # A wall clock alone is set: a monotonic one that is ahead stays so.
+    # Only the wall clock is set: a monotonic one that is ahead stays so.
     entries = table("monotonic", ahead_ns, 1.0, 0) if ahead_ns else {}
     for clock in clocks:
         offset_ns = given.offset_ns + (ahead_ns if clock == "monotonic" else 0)
@@ -203,7 +202,7 @@ Result = TypeVar("Result")
 
 
 def _each(pids: Callable[[], Iterable[int]], act: Callable[[int], Result]) -> dict[int, Result]:
-    """Do it to all of these processes, and to what they have forked meanwhile."""
+    """Apply it to all of these processes, and to those forked meanwhile."""
     done: dict[int, Result] = {}
     gone: set[int] = set()
     while new := set(pids()) - done.keys() - gone:
@@ -218,19 +217,19 @@ def _each(pids: Callable[[], Iterable[int]], act: Callable[[int], Result]) -> di
 
 
 def _offsets(pid: int) -> dict[str, int]:
-    """How far off the clocks of a process are now, in ns; of a strobe, how far at most."""
+    """Return the current offsets of a process' clocks, in ns; of a strobe, its amplitude."""
     found = read(image(pid).content)
     return offsets(found.entries) if found else {}
 
 
 def _ahead(pid: int) -> int:
-    """How far ahead a process' monotonic clock is, and stays whatever is set now, in ns."""
+    """Return how far ahead a process' monotonic clock stays whatever is set now, in ns."""
     found = read(image(pid).content)
     return offsets(resting(found.entries)).get("monotonic", 0) if found else 0
 
 
 def rest(pid: int) -> dict[str, int]:
-    """End the skew of a process; how far its clocks stay off."""
+    """End the skew of a process; return the offsets that remain."""
     found = read(image(pid).content)
     if found is None:
         return {}

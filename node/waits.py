@@ -1,13 +1,13 @@
-"""Where a process calls pthread_cond_timedwait: the places that hold the function's address.
+"""Finds the slots through which a process calls pthread_cond_timedwait.
 
-The JVM's timed waits (Thread.sleep, Object.wait, a queue's poll) add a time to what the clock
-shows, and have the kernel wait until then by the right clock: after a jump ahead by an hour, a
-sleep of 100 ms would last an hour. That is no fault of a clock but of this way to skew it, and
-so the deadlines are put right on their way to the kernel. Every library has its own slot (of its
-global offset table) for the function's address. It is data, 8 bytes of it, and is made to lead to
-our code.
+The JVM's timed waits (Thread.sleep, Object.wait, a queue's poll) add a time to the clock's reading,
+and have the kernel wait until then by the right clock: after a jump ahead by an hour, a sleep of
+100 ms would last an hour. A faulty clock would not do that; it is a side effect of this way to skew
+it. So the deadlines are corrected on their way to the kernel. Every library has its own slot (of
+its global offset table) for the function's address: 8 bytes of data, which are redirected to
+fencepost's code.
 
-A library is looked at in the file that it was mapped from; slots that the loader has not filled
+Slots are found in the file from which a library was mapped; slots that the loader has not filled
 yet are left alone.
 """
 
@@ -26,7 +26,7 @@ _RELA, _DYNSYM = 4, 11
 
 
 def slots(pid: int) -> dict[int, int]:
-    """The address of each filled slot, and what it holds."""
+    """Return the address of each filled slot, and its content."""
     with open(f"/proc/{pid}/maps") as file:
         mapped = re.findall(r"^(\w+)-(\w+) \S+ (\w+) \S+ \d+ +(/.*)$", file.read(), re.MULTILINE)
     starts: dict[str, int] = {}
@@ -44,7 +44,7 @@ def slots(pid: int) -> dict[int, int]:
                 except OSError:
                     continue  # not mapped yet: the loader is at work
                 (holds,) = struct.unpack("<Q", octets)
-                # Before the loader has filled it, it leads back into the library itself.
+                # Until the loader has filled it, it points back into the library itself.
                 if not start <= holds < ends[path]:
                     found[start + offset] = holds
     return found
@@ -52,7 +52,7 @@ def slots(pid: int) -> dict[int, int]:
 
 @lru_cache(maxsize=256)
 def _in_file(path: str) -> tuple[int, ...]:
-    """Where in a library its slots are, from its relocations (ELF-64)."""
+    """Return where in a library its slots are, from its relocations (ELF-64)."""
     try:
         with open(path, "rb") as file:
             if file.read(6) != b"\x7fELF\x02\x01":
@@ -64,7 +64,7 @@ def _in_file(path: str) -> tuple[int, ...]:
 
 
 def _relocated(elf: mmap.mmap) -> list[int]:
-    # Only a program with a fixed address has it in its relocations; no JVM is one.
+    # Only a program with a fixed address lists it in its relocations; no JVM is one.
     if struct.unpack_from("<H", elf, 16)[0] != 3:  # ET_DYN
         return []
     (sections_at,) = struct.unpack_from("<Q", elf, 0x28)

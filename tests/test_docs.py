@@ -170,7 +170,7 @@ def test_a_folder_that_is_no_suite_is_not_kept_with_others(tmp_path, capsys):
     keep = runpy.run_path(str(ROOT / "tools" / "keep.py"))
     folder = kept_suite(tmp_path, (7, evicted()))
     assert keep["main"]([folder, str(tmp_path), "mine"]) == 254
-    assert "only suites are kept together" in capsys.readouterr().err
+    assert "only suites can be stored together" in capsys.readouterr().err
     (Path(folder) / "0" / "test.json").unlink()
     assert keep["main"]([folder, "mine"]) == 254
     assert "cannot be read" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_bundled_entries_resolve_without_loading_any_package(site):
         ("import no_such_module_at_all", "ModuleNotFoundError: No module named"),
         ("", "AttributeError"),
         ("raise SystemError('odd')", "SystemError: odd"),
-        ("THING = 7", "it is a int, and fencepost.things takes a Thing"),
+        ("THING = 7", "it is a int, but fencepost.things needs a Thing"),
         ("from test_registry import Thing\nTHING = Thing('two')", "the name 'two' is taken"),
     ],
 )

@@ -81,5 +81,5 @@ def test_a_file_that_is_too_long_is_not_read_into_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(runfiles, "_MOST", 1 << 20)
     path = tmp_path / "test.json"
     path.write_bytes(b" " * (1 << 20) + b"{}")
-    with pytest.raises(ValueError, match="more than 1 MB"):
+    with pytest.raises(ValueError, match="larger than 1 MB"):
         runfiles.test(path)

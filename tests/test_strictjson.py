@@ -34,8 +34,8 @@ def test_many_sibling_brackets_are_not_deep():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b"NaN", "NaN is no number in JSON"),
-        (b'{"a": [-Infinity]}', "-Infinity is no number in JSON"),
+        (b"NaN", "NaN is not a JSON number"),
+        (b'{"a": [-Infinity]}', "-Infinity is not a JSON number"),
         (b"1e999", "1e999 is too large"),
         (b"-1" + b"0" * 400 + b".0", "is too large"),
         (b'"\\ud800"', "half of a surrogate pair"),

@@ -1,8 +1,9 @@
-"""The API pages, from docstrings: what `import fencepost` gives, and what people extend.
+"""Write the API pages from docstrings: the public names of `import fencepost`, and extension
+points.
 
     python tools/api.py [FOLDER]
 
-Writes HTML by pdoc, into build/api where no folder is named.
+Writes HTML by pdoc, into build/api by default.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MODULES = (
 
 
 def main(folder: Path) -> None:
-    # pdoc looks into a module's dictionary, and these names are loaded when they are used.
+    # pdoc reads a module's dictionary, and these names are loaded on first use.
     for name in fencepost.__all__:
         setattr(fencepost, name, getattr(fencepost, name))
     pdoc.render.configure(docformat="markdown", search=True)

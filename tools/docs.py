@@ -1,12 +1,12 @@
-"""Write the tables in docs/ that are made from bundles, or check that they are up to date.
+"""Write the generated tables in docs/, or check that they are up to date.
 
     python tools/docs.py            write them (make docs)
-    python tools/docs.py --check    exit 1 and name each page that is not what would be written
+    python tools/docs.py --check    exit 1 and name each page that is out of date
 
-A table stands between two marks, `<!-- table: NAME -->` and `<!-- end -->`, where NAME is one of
-TABLES: a function that gives its rows, the first of which are the titles. What stands between the
-marks is not written by hand. `<!-- table: KIND:FILE:... -->` is one of MEASURED: of figures that
-tools/keep.py has kept in docs/measured/FILE.json.
+A table is enclosed by `<!-- table: NAME -->` and `<!-- end -->`, where NAME is one of TABLES: a
+function that returns its rows, titles first. The text between the marks is overwritten. `<!--
+table: KIND:FILE:... -->` is one of MEASURED: it shows figures that tools/keep.py has stored in
+docs/measured/FILE.json.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Rows = Iterable[Sequence[str]]
 
 
 def faults() -> Rows:
-    """The families of faults: docs/faults.md."""
+    """Return the families of faults: docs/faults.md."""
     yield "family", "what it does", "where", "how", "receipt"
     for family in FAMILIES.values():
         where = [*map(_code, family.targets), *(["a node"] if family.strikes else [])]
@@ -50,7 +50,7 @@ def faults() -> Rows:
 
 
 def locks() -> Rows:
-    """The locks of fencepost's own, and those broken on purpose: docs/locks.md."""
+    """Return the built-in locks, and those broken on purpose: docs/locks.md."""
     yield "lock", "servers", "tokens", "promises", "a grant ends by", "what it is"
     for lock in LOCKS.values():
         if not lock.library:
@@ -61,7 +61,7 @@ def locks() -> Rows:
 
 
 def libraries() -> Rows:
-    """The libraries that are tested as they are: docs/libraries.md."""
+    """Return the third-party libraries under test: docs/libraries.md."""
     yield "lock", "version", "servers", "tokens", "a grant ends by", "what it is"
     for lock in LOCKS.values():
         if lock.library:
@@ -75,7 +75,7 @@ def _servers(lock: LockType) -> str:
 
 
 def guards() -> Rows:
-    """The guards of a resource: docs/locks.md."""
+    """Return the guards of a resource: docs/locks.md."""
     yield "guard", "needs", "stores", "what it does"
     for guard in GUARDS.values():
         stores = ", ".join(map(_code, guard.stores))
@@ -83,22 +83,22 @@ def guards() -> Rows:
 
 
 def stores() -> Rows:
-    """What a resource can be kept in: docs/locks.md."""
+    """Return the backing stores of a resource: docs/locks.md."""
     yield "store", "what it is"
     for store in STORES.values():
         yield _code(store.name), store.what
 
 
 def suites() -> Rows:
-    """The suites: docs/claims.md."""
+    """Return the suites: docs/claims.md."""
     yield "suite", "what it plays", "by"
     for suite in SUITES.values():
         yield _code(suite.name), suite.what, _code(f"make trial-{suite.name}")
 
 
 def track_record() -> Rows:
-    """Every defect with what came of it when it was last played, as `fencepost track-record --keep`
-    has left it: docs/track-record.md."""
+    """Return every defect with the result of its last replay, as `fencepost track-record --keep`
+    stored it: docs/track-record.md."""
     kept = json.loads((DOCS / "track-record.json").read_text(encoding="utf-8"))
     known = {row["key"]: row for row in kept}
     yield "defect", "software", "versions", "issue", "shown by", "on", "last seen", "outcome"
@@ -114,7 +114,7 @@ def track_record() -> Rows:
 
 
 def _issue(defect: Defect) -> str:
-    """Where it is known in public: "etcd-io/etcd 11456", with its address."""
+    """Return its public issue: "etcd-io/etcd 11456", with its address."""
     if not defect.issue:
         return ""
     owner, name, _, number = defect.issue.split("/")[-4:]
@@ -138,7 +138,7 @@ def _kept(name: str) -> Any:
 
 
 def sweep(name: str, question: str) -> Rows:
-    """The map of a sweep: violating holds per 1,000, with how many of how many."""
+    """Return the map of a sweep: violating holds per 1,000, and the counts."""
     stored = _kept(name)
     plan = stored["plan"]
     cells = {(row["x"], row["y"]): row["sum"] for row in stored["cells"]}
@@ -158,7 +158,7 @@ def _rate(total: dict[str, Any], question: str) -> str:
 
 
 def frontier(name: str, question: str) -> Rows:
-    """Where a sweep begins to show something."""
+    """Return where a sweep begins to show violations."""
     stored = _kept(name)
     setting, fault = sorted((stored["plan"]["x"], stored["plan"]["y"]), key=lambda s: s["fault"])
     yield setting["title"], f"not seen up to a {fault['title']} of", "first seen at", "there"
@@ -169,7 +169,7 @@ def frontier(name: str, question: str) -> Rows:
 
 
 def matrix(name: str) -> Rows:
-    """The states of a matrix' cells, a row a lock and guard."""
+    """Return the states of a matrix' cells, a row per lock and guard."""
     stored = _kept(name)
     plan = stored["plan"]
     cells = {(row["lock"], row["guard"], row["fault"]): row["sum"] for row in stored["cells"]}
@@ -181,12 +181,12 @@ def matrix(name: str) -> Rows:
 
 
 def run(name: str) -> Rows:
-    """How much a sweep or a matrix ran, when, and on what."""
+    """Return the size of a sweep or a matrix, its date, and its machine."""
     stored = _kept(name)
     sums = [row["sum"] for row in stored["cells"]]
-    said = stored["versions"].values()
+    groups = stored["versions"].values()
     versions: dict[str, str] = {}
-    for one in said if all(isinstance(v, dict) for v in said) else [stored["versions"]]:
+    for one in groups if all(isinstance(v, dict) for v in groups) else [stored["versions"]]:
         versions |= {kind: v for kind, v in one.items() if kind in _KINDS}
     yield "date", "runs", "holds", "seed", "servers"
     yield (
@@ -197,7 +197,8 @@ def run(name: str) -> Rows:
 
 
 def outcomes(name: str) -> Rows:
-    """What came of each entry of a suite that expects or counts something: docs/claims.md."""
+    """Return the results of each entry of a suite that expects or counts something:
+    docs/claims.md."""
     yield "claim", "entry", "guard", "expected", "seen", "on", "again"
     entries = [
         (suite.name, entry)
@@ -208,7 +209,7 @@ def outcomes(name: str) -> Rows:
     for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
         guard = "" if isinstance(entry, Cost) else entry.guard
         rows = [row for row in _kept(name) if _is_of(row, suite, entry)]
-        versions = dict.fromkeys(said for row in rows for said in named(row.get("versions") or {}))
+        versions = dict.fromkeys(one for row in rows for one in named(row.get("versions") or {}))
         again = f"fencepost suite {suite} --only {entry.name}"
         yield (
             entry.claim, f"{suite}: {_code(entry.name)}", guard, _expected(entry),
@@ -217,7 +218,7 @@ def outcomes(name: str) -> Rows:
 
 
 def _is_of(row: Mapping[str, Any], suite: str, entry: Entry) -> bool:
-    """Whether this was kept of the entry, and with what is expected of it now."""
+    """Return whether this was stored for the entry, with its current expectation."""
     if (row["suite"], row["scenario"]) != (suite, entry.name):
         return False
     if isinstance(entry, Cost):
@@ -226,7 +227,8 @@ def _is_of(row: Mapping[str, Any], suite: str, entry: Entry) -> bool:
 
 
 def _place(entry: Entry) -> tuple[int, int, str]:
-    """In the order in which the page defines the first of its claims; controls at the end."""
+    """Return the entry's position, in the order in which the page defines the first of its claims;
+    controls at the end."""
     found = re.match(r"(P|A|C|etcd |L)(\d+)", entry.claim)
     order = ["P", "A", "C", "etcd ", "L"]
     return (order.index(found[1]), int(found[2]), entry.claim) if found else (len(order), 0, "")
@@ -247,8 +249,8 @@ def _verdicts(valid: Mapping[str, Any]) -> str:
 
 
 def _seen(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Of a scenario, in how many runs it came out as expected, and else how; where nothing is
-    expected the verdicts of each run; of rates and costs the figures."""
+    """Describe the results: of a scenario, how many runs were as expected, and the others; without
+    an expectation, the verdicts of each run; of rates and costs, the figures."""
     if not rows:
         return "no run kept yet"
     if "observed" in rows[0] and "expected" not in rows[0]:
@@ -258,8 +260,8 @@ def _seen(rows: Sequence[Mapping[str, Any]]) -> str:
     good = sum(row["as_expected"] for row in rows)
     odd = [f"Seed {row['seeds'][0]}: {row['why']}" for row in rows if not row["as_expected"]]
     seeds = ", ".join(str(row["seeds"][0]) for row in rows)
-    said = f"as expected, {good} of {len(rows)} runs (seed{'s' * (len(rows) > 1)} {seeds})"
-    return ". ".join([said, *odd])
+    summary = f"as expected, {good} of {len(rows)} runs (seed{'s' * (len(rows) > 1)} {seeds})"
+    return ". ".join([summary, *odd])
 
 
 def _figures(row: Mapping[str, Any]) -> str:
@@ -267,8 +269,8 @@ def _figures(row: Mapping[str, Any]) -> str:
         over = f"Seeds {row['seeds'][0]} to {row['seeds'][-1]}:"
         return " ".join([over, *suite_page.shares(row["rate"]), row.get("why", "")]).strip()
     base, *others = row["cost"]["locks"]
-    said = [_cost(base), *(f"{_cost(o)}, {figure(o['ms'] / base['ms'])} times" for o in others)]
-    return f"{row['date']}: {'; '.join(said)}."
+    costs = [_cost(base), *(f"{_cost(o)}, {figure(o['ms'] / base['ms'])} times" for o in others)]
+    return f"{row['date']}: {'; '.join(costs)}."
 
 
 def _cost(lock: Mapping[str, Any]) -> str:
@@ -292,7 +294,7 @@ def _rows(name: str) -> Rows:
 
 
 def written(page: str) -> str:
-    """A page with its tables as they are to be. Raises KeyError for a table that nobody makes."""
+    """Return a page with its tables up to date. Raises KeyError for an unknown table."""
     return _TABLE.sub(lambda found: f"{found[1]}{_markdown(_rows(found[2]))}{found[3]}", page)
 
 

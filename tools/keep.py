@@ -1,11 +1,11 @@
-"""Keep the figures of a sweep, a matrix or suites, from which `make docs` makes tables in docs/.
+"""Store the figures of a sweep, a matrix or suites, for the tables that `make docs` writes.
 
     python tools/keep.py results/sweep/latest redlock-ttl-pause
     python tools/keep.py results/suite-redis/*Z results/suite-rates/*Z suites
 
-The first writes docs/measured/redlock-ttl-pause.json: the plan, the versions and what each cell
-comes to. The second writes docs/measured/suites.json: what was expected and seen of each entry of
-these suites, a line each. The runs stay where they are.
+The first writes docs/measured/redlock-ttl-pause.json: the plan, the versions and the sum of each
+cell. The second writes docs/measured/suites.json: the expectation and results of each entry of
+these suites, a line each. The runs are not changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _ENTRY = (
 
 
 def kept(folder: Path) -> dict[str, Any]:
-    """What is kept of the sweep or the matrix in this folder. Raises ReportError if it is none."""
+    """Return the figures of the sweep or the matrix in this folder. Raises ReportError if it is
+    neither."""
     found = sweep.read(folder) if (folder / sweep.FILE).is_file() else matrix.read(folder)
     return {
         "date": _date(folder),
@@ -44,9 +45,9 @@ def kept(folder: Path) -> dict[str, Any]:
 
 
 def kept_suite(folder: Path) -> list[dict[str, Any]]:
-    """What is kept of each entry of the suite in this folder.
+    """Return the figures of each entry of the suite in this folder.
 
-    Raises ReportError if it is none, or if one of its runs is gone.
+    Raises ReportError if it is not a suite, or one of its runs is missing.
     """
     try:
         rows = json.loads((folder / "suite.json").read_text("utf-8"))
@@ -61,7 +62,7 @@ def kept_suite(folder: Path) -> list[dict[str, Any]]:
 
 
 def _seeds(folder: Path, row: dict[str, Any]) -> list[int]:
-    """The seeds of an entry's runs; none of what locks cost, which draws nothing."""
+    """Return the seeds of an entry's runs; none for costs, which draw no random choices."""
     if "rate" in row:
         return [run["seed"] for run in row["rate"]["runs"]]
     if "cost" in row:
@@ -79,7 +80,9 @@ def _text(folders: list[Path]) -> str:
         rows = [row for folder in folders for row in kept_suite(folder)]
         return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"
     if len(folders) > 1:
-        raise ReportError("only suites are kept together; name the folder of one sweep or matrix")
+        raise ReportError(
+            "only suites can be stored together; name the folder of one sweep or matrix"
+        )
     return json.dumps(kept(folders[0]), indent=1)
 
 

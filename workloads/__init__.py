@@ -1,4 +1,4 @@
-"""What clients do: locks, the resource that they protect, generators, scenarios."""
+"""The clients' side: locks, the resource that they protect, generators, scenarios."""
 
 if __name__ == "workloads":
     raise ImportError(

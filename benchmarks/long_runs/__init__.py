@@ -1,9 +1,9 @@
-"""Runs as long as a night's, written in minutes: what `make bench-judge` judges.
+"""Writes runs as long as a nightly run's in minutes, for `make bench-judge`.
 
-Clients contend for the locks of one service in virtual time. What they do next is decided by the
-generator of real runs, the faults are drawn and written as real runs have them, and latencies are
-those of a recorded run of etcd. The history goes to its file op by op, so that memory stays flat.
+Clients contend for the locks of one service in virtual time. The generator of real runs decides
+their ops, the faults are drawn and written as in real runs, and latencies are those of a recorded
+run of etcd. The history goes to its file op by op, so that memory stays flat.
 
-The service is sound: where no client is paused, all promises hold. A paused client comes back past
-its lease and writes all the same, because nothing guards the resource.
+The service is sound: if no client is paused, all promises hold. A paused client resumes past its
+lease and writes all the same, because nothing guards the resource.
 """

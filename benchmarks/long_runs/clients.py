@@ -1,4 +1,4 @@
-"""What the clients of a virtual run do: what the generator of real runs says."""
+"""The clients of a virtual run, driven by the generator of real runs."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ class Clients:
             self._next(client, client.life, op)
 
     def _sleeps(self, client: Client, act: Callable[..., None], *about: Any) -> bool:
-        """Whether the client is paused: what was to happen does so once it is awake."""
+        """Return whether the client is paused: its next event then waits until it resumes."""
         if self._time.now >= client.wakes:
             return False
         self._time.at(client.wakes - self._time.now + self._time.ms(1, 5), act, *about)
         return True
 
     def _leave(self, client: Client) -> None:
-        """A client whose op is unknown closes, which ends its grant where it gets through."""
+        """Close a client whose op is unknown, which ends its grant if the close gets through."""
         self._time.record(client.process, "invoke", "close", {}, client.node)
         late = SECOND if self._cuts.between(client, client.server) else self._time.ms(2, 20)
         self._time.at(late, self._closed, client.process, client.node, client.grant)
@@ -119,7 +119,7 @@ class Clients:
             self._service.free(grant)
 
     def succeed(self, client: Client) -> None:
-        """Start the process that follows."""
+        """Start the successor process."""
         client.process += len(self.all)
         client.life, client.alive = client.life + 1, True
         client.grant, client.asked, client.wakes = None, None, 0
@@ -127,7 +127,7 @@ class Clients:
         self._next(client, client.life, client.section.first(self._time.now))
 
     def kill(self, client: Client) -> int:
-        """End its process, whatever it was in the middle of; returns which it was."""
+        """End its process in any state; return which it was."""
         if client.alive and client.asked:
             f, _ = client.asked
             self._time.record(client.process, "info", f, {}, client.node, KILLED)

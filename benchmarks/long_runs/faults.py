@@ -1,4 +1,4 @@
-"""The faults of a virtual run: drawn and written as those of real ones, and proved as they are."""
+"""The faults of a virtual run: drawn, written and proved as in real ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from long_runs.virtual_time import SECOND, VirtualTime
 
 
 class Faults:
-    """`primary`: the server that leads."""
+    """Injects faults. `primary`: the server that leads."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Faults:
         self._schedule, self._primary = schedule, primary
 
     def plan(self, number: int = 0) -> None:
-        """One fault after another, so that those to come do not fill the heap."""
+        """Schedule one fault after another, so that future ones do not fill the heap."""
         if number < len(self._schedule) and not self._time.over_ns:
             fault = self._schedule[number]
             self._time.at(max(0, fault.at_s * SECOND - self._time.now), self._strike, number, fault)
@@ -71,10 +71,10 @@ class Faults:
 
     def _receipt(self, value: dict[str, Any], state: str) -> dict[str, Any]:
         links = value["arguments"].get("links", ())
-        said = "silent" if state == "T" else "open"
+        answer = "silent" if state == "T" else "open"
         if links:
-            how = f"{said} across {len(links)} of {len(links)} probed ways"
-            probes = {f"{near} to {far}": said for near, far in links}
+            how = f"{answer} across {len(links)} of {len(links)} probed ways"
+            probes = {f"{near} to {far}": answer for near, far in links}
             return {"proved": True, "how": how, "probes": probes}
         how = "; ".join(f"pid 41 on {node} is in state {state}" for node in value["targets"])
         return {"proved": True, "how": how, "pid": 41, "state": state}

@@ -1,4 +1,4 @@
-"""Writes the folder of a run as long as asked."""
+"""Writes the folder of a run of the requested length."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from long_runs.virtual_time import MS, SECOND, VirtualTime
 
 CALM = ("pause:one", "kill", "partition")
 TROUBLED = ("pause:client", "kill", "partition")
-SLOWEST = 60  # events a second; a run is drawn long enough for this rate, and cut
+SLOWEST = 60  # events a second; a run is drawn long enough for this rate, and truncated
 SEGMENT = 180_000
 """Events of a segment: those of ten minutes at 300 a second."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A run to write: how many events at least, of how many clients and locks, with what faults.
+    """A run to write: the least number of events, the clients and locks, the faults.
 
-    `whole`: in one history, however long it is, as no run of fencepost's own.
+    `whole`: in one history, however long it is, unlike fencepost's own runs.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Wanted:
 
     @property
     def segments(self) -> int:
-        """How many histories it has."""
+        """Return the number of its histories."""
         return 1 if self.whole else math.ceil(self.events / SEGMENT)
 
 
 def write(folder: Path, wanted: Wanted, seed: int = 1) -> int:
-    """Write what a run leaves into `folder`; returns how many events there are."""
+    """Write the files of a run into `folder`; return the number of events."""
     events = wanted.events // wanted.segments
     spec = Spec(
         wanted.name,
@@ -94,8 +94,8 @@ def _write(folder: Path, spec: Spec, events: int) -> int:
 def _describe(folder: Path, test: dict[str, Any]) -> None:
     # A run without results is one that was killed.
     (folder / "results.json").write_text('{"run_notes": []}')
-    told = {
+    changes = {
         "versions": {"fencepost": "0.1.0", "etcd": "etcd Version: 3.5.16"},
         "started": "2026-01-02T03:04:05Z",
     }
-    (folder / "test.json").write_text(json.dumps(test | told, indent=1))
+    (folder / "test.json").write_text(json.dumps(test | changes, indent=1))

@@ -1,4 +1,4 @@
-"""A sound lock service with leases, and a resource that takes every write."""
+"""A sound lock service with leases, and a resource that accepts every write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Service:
             self._grant(lock)
             return
         grant, type, found, error = client.grant, "ok", {}, None
-        if client.life != life:  # it was killed meanwhile; its write arrives all the same
+        if client.life != life:  # the client was killed meanwhile; its write arrives all the same
             grant = None
         if f == "read":
             version, text = self._stored.get(value["resource"], (0, None))
@@ -67,7 +67,7 @@ class Service:
             self._time.at(self._time.ms(1, 4), self._grant, grant.lock)
 
     def _renew(self, grant: Grant) -> None:
-        """The client's library keeps the lease alive while it can; else it is over in time."""
+        """Keep the lease alive while the client's library can; otherwise it expires."""
         client = grant.client
         if grant.lock.held is not grant:
             return
@@ -83,7 +83,7 @@ class Service:
             self.free(grant)
 
     def _keeps(self, client: Client, grant: Grant) -> bool:
-        """Whether the client's library has the grant and gets through to keep it alive."""
+        """Return whether the client's library has the grant and can reach the service."""
         there = client.alive and client.life == grant.life and self._time.now >= client.wakes
         granted = client.asked is None or client.asked[0] != "acquire"
         return there and granted and not self._cuts.between(client, client.server)

@@ -1,4 +1,4 @@
-"""Clients, grants, locks and faults as they stand at a moment of a virtual run."""
+"""The state of a virtual run: clients, grants, locks and faults."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from fencepost.workloads.client.critical_section import CriticalSection
 
 Answer = Callable[..., None]
-"""Gives a client (client, life, type, value, error) the answer to its op."""
+"""Answers an op (client, life, type, value, error)."""
 
 
 @dataclass(eq=False)
 class Client:
-    """`life` counts its processes: what was under way for an earlier one finds nobody."""
+    """A client. `life` counts its processes: an event for an earlier one is dropped."""
 
     node: str
     server: str
@@ -24,16 +24,16 @@ class Client:
     life: int = 0
     alive: bool = True
     wakes: int = 0
-    """Until when it is paused (ns)."""
+    """The end of its pause (ns)."""
     asked: tuple[str, dict[str, Any]] | None = None
-    """Its op without an answer, and with what value it was invoked."""
+    """Its op without an answer, and the value of its invocation."""
     grant: Grant | None = None
     grants: int = 0
 
 
 @dataclass(eq=False)
 class Grant:
-    """A grant as the service has it."""
+    """A grant in the service's view."""
 
     client: Client
     life: int
@@ -51,13 +51,13 @@ class Lock:
 
 
 class Cuts:
-    """The faults that are on, by name: the values of their ops, and their families."""
+    """The active faults by name: the values of their ops, and their families."""
 
     def __init__(self) -> None:
         self.on: dict[str, dict[str, Any]] = {}
 
     def between(self, client: Client, far: str) -> bool:
-        """Whether a fault keeps this client from that node."""
+        """Return whether a fault separates this client from that node."""
         for fault in self.on.values():
             if fault["family"] in ("pause", "kill") and far in fault["targets"]:
                 return True

@@ -1,4 +1,4 @@
-"""Virtual time: what happens next is on a heap, and what is recorded has its moment's stamp."""
+"""Virtual time: future events are on a heap, and records carry the current time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ SECOND = 1000 * MS
 
 
 class VirtualTime:
-    """`now` in ns. `written`: how many ops were recorded; `over_ns`: when these were enough."""
+    """The clock. `now` in ns. `written`: the number of recorded ops; `over_ns`: when it
+    sufficed."""
 
     def __init__(self, seed: str, enough: int, write: Callable[[bytes], Any]) -> None:
         self.now, self.written, self.over_ns = 0, 0, 0
@@ -26,15 +27,15 @@ class VirtualTime:
         self._order = count()
 
     def at(self, delay: float, act: Callable[..., None], *about: Any) -> None:
-        """Do something in so many ns."""
+        """Run an action after this many ns."""
         heapq.heappush(self._heap, (self.now + int(delay), next(self._order), act, about))
 
     def ms(self, low: float, high: float) -> float:
-        """A time between so many and so many ms, in ns."""
+        """Draw a time between these ms, in ns."""
         return (low + (high - low) * self._random.random()) * MS
 
     def run(self) -> None:
-        """Go on until nothing is left to be done."""
+        """Run until the heap is empty."""
         while self._heap:
             self.now, _, act, about = heapq.heappop(self._heap)
             act(*about)

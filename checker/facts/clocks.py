@@ -17,8 +17,8 @@ class Clocks:
     """The bounds of a test's clocks, in ns; 0 for a node that uses the harness' clock."""
 
     def __init__(self, test: Mapping[str, Any] | None = None) -> None:
-        told = (test or {}).get("clocks") or {}
-        self._bounds = {node: _bound(clock) for node, clock in told.items()}
+        bounds = (test or {}).get("clocks") or {}
+        self._bounds = {node: _bound(clock) for node, clock in bounds.items()}
         self._any = any(self._bounds.values())
 
     def __bool__(self) -> bool:

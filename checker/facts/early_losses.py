@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.checker.facts.clocks import Clocks
-from fencepost.checker.facts.hold_events import Spoken, ends, refusal
+from fencepost.checker.facts.hold_events import HoldEvents, ends, refusal
 from fencepost.checker.facts.holds import FOREVER, Hold
 from fencepost.checker.history.history import History, Op
 
@@ -34,7 +34,7 @@ class Loss:
 
 
 def losses(
-    history: History, test: Mapping[str, Any], found: Sequence[Hold], said: Spoken
+    history: History, test: Mapping[str, Any], found: Sequence[Hold], events: HoldEvents
 ) -> Iterator[Loss]:
     """Return the holds that certainly ended early, in order of grant."""
     ops = history.ops
@@ -45,7 +45,7 @@ def losses(
     rivals = {lock: _Rivals(mine, ops, clocks) for lock, mine in locks.items()}
     for hold in found:
         proofs = []
-        refused = _refused(hold, said, test)
+        refused = _refused(hold, events, test)
         if refused is not None:
             proofs.append((refused, f"its own {refused.f} was refused"))
         other = rivals[hold.lock].granted_in(hold)
@@ -57,17 +57,17 @@ def losses(
             yield Loss(hold, shown, how, ops[hold.asked_index], ops[hold.index])
 
 
-def _refused(hold: Hold, said: Spoken, test: Mapping[str, Any]) -> Op | None:
+def _refused(hold: Hold, events: HoldEvents, test: Mapping[str, Any]) -> Op | None:
     """Return the answer that refused the holder while its lease ran, before the hold was released,
     reported lost, or possibly ended by the service."""
-    lost = said.lost.get(hold.index)
-    for call in said.own.get(hold.index, ()):
+    lost = events.lost.get(hold.index)
+    for call in events.own.get(hold.index, ()):
         end = refusal(call)
         if end is not None:
             leased = any(since <= call.begin.time and end.time < to for since, to in hold.leases)
-            told = lost is not None and lost.index < end.index
+            reported = lost is not None and lost.index < end.index
             over = call.begin.time > hold.strict_end or end.time >= hold.may_end
-            if leased and not told and not over:
+            if leased and not reported and not over:
                 return end
         if ends(call, test):
             return None

@@ -41,10 +41,10 @@ def ends_with(test: Mapping[str, Any] | None) -> str:
         ValueError: the test names an unknown way.
     """
     lock = (test or {}).get("lock")
-    said = lock.get("ends_with", "lease") if isinstance(lock, Mapping) else "lease"
-    if said not in ENDS_WITH:
-        raise ValueError(f"lock.ends_with {said!r}: choose one of {', '.join(ENDS_WITH)}")
-    return str(said)
+    way = lock.get("ends_with", "lease") if isinstance(lock, Mapping) else "lease"
+    if way not in ENDS_WITH:
+        raise ValueError(f"lock.ends_with {way!r}: choose one of {', '.join(ENDS_WITH)}")
+    return str(way)
 
 
 class End(Struct, frozen=True, gc=False):

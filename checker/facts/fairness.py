@@ -148,8 +148,8 @@ def _until(call: Call, expired: dict[int | str, list[int]]) -> float:
     wait; one whose session ended may report it at any time later."""
     end = FOREVER if call.end is None else call.end.time
     dead = call.end is not None and call.end.error and call.end.error[0] in DEAD
-    told = expired.get(call.begin.process)
-    if dead or (told and any(call.begin.time <= time <= end for time in told)):
+    notices = expired.get(call.begin.process)
+    if dead or (notices and any(call.begin.time <= time <= end for time in notices)):
         return call.begin.time
     return end
 
@@ -267,16 +267,16 @@ def _overtaking(call: _Asked, hold: Hold, other: _Asked) -> dict[str, Any]:
 def _wakeups(asked: list[_Asked], found: Fairness) -> None:
     """Compare a lock's wakeups with its requests."""
     values = [one.call.get("wakeups") for one in asked if one.hold is not None]
-    told = [wakeups for wakeups in values if wakeups is not None]
-    if not told:
+    counts = [wakeups for wakeups in values if wakeups is not None]
+    if not counts:
         return
-    found.wakeups = sum(told) + (found.wakeups or 0)
-    if sum(told) > len(asked):
-        each = sum(told) / len(asked)
+    found.wakeups = sum(counts) + (found.wakeups or 0)
+    if sum(counts) > len(asked):
+        each = sum(counts) / len(asked)
         found.herds.append(
             {
                 "what": (
-                    f"Waiters were woken {sum(told)} times for {len(asked)} requests, {each:.1f} "
+                    f"Waiters were woken {sum(counts)} times for {len(asked)} requests, {each:.1f} "
                     "for each: the end of one hold or wait wakes a herd of waiters."
                 ),
                 "time_ns": 0,

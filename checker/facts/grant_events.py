@@ -13,7 +13,7 @@ from fencepost.checker.facts.ends import End
 from fencepost.checker.history.history import SPONTANEOUS, Call, History, Op
 
 
-class Told:
+class GrantEvents:
     """`grants`: the acquires answered ok. By a grant's position in the history: `longer` has the
     events that may have changed its deadline, in order (extends that did not fail, with their
     invocations, and renewals); `ends` has the ends that its holder reported.
@@ -54,8 +54,8 @@ class Told:
                 if op.type == "invoke" and op.index not in self._idle:
                     self._end(op, "release")
             elif f == "extend":
-                said = self._calls.get(op.index)
-                if said is not None and said.type != "fail":
+                update = self._calls.get(op.index)
+                if update is not None and update.type != "fail":
                     self._longer(op)
             elif f in SPONTANEOUS:
                 grant = self._later_grant(op, ops)

@@ -20,7 +20,7 @@ NOT_HELD = "not-held"
 
 
 @dataclass(frozen=True)
-class Spoken:
+class HoldEvents:
     """The events of one hold. `own`: calls by the holder's process, by the grant's index, in order;
     `lost`: when that process first reported the hold lost; `foreign`: releases by other processes.
     """
@@ -30,13 +30,13 @@ class Spoken:
     foreign: list[tuple[Call, Hold]] = field(default_factory=list)
 
 
-def said_in(history: History, test: Mapping[str, Any], clocks: Clocks) -> Spoken:
+def trusted_hold_events(history: History, test: Mapping[str, Any], clocks: Clocks) -> HoldEvents:
     """Return the events of the holds that `trusted` finds in a history."""
-    key = "spoken", clocks.key, facts(test)
-    return history.once(key, lambda: [spoken(history, trusted(history, test, clocks))])[0]
+    key = "hold_events", clocks.key, facts(test)
+    return history.once(key, lambda: [hold_events(history, trusted(history, test, clocks))])[0]
 
 
-def spoken(history: History, found: list[Hold]) -> Spoken:
+def hold_events(history: History, found: list[Hold]) -> HoldEvents:
     granted = {hold.index: hold for hold in found}
     named: dict[tuple[int | str, str], Hold] = {}
     anybody: dict[str, Hold] = {}
@@ -51,7 +51,7 @@ def spoken(history: History, found: list[Hold]) -> Spoken:
                 calls.append((call, hold))
         elif f == "extend" or f == "release":
             calls.append((call, None))
-    said = Spoken()
+    events = HoldEvents()
     latest: dict[tuple[int | str, str], Hold] = {}
     for call, hold in calls:
         value, process = call.begin.value, call.begin.process
@@ -65,13 +65,13 @@ def spoken(history: History, found: list[Hold]) -> Spoken:
             else named.get((process, str(name)))
         )
         if own is not None:
-            said.own.setdefault(own.index, []).append(call)
+            events.own.setdefault(own.index, []).append(call)
         elif call.begin.f == "release" and str(name) in anybody:
-            said.foreign.append((call, anybody[str(name)]))
+            events.foreign.append((call, anybody[str(name)]))
     for op in history.lost():
         if (op.process, str(op.value.get("hold"))) in named:
-            said.lost.setdefault(named[op.process, str(op.value["hold"])].index, op)
-    return said
+            events.lost.setdefault(named[op.process, str(op.value["hold"])].index, op)
+    return events
 
 
 def refusal(call: Call) -> Op | None:

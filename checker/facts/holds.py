@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from fencepost.checker.facts.ends import FOREVER, Departures, ends_with, first
-from fencepost.checker.facts.grant_events import Told, lock_of
+from fencepost.checker.facts.grant_events import GrantEvents, lock_of
 from fencepost.checker.history.history import Call, History, Op
 
 __all__ = ["FOREVER", "Hold", "holds", "lock_of", "seconds"]
@@ -105,9 +105,9 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     keeps_on, ends, servers = facts(test)
 
     def found() -> list[Hold]:
-        told = Told(history, keeps_on)
+        events = GrantEvents(history, keeps_on)
         departures = Departures(history, ends, servers)
-        grants = [_hold(call, told, departures) for call in told.grants]
+        grants = [_hold(call, events, departures) for call in events.grants]
         return sorted(grants, key=attrgetter("start", "index"))
 
     return history.once(("holds", keeps_on, ends, servers), found)
@@ -116,19 +116,19 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
 def facts(test: Mapping[str, Any] | None) -> tuple[bool, str, frozenset[str]]:
     """Return the facts of the test that holds depend on: whether a hold continues after a failed
     release, how it may end early, and the servers."""
-    told = test or {}
-    keeps_on = told.get("failed_release", "ended") == "nothing"
-    return keeps_on, ends_with(test), frozenset(told.get("servers") or ())
+    settings = test or {}
+    keeps_on = settings.get("failed_release", "ended") == "nothing"
+    return keeps_on, ends_with(test), frozenset(settings.get("servers") or ())
 
 
-def _hold(call: Call, told: Told, departures: Departures) -> Hold:
+def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
     assert call.end is not None
     value, grant = call.value, call.end
     place = grant.index
-    gone, given_up = departures.of(grant), told.ends.get(place, ())
+    gone, given_up = departures.of(grant), events.ends.get(place, ())
     end = first((*given_up, gone))
     lost = min((end.earliest for end in given_up if end.by == "lost"), default=FOREVER)
-    longer = told.longer.get(place)
+    longer = events.longer.get(place)
     # Jepsen's own histories name no holds: use the grant's position as its name.
     name = value.get("hold")
     leases = _leases(grant, longer or ())
@@ -153,7 +153,7 @@ def _hold(call: Call, told: Told, departures: Departures) -> Hold:
         extends=tuple(op.index for op in longer if op.f == "extend" and op.type == "ok")
         if longer
         else (),
-        furthest=(_leases(grant, told.certain(place)) if longer else leases)[-1][1],
+        furthest=(_leases(grant, events.certain(place)) if longer else leases)[-1][1],
         granted_by=tuple(value.get("granted_by") or ()),
     )
 

@@ -109,26 +109,26 @@ def request(call: Call, killed: Killed, lease: int) -> Request:
 
 
 def left(
-    found: Iterable[Hold], said: Mapping[int, Iterable[Call]], leases: Mapping[str, int]
+    found: Iterable[Hold], events: Mapping[int, Iterable[Call]], leases: Mapping[str, int]
 ) -> dict[int, float]:
     """Return when each hold has certainly ended, by its index.
 
-    A release answered ok ends a hold. Any other lasts until its lease expires. `said`: the extends
-    and releases of each hold (hold_events.py); `leases`: the default leases of locks.
+    A release answered ok ends a hold. Any other lasts until its lease expires. `events`: the
+    extends and releases of each hold (hold_events.py); `leases`: the default leases of locks.
     """
     return {
-        hold.index: _over(hold, said.get(hold.index, ()), hold.ttl or leases.get(hold.lock, 0))
+        hold.index: _over(hold, events.get(hold.index, ()), hold.ttl or leases.get(hold.lock, 0))
         for hold in found
     }
 
 
-def _over(hold: Hold, said: Iterable[Call], lease: int) -> float:
+def _over(hold: Hold, events: Iterable[Call], lease: int) -> float:
     """Return the latest end of a lease, which may be later than its holder knew: by an extension
     whose answer never came, or a renewal under way when the holder died."""
     over = hold.furthest if hold.furthest < FOREVER else hold.gone_by + lease
     if hold.renewals and hold.gone_by < FOREVER:
         over = max(over, hold.gone_by + lease)
-    for call in said:
+    for call in events:
         if call.begin.f == "release" and call.type == "ok" and call.end is not None:
             return call.end.time
         if call.begin.f == "extend" and call.type == "info":

@@ -37,9 +37,9 @@ class Refusals:
 
 
 def refusals(
-    acquires: list[Call], found: list[Hold], said: Mapping[int, Iterable[Call]], apart: int
+    acquires: list[Call], found: list[Hold], events: Mapping[int, Iterable[Call]], apart: int
 ) -> Refusals:
-    """Judge refusals. `acquires` in order of invocation; `said`: the extends and releases of each
+    """Judge refusals. `acquires` in order of invocation; `events`: the extends and releases of each
     hold, by its index; stamps of two nodes are ordered if they are more than `apart` (ns)."""
     seen = Refusals()
     by_lock: dict[str, list[Call]] = {}
@@ -49,18 +49,18 @@ def refusals(
     for hold in sorted(found, key=lambda hold: hold.start):
         held.setdefault(hold.lock, []).append(hold)
     for lock, mine in by_lock.items():
-        for call in _alone(mine, list(_spans(held.get(lock, []), said)), apart):
+        for call in _alone(mine, list(_spans(held.get(lock, []), events)), apart):
             seen.judged += 1
             if _was_refused(call):
                 seen.untrue.append(_untrue(call))
     return seen
 
 
-def _spans(held: list[Hold], said: Mapping[int, Iterable[Call]]) -> Iterator[Span]:
+def _spans(held: list[Hold], events: Mapping[int, Iterable[Call]]) -> Iterator[Span]:
     """Return the span in which each hold of a lock may have existed, in order of grant."""
     for place, hold in enumerate(held):
         over = held[place + 1].start if place + 1 < len(held) else FOREVER
-        for call in said.get(hold.index, ()):
+        for call in events.get(hold.index, ()):
             if call.begin.f == "release" and call.type == "ok" and call.end is not None:
                 over = call.end.time
         yield hold.asked, over

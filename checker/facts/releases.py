@@ -17,7 +17,7 @@ from msgspec import Struct
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.early_losses import Loss
 from fencepost.checker.facts.faults import Fault, stopped_at
-from fencepost.checker.facts.hold_events import Spoken, ends
+from fencepost.checker.facts.hold_events import HoldEvents, ends
 from fencepost.checker.facts.holds import FOREVER, Hold
 from fencepost.checker.history.history import Call, Op
 
@@ -61,7 +61,7 @@ class Release(Struct, frozen=True, gc=False):
 
 def releases(
     found: Iterable[Hold],
-    said: Spoken,
+    events: HoldEvents,
     test: Mapping[str, Any],
     struck: Iterable[Fault],
     clocks: Clocks,
@@ -70,16 +70,16 @@ def releases(
     stops = stopped_at(struck, _UNSENT)
     for hold in found:
         ended_by = began = FOREVER
-        for call in said.own.get(hold.index, ()):
+        for call in events.own.get(hold.index, ()):
             if call.begin.f != "release":
                 continue
             since = _since(call, stops.get(call.begin.process, ()), clocks)  # type: ignore[arg-type]
-            yield _release(call, hold, since, said.lost.get(hold.index), ended_by, began)
+            yield _release(call, hold, since, events.lost.get(hold.index), ended_by, began)
             if ends(call, test):
                 began = min(began, call.begin.time)
                 if call.type != "info" and call.end is not None:
                     ended_by = min(ended_by, call.end.time)
-    for call, hold in said.foreign:
+    for call, hold in events.foreign:
         yield Release(call, hold, call.begin.time, FOREVER, FOREVER, foreign=True)
 
 
@@ -100,14 +100,14 @@ def _release(
     sent = call.begin
     leases = [until for since, until in hold.leases if since <= sent.time]
     lease = leases[-1] if leases else hold.deadline
-    told = FOREVER if lost is None else lost.time
-    known = told if lost is not None and lost.index < sent.index else FOREVER
+    reported = FOREVER if lost is None else lost.time
+    known = reported if lost is not None and lost.index < sent.index else FOREVER
     return Release(
         call=call,
         hold=hold,
         since=since,
         over_by=min(lease, ended_by, known),
-        on_until=min(lease, began, told, hold.may_end),
+        on_until=min(lease, began, reported, hold.may_end),
     )
 
 

@@ -14,11 +14,13 @@ class Spans(Generic[T]):
     """Items that last from a begin to an end (ns; None: never seen to end)."""
 
     def __init__(self, rows: Iterable[tuple[float, float | None, T]]) -> None:
-        told = sorted(rows, key=lambda row: row[0])
-        self._all = [thing for _, _, thing in told]
+        ordered = sorted(rows, key=lambda row: row[0])
+        self._all = [thing for _, _, thing in ordered]
         # One without end is near all that follow, and would make each search scan all.
-        self._open = [(begin, n) for n, (begin, end, _) in enumerate(told) if end is None]
-        self._over = [(begin, end, n) for n, (begin, end, _) in enumerate(told) if end is not None]
+        self._open = [(begin, n) for n, (begin, end, _) in enumerate(ordered) if end is None]
+        self._over = [
+            (begin, end, n) for n, (begin, end, _) in enumerate(ordered) if end is not None
+        ]
         self._begins = [begin for begin, _, _ in self._over]
         # The latest end in every prefix of the list.
         self._last = list(accumulate((end for _, end, _ in self._over), max))

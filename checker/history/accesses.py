@@ -51,9 +51,9 @@ def _access(call: Call, f: str) -> Access:
     asked = key(value.get("value"))
     if end is None:
         return Access(call, is_read, "info", asked, asked, None)
-    said = end.value
-    told = key(said["value"]) if "value" in said else asked
-    return Access(call, is_read, end.type, told, asked, number(said.get(about)))
+    answer = end.value
+    answered = key(answer["value"]) if "value" in answer else asked
+    return Access(call, is_read, end.type, answered, asked, number(answer.get(about)))
 
 
 def number(value: Any) -> int | None:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.faults import Fault, faults, over_time
-from fencepost.checker.facts.hold_events import Spoken, said_in
+from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
 from fencepost.checker.facts.holds import FOREVER, Hold, facts, holds, seconds
 from fencepost.checker.facts.overlaps import Overlap, overlaps_of
 from fencepost.checker.facts.releases import Release, releases
@@ -77,7 +77,7 @@ class Link:
         }
 
 
-def told(links: Sequence[Link]) -> str:
+def as_sentences(links: Sequence[Link]) -> str:
     """Return a chain as the end of a paragraph; '' if it is empty."""
     return "".join(f" {link.what}." for link in links)
 
@@ -233,7 +233,7 @@ class Causes:
 
     def _tried(self, first: Hold, second: Hold) -> list[Link]:
         """Link extends of `first` that were not answered ok, which may have had any effect."""
-        calls = self._spoken().own.get(first.index, ())
+        calls = self._hold_events().own.get(first.index, ())
         tried = [
             call
             for call in calls
@@ -252,8 +252,8 @@ class Causes:
             for call in tried[-1:]
         ]
 
-    def _spoken(self) -> Spoken:
-        return said_in(self._history, self._test, self._clocks)
+    def _hold_events(self) -> HoldEvents:
+        return trusted_hold_events(self._history, self._test, self._clocks)
 
     def _stolen(self, first: Hold, second: Hold) -> list[Link]:
         """Link releases of other holds, sent or open during `first`."""
@@ -307,7 +307,7 @@ class Causes:
             found = holds(self._history, self._test)
             rows: dict[str, list[Release]] = {}
             struck = faults(self._history)
-            for release in releases(found, self._spoken(), self._test, struck, self._clocks):
+            for release in releases(found, self._hold_events(), self._test, struck, self._clocks):
                 took = (release.answered or release.sent).time
                 if release.call.type != "fail" and release.over_by <= took:
                     rows.setdefault(release.hold.lock, []).append(release)

@@ -13,11 +13,11 @@ from fencepost.report.words.findings import findings, headline
 
 _TITLES = {"none": "no fault", "all": "all of these"}
 _FIRST = 2
-"""So many findings of a sort are shown at once."""
+"""Number of findings of a sort that are shown at once."""
 
 
 def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The cells, each with what its runs come to under `sum`."""
+    """Return the cells, each with its runs summed up under `sum`."""
     calm = {
         (row["lock"], row["guard"]): cells.summed(row) for row in rows if row["fault"] == "none"
     }
@@ -27,19 +27,19 @@ def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The matrix.json of this folder, its cells with their sums.
+    """Read the matrix.json of this folder, its cells with their sums.
 
     Raises:
-        ReportError: it is missing or is none.
+        ReportError: the file is missing or malformed.
     """
     return heatmap.read(folder / "matrix.json", "matrix", with_sums)
 
 
 def render(folder: Path) -> Path:
-    """Write report.html and matrix.csv beside the matrix.json in `folder`; returns the page's path.
+    """Write report.html and matrix.csv next to the matrix.json in `folder`; return the page's path.
 
     Raises:
-        ReportError: matrix.json is missing or is none.
+        ReportError: matrix.json is missing or malformed.
         OSError: a file cannot be written.
     """
     stored = read(folder)
@@ -49,7 +49,7 @@ def render(folder: Path) -> Path:
 
 
 def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Everything that the template shows."""
+    """Return the template's data."""
     plan = stored["plan"]
     columns = plan.get("columns", {})
     shown = [
@@ -82,7 +82,7 @@ def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -
 
 
 def title(fault: str, columns: Mapping[str, Mapping[str, str]]) -> str:
-    """Return a column's title: as the plan has it of its family, or what was asked for."""
+    """Return a column's title: its family's, as the plan has it, or the name of the fault."""
     return columns.get(fault, {}).get("title") or _TITLES.get(fault, fault)
 
 
@@ -91,14 +91,14 @@ def _title(row: Mapping[str, Any], columns: Mapping[str, Mapping[str, str]]) -> 
 
 
 def _row(lock: str, guard: str, row: list[dict[str, Any]]) -> dict[str, Any]:
-    """A row of the table; `why` in the place of cells that all cannot be, for one reason."""
+    """Return a row of the table; `why` replaces its cells if none is applicable, for one reason."""
     reasons = {one["reason"] for one in row if not one["runs"]}
     same = len(reasons) == 1 and not any(one["runs"] for one in row)
     return {"lock": lock, "guard": guard, "cells": row, "why": reasons.pop() if same else ""}
 
 
 def flat(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row a cell with plain values, for a spreadsheet or a database."""
+    """Return a row per cell with plain values, for a spreadsheet or a database."""
     return [_flat(row) for row in rows]
 
 

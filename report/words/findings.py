@@ -1,4 +1,4 @@
-"""What a matrix has found, in sentences with their numbers."""
+"""The findings of a matrix, in sentences with their numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _SENTENCES = {"none": "Without faults", "all": "Under all faults together"}
 Under = Callable[[str], str]
 """Gives the beginning of a sentence about a fault."""
 _LOW = 0.5
-"""The share of its usual holds a second below which a lock's availability is a finding."""
+"""A lock's availability is a finding below this share of its usual holds per second."""
 
 
 def headline(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What came of it in one sentence."""
+    """Sum up the matrix in one sentence."""
     tested = [row for row in rows if row["sum"]["runs"]]
     if not tested:
         return "Nothing was run yet."
@@ -35,22 +35,22 @@ def headline(rows: Sequence[Mapping[str, Any]]) -> str:
 def findings(
     rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Mapping[str, str]]
 ) -> list[list[dict[str, str]]]:
-    """What was found, a sentence each, by sort: broken services first, then damaged data, locks
-    that were not available, what a guard kept from the data, and what was not seen.
+    """Return the findings, a sentence each, by sort: broken services first, then damaged data,
+    unavailable locks, damage prevented by a guard, slow locks, and cells without a violation.
 
     `columns`: by fault, how a `sentence` about it begins, as matrix.json has it of its families.
     """
 
     def under(fault: str) -> str:
-        said = columns.get(fault, {}).get("sentence")
-        return said or _SENTENCES.get(fault, f"Under {fault}")
+        sentence = columns.get(fault, {}).get("sentence")
+        return sentence or _SENTENCES.get(fault, f"Under {fault}")
 
     sorts = (_services, _damages, _absences, _saved, _slow, _kept)
     return [found for sort in sorts if (found := list(sort(rows, under)))]
 
 
 def _services(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
-    """By fault: what the guard is does not matter to a lock's service."""
+    """Describe broken services by fault: the guard does not matter to a lock's service."""
     wrong: dict[str, list[str]] = {}
     for fault, mine in _by(_marked(rows, "broken"), "fault").items():
         twice = {
@@ -77,7 +77,7 @@ def _services(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[
 
 
 def _damages(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
-    """By fault and guard; the service may have kept its promise."""
+    """Describe damage by fault and guard; the service may have kept its promise."""
     for (fault, guard), mine in _grouped(_marked(rows, "damaged")).items():
         tested = [
             row for row in rows if (row["fault"], row["guard"]) == (fault, guard) and row["runs"]
@@ -116,12 +116,12 @@ def _absences(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[
                 f"{_count(of, 'run')} of {_locks(late)}.",
             )
         if never:
-            words = f"{under(fault)}, nobody was granted the lock: {_locks(never)}."
+            words = f"{under(fault)}, the lock was never granted: {_locks(never)}."
             yield _finding("unavailable", words)
 
 
 def _saved(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
-    """Where two clients believed and the data survived."""
+    """Describe where two clients believed and the data survived."""
     for (fault, guard), mine in _grouped(_marked(rows, "believed")).items():
         believed = sum(row["sum"]["violations"]["clients"]["count"] for row in mine)
         holds = sum(row["sum"]["holds"] for row in mine)
@@ -133,7 +133,7 @@ def _saved(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str
 
 
 def _slow(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
-    """By fault: the locks that lost most of their grants."""
+    """Describe by fault the locks that lost most of their grants."""
     shares = ((row, row["sum"]["availability"]) for row in rows if row["fault"] != "none")
     low = [row for row, share in shares if share is not None and share < _LOW]
     for fault, mine in _by(low, "fault").items():
@@ -148,7 +148,7 @@ def _slow(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str,
 
 
 def _kept(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
-    """By fault and guard: where nothing was seen, and in how many holds."""
+    """Describe by fault and guard where no violation was seen, and in how many holds."""
     kept = [row for row in rows if row["sum"]["state"] == "kept"]
     for (fault, guard), mine in _grouped(kept).items():
         holds = sum(row["sum"]["holds"] for row in mine)
@@ -186,7 +186,7 @@ def _by(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Mapping[
 def _pooled(
     rows: Iterable[Mapping[str, Any]], fault: str, lock: str, question: str
 ) -> dict[str, Any]:
-    """The rate of a lock under a fault with all guards together."""
+    """Return the rate of a lock under a fault with all guards together."""
     runs = [
         run
         for row in rows
@@ -198,7 +198,7 @@ def _pooled(
 
 
 def _rated(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Locks with their rates: the first and the last of many, and all of a few."""
+    """List locks with their rates: the first and the last of many, and all of a few."""
     names = sorted(found, key=lambda lock: found[lock]["per_1000"] or 0.0, reverse=True)
     if len(names) > 3:
         return f"from {_rate(names[-1], found)} to {_rate(names[0], found)}"
@@ -207,8 +207,13 @@ def _rated(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _rate(lock: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     rate = found[lock]
-    blind = ", and tells no deadline" if rate["blind"] else ""
+    blind = ", and reports no deadline" if rate["blind"] else ""
     return f"{lock} {figure(rate['per_1000'] or 0.0)} per 1,000 holds ({between(rate)}{blind})"
+
+
+def under(fault: str) -> str:
+    """Return a column as the begin of a sentence."""
+    return _SENTENCES.get(fault, f"Under {fault}")
 
 
 def _locks(rows: Sequence[Mapping[str, Any]]) -> str:

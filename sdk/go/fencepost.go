@@ -1,6 +1,6 @@
-// Package fencepost is fencepost's SDK for Go 1.18 and newer on Linux: this file, and nothing to
-// install. It makes a program of a lock, which fencepost runs as a client under test
-// (docs/protocol.md has what it speaks):
+// Package fencepost is fencepost's SDK for Go 1.18 and newer on Linux: a single file, nothing to
+// install. It turns a lock into a program, which fencepost runs as a client under test
+// (docs/protocol.md defines its protocol):
 //
 //	type MyLock struct{ ... }
 //
@@ -34,31 +34,31 @@ import (
 const (
 	version   = 1
 	connectIn = 5 * time.Second
-	// A write that is held back in the network must be able to arrive late.
+	// A write that is delayed in the network must be able to arrive late.
 	replyIn        = 2 * time.Minute
 	clockMonotonic = 1
 )
 
-// Lock is what is tested. Acquire answers &Grant{}, or nil where the lock was certainly not granted.
+// Lock is the lock under test. Acquire returns &Grant{}, or nil if it was certainly not granted.
 //
-// An error that is Failed says that what was asked for has certainly not happened. Any other error
-// means that it may have: then this lock is closed, and another one is made in the name of the
-// process that follows. A lock may also be an Extender and an io.Closer.
+// An error that is Failed means that the request was certainly not carried out. Any other error
+// means that it may have been: then this lock is closed, and a successor is created. A lock may
+// also be an Extender and an io.Closer.
 type Lock interface {
 	Acquire(name string, ttl time.Duration) (*Grant, error)
 	Release(name string) error
 }
 
-// Extender is a lock whose lease can be extended. It answers as Acquire does.
+// Extender is a lock whose lease can be extended. It returns what Acquire does.
 type Extender interface {
 	Extend(name string, ttl time.Duration) (*Grant, error)
 }
 
-// Grant is a lock's yes. Token is its fencing token; nil where it has none.
+// Grant is a granting answer. Token is its fencing token, or nil.
 //
 // Deadline is until when the client may count on the lock. A time of time.Now() is of the monotonic
 // clock; one without a monotonic reading is of the wall clock. The zero Deadline means the TTL that
-// was asked for, from the call on. NoDeadline: nobody can tell, as of a session that is kept alive.
+// was asked for, from the call on. NoDeadline: unknown, for example for a session that is kept alive.
 type Grant struct {
 	Token      *int64
 	Deadline   time.Time
@@ -68,13 +68,13 @@ type Grant struct {
 // Token is a fencing token.
 func Token(token int64) *int64 { return &token }
 
-// Failed says that it certainly did not happen. Kind is not-granted, not-held, no-quorum or
-// unreachable; as a rule the first for Acquire, and the second for Extend and Release.
+// Failed means that the request was certainly not carried out. Kind is not-granted, not-held,
+// no-quorum or unreachable; by default the first for Acquire, and the second for Extend and Release.
 type Failed struct{ Text, Kind string }
 
 func (f Failed) Error() string { return f.Text }
 
-// Indeterminate says that it may have happened. Any other error means the same; this one gives a kind.
+// Indeterminate means that the request may have been carried out, as any other error does; it has a kind.
 type Indeterminate struct{ Text, Kind string }
 
 func (u Indeterminate) Error() string { return u.Text }
@@ -88,9 +88,9 @@ type Server struct {
 // Address is HOST:PORT.
 func (s Server) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
 
-// Client is what a lock is told of the client that it is a part of; each process has its own.
+// Client is the client that a lock belongs to; each process has its own.
 //
-// Options has strings, bools and json.Numbers; Number gives one of these.
+// Options has strings, bools and json.Numbers; Number returns one of the latter.
 type Client struct {
 	Servers []Server
 	Options map[string]any
@@ -99,7 +99,7 @@ type Client struct {
 	worker  *worker
 }
 
-// Number is an option that is a whole number, or otherwise where it was not given.
+// Number returns an integer option, or otherwise if it was not given.
 func (c *Client) Number(option string, otherwise int64) int64 {
 	if given, there := c.Options[option].(json.Number); there {
 		if number, err := given.Int64(); err == nil {
@@ -109,8 +109,8 @@ func (c *Client) Number(option string, otherwise int64) int64 {
 	return otherwise
 }
 
-// Lost says that the hold of this lock is over, or has to be taken for lost; "" means every hold. It
-// may be called from any goroutine.
+// Lost reports the hold of this lock as lost; "" means every hold. It may be called from any
+// goroutine.
 func (c *Client) Lost(name, why string) {
 	c.worker.tell(c, name, func(h *hold) {
 		if !h.lost {
@@ -121,7 +121,7 @@ func (c *Client) Lost(name, why string) {
 	})
 }
 
-// Renewed says that the lease of this lock was extended in the background.
+// Renewed reports that the lease of this lock was extended in the background.
 func (c *Client) Renewed(name string, deadline time.Time) {
 	c.worker.tell(c, name, func(h *hold) {
 		h.deadline = &deadline
@@ -130,13 +130,13 @@ func (c *Client) Renewed(name string, deadline time.Time) {
 	})
 }
 
-// Failpoint is a place where a test may stop this program, "replies-in-flight" say.
+// Failpoint marks a place where a test may stop this program, for example "replies-in-flight".
 func (c *Client) Failpoint(point string) { c.worker.reach(point) }
 
 // Run runs a lock as a client of fencepost, and does not return. `open` makes the lock, once for
 // each process.
 func Run(open func(*Client) (Lock, error)) {
-	// Standard output is fencepost's: what a lock or its library prints goes to standard error.
+	// Standard output is reserved for events: output of a lock or its library goes to standard error.
 	fd, err := syscall.Dup(1)
 	if err == nil {
 		err = syscall.Dup3(2, 1, 0)
@@ -204,11 +204,11 @@ type order struct {
 type hold struct {
 	id, name string
 	token    *int64
-	deadline *time.Time // nil: nobody can tell
+	deadline *time.Time // nil: unknown
 	lost     bool
 }
 
-// worker takes ops and writes events.
+// worker reads ops and writes events.
 type worker struct {
 	setup   setup
 	open    func(*Client) (Lock, error)
@@ -219,22 +219,22 @@ type worker struct {
 	lock    Lock
 	store   *store
 
-	// What a lock says by itself comes from other goroutines.
+	// Reports of a lock come from other goroutines.
 	speaking sync.Mutex
 	armed    map[string]bool
 	holds    map[string]*hold
-	asked    string // the lock that is being asked for; what is said of it meanwhile is late
+	asked    string // the lock that is being acquired; reports about it wait for the answer
 	late     []func(*hold)
 }
 
-// start says that this program is up once its lock is made: what that takes is no wait for the lock.
+// start reports readiness once the lock is made, so that no acquire pays for it.
 func (w *worker) start() {
 	w.process = w.setup.Process
 	w.renew()
 	_, extends := w.lock.(Extender)
 	w.answer(fields{
 		"control": "ready", "version": version, "pid": os.Getpid(), "generates": false,
-		"extends": extends || w.lock == nil, // nobody knows before it is made
+		"extends": extends || w.lock == nil, // unknown before it is made
 	})
 }
 
@@ -337,7 +337,7 @@ func (w *worker) do(f string, value fields) (answer, error) {
 	return answer{}, Failed{"this client has no " + f, "not-held"}
 }
 
-// complete gives a write its value, unique in the run, and the token of the hold that it belongs to.
+// complete adds to a write a value, unique in the run, and the token of its hold.
 func (w *worker) complete(value fields) {
 	w.count++
 	value["value"] = fmt.Sprintf("%s.%d.%d", w.setup.Node, w.process, w.count)
@@ -347,7 +347,7 @@ func (w *worker) complete(value fields) {
 	}
 }
 
-// find answers the hold that an op names, nil where this process has none such.
+// find returns the hold that an op names, or nil if this process has no such hold.
 func (w *worker) find(value fields) *hold {
 	id, _ := value["hold"].(string)
 	w.speaking.Lock()
@@ -391,7 +391,7 @@ func (w *worker) acquire(value fields) (answer, error) {
 	return answer{found, h}, nil
 }
 
-// hold says that it is held, and then what the lock has said of it meanwhile.
+// hold records a hold, and then writes the lock's reports about it.
 func (w *worker) hold(value fields, h *hold) {
 	w.speaking.Lock()
 	defer w.speaking.Unlock()
@@ -474,7 +474,7 @@ func (w *worker) write(value fields) (answer, error) {
 	return answer{fields: fields{"stored": json.Number(fmt.Sprint(said[1]))}}, nil
 }
 
-// lookAtTheClock refuses to write if the lease is over. What happens after this look is not seen.
+// lookAtTheClock refuses to write if the lease has expired. A pause after this check goes unnoticed.
 func (w *worker) lookAtTheClock(h *hold) error {
 	w.speaking.Lock()
 	defer w.speaking.Unlock()
@@ -482,7 +482,7 @@ func (w *worker) lookAtTheClock(h *hold) error {
 		return Failed{"the client knows that it has lost the lock", "refused"}
 	}
 	if h.deadline != nil && !time.Now().Before(*h.deadline) {
-		return Failed{"the client's lease is over, by its own clock", "refused"}
+		return Failed{"the client's lease has expired, by its own clock", "refused"}
 	}
 	return nil
 }
@@ -491,7 +491,7 @@ func (w *worker) lookAtTheClock(h *hold) error {
 func (w *worker) close() {
 	w.speaking.Lock()
 	w.event("invoke", "close", fields{}, nil)
-	// What the lock says from here on belongs to nobody.
+	// Later reports of the lock have no process.
 	w.client, w.asked = nil, ""
 	w.holds = map[string]*hold{}
 	w.speaking.Unlock()
@@ -507,7 +507,7 @@ func (w *worker) close() {
 	}
 }
 
-// tell says what a lock says by itself. Of a hold whose acquire is under way it is said after its ok.
+// tell writes a report of the lock. One about a hold whose acquire is in progress follows its ok.
 func (w *worker) tell(client *Client, name string, say func(*hold)) {
 	w.speaking.Lock()
 	defer w.speaking.Unlock()
@@ -524,9 +524,9 @@ func (w *worker) tell(client *Client, name string, say func(*hold)) {
 	}
 }
 
-// reach stops here, if a test has said so: not a step further until it says so.
+// reach stops here if a test has ordered it, until the test resumes the program.
 func (w *worker) reach(point string) {
-	w.speaking.Lock() // nothing is said between this and the stop
+	w.speaking.Lock() // no output between this and the stop
 	defer w.speaking.Unlock()
 	if !w.armed[point] {
 		return
@@ -541,7 +541,7 @@ func (w *worker) reach(point string) {
 	}
 }
 
-// broken ends this program: it is wrong itself, and not the lock that it calls.
+// broken ends this program: the program itself is faulty, not the lock that it calls.
 func (w *worker) broken(why string) {
 	w.answer(fields{"control": "broken", "why": why})
 	os.Exit(1)
@@ -557,7 +557,7 @@ func monotonicNs() int64 {
 	return now.Nano()
 }
 
-// time is a deadline as a time of the test, in ns; nil where there is none.
+// time converts a deadline to a time of the test, in ns; nil without one.
 func (w *worker) time(deadline *time.Time) any {
 	if deadline == nil {
 		return nil
@@ -571,7 +571,7 @@ func (w *worker) tellEvent(kind, f string, value fields, err error) {
 	w.event(kind, f, value, err)
 }
 
-// event writes an event; whoever calls it is speaking.
+// event writes an event; its caller holds the lock on the output.
 func (w *worker) event(kind, f string, value fields, err error) {
 	event := fields{
 		"time": monotonicNs() - w.setup.OriginNs, "process": w.process,
@@ -611,7 +611,7 @@ func (g *Grant) until(begun time.Time, ttl time.Duration) *time.Time {
 	return &g.Deadline
 }
 
-// certain is a lock's error, with the kind of its op where it is Failed and gives none.
+// certain returns a lock's error, with the kind of its op if it is Failed without one.
 func certain(err error, no bool, kind string) error {
 	if err == nil && no {
 		return Failed{"the lock said no", kind}
@@ -668,7 +668,7 @@ func with(value, more fields) fields {
 	return all
 }
 
-// key is where the resource of a test with one lock lies, and where any other does.
+// key returns the key of a resource; a test with one lock has a fixed one.
 func key(value fields) string {
 	resource := value["resource"].(string)
 	if resource == "account" {
@@ -677,7 +677,7 @@ func key(value fields) string {
 	return "resource:" + resource
 }
 
-// store is the resource: a register in Redis, by the little of its protocol (RESP2) that this takes.
+// store is the resource: a register in Redis, over a minimal implementation of RESP2.
 type store struct {
 	address    string
 	connection net.Conn

@@ -24,9 +24,9 @@ import java.util.Set;
 import java.util.function.Consumer;
 
 /**
- * fencepost's SDK for Java 11 and newer on Linux: this file, and nothing to install. It makes a
- * program of a lock, which fencepost runs as a client under test (docs/protocol.md has what it
- * speaks):
+ * fencepost's SDK for Java 11 and newer on Linux: a single file, nothing to install. It turns a
+ * lock into a program, which fencepost runs as a client under test (docs/protocol.md defines its
+ * protocol):
  *
  * <pre>
  * final class MyLock implements Fencepost.Lock {
@@ -42,7 +42,7 @@ import java.util.function.Consumer;
 public final class Fencepost {
     private static final int VERSION = 1;
     private static final int CONNECT_MS = 5_000;
-    // A write that is held back in the network must be able to arrive late.
+    // A write that is delayed in the network must be able to arrive late.
     private static final int REPLY_MS = 120_000;
     private static final long NS_PER_S = 1_000_000_000L;
 
@@ -50,23 +50,23 @@ public final class Fencepost {
     }
 
     /**
-     * What is tested. A {@link Failed} says that what was asked for has certainly not happened. Any
-     * other exception means that it may have: then this lock is closed, and another one is made in
-     * the name of the process that follows.
+     * The lock under test. A {@link Failed} means that the request was certainly not carried out.
+     * Any other exception means that it may have been: then this lock is closed, and a successor is
+     * created.
      */
     public interface Lock {
-        /** The grant, {@code new Grant()} say; null where the lock was certainly not granted. */
+        /** Returns the grant, for example {@code new Grant()}; null if it was certainly not granted. */
         Grant acquire(String name, Duration ttl) throws Exception;
 
-        /** False where it was not held. */
+        /** Returns false if it was not held. */
         boolean release(String name) throws Exception;
 
-        /** Answers as acquire does. */
+        /** Returns what acquire does. */
         default Grant extend(String name, Duration ttl) throws Exception {
             throw new Failed("this lock has no extend", "not-granted");
         }
 
-        /** End its connections, and its session where it has one. */
+        /** Closes its connections, and its session if it has one. */
         default void close() throws Exception {
         }
     }
@@ -77,8 +77,8 @@ public final class Fencepost {
     }
 
     /**
-     * A lock's yes. Unless another deadline is given, the client may count on it from the call on
-     * for the TTL that was asked for.
+     * A granting answer. Unless another deadline is given, the client may count on it from the call
+     * on for the TTL that was asked for.
      */
     public static final class Grant {
         private Long token;
@@ -101,7 +101,7 @@ public final class Fencepost {
             return set(() -> Duration.between(Instant.now(), instant).toNanos());
         }
 
-        /** Nobody can tell until when, as of a session that is kept alive. */
+        /** The deadline is unknown, for example for a session that is kept alive. */
         public Grant withoutDeadline() {
             return set(null);
         }
@@ -113,7 +113,7 @@ public final class Fencepost {
         }
     }
 
-    /** It certainly did not happen. Kinds: not-granted, not-held, no-quorum, unreachable. */
+    /** The request was certainly not carried out. Kinds: not-granted, not-held, no-quorum, unreachable. */
     public static final class Failed extends Exception {
         private static final long serialVersionUID = 1;
         private final String kind;
@@ -128,7 +128,7 @@ public final class Fencepost {
         }
     }
 
-    /** It may have happened. What a lock throws of its own means the same; this one gives a kind. */
+    /** The request may have been carried out. Other exceptions mean the same; this one has a kind. */
     public static final class Indeterminate extends Exception {
         private static final long serialVersionUID = 1;
         private final String kind;
@@ -158,7 +158,7 @@ public final class Fencepost {
         }
     }
 
-    /** What a lock is told of the client that it is a part of; each process has its own. */
+    /** The client that a lock belongs to; each process has its own. */
     public static final class Client {
         public final List<Server> servers;
         /** Strings, Longs, BigDecimals and Booleans. */
@@ -179,35 +179,35 @@ public final class Fencepost {
             seed = worker.setup.get("seed") + "/" + worker.process;
         }
 
-        /** An option that is a whole number, or otherwise where it was not given. */
+        /** Returns an integer option, or otherwise if it was not given. */
         public int number(String option, int otherwise) {
             Object given = options.get(option);
             return given instanceof Number ? ((Number) given).intValue() : otherwise;
         }
 
         /**
-         * The hold of this lock is over, or has to be taken for lost; null: every hold. From
-         * whatever thread.
+         * Reports the hold of this lock as lost; null: every hold. May be called from any
+         * thread.
          */
         public void lost(String name, String why) {
             worker.tell(this, name, hold -> worker.sayLost(hold, why));
         }
 
-        /** The lease of this lock was extended in the background, until System.nanoTime() is this. */
+        /** Reports that the lease of this lock was extended in the background, until this nanoTime(). */
         public void renewed(String name, long nanoTime) {
             worker.tell(this, name, hold -> worker.sayRenewed(hold, nanoTime));
         }
 
-        /** A place where a test may stop this program, "replies-in-flight" say. */
+        /** Marks a place where a test may stop this program, for example "replies-in-flight". */
         public void failpoint(String point) {
             worker.reach(point);
         }
     }
 
-    /** Run a lock as a client of fencepost, and do not return. */
+    /** Runs a lock as a client of fencepost, and does not return. */
     public static void run(Open open) throws IOException {
         OutputStream out = new FileOutputStream(FileDescriptor.out);
-        // Standard output is fencepost's: what a lock or its library prints goes to standard error.
+        // Standard output is reserved for events: other output goes to standard error.
         System.setOut(System.err);
         BufferedReader in =
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -223,7 +223,7 @@ public final class Fencepost {
         System.exit(0);
     }
 
-    /** How long it is until a deadline, in ns by the clock that it is of. */
+    /** Returns the time until a deadline, in ns by its own clock. */
     private interface Deadline {
         long leftNs();
     }
@@ -243,7 +243,7 @@ public final class Fencepost {
         }
     }
 
-    /** Ops in, events out. */
+    /** Reads ops and writes events. */
     private static final class Worker {
         private final Map<String, Object> setup;
         private final Open open;
@@ -256,7 +256,7 @@ public final class Fencepost {
         private final List<Consumer<Hold>> late = new ArrayList<>();
         private long process;
         private long count;
-        // The lock that is being asked for. What is said of it meanwhile is late.
+        // The lock that is being acquired. Reports about it wait for the answer.
         private String asked;
         private Hold granted;
         private Client client;
@@ -277,7 +277,7 @@ public final class Fencepost {
             return new Server(name, list(map(setup.get("addresses")).get(name)));
         }
 
-        /** Say that this program is up, once its lock is made: that takes no time of an acquire. */
+        /** Reports readiness once the lock is made, so that no acquire pays for it. */
         void start() {
             renew();
             Map<String, Object> ready = answer("ready");
@@ -288,7 +288,7 @@ public final class Fencepost {
             say(ready);
         }
 
-        /** Whether the lock has an extend; so it may, as long as it was not made. */
+        /** Returns whether the lock has an extend; true while that is unknown. */
         private boolean extend() {
             Class<?> of = lock == null ? Worker.class : lock.getClass();
             try {
@@ -300,7 +300,7 @@ public final class Fencepost {
         }
 
         /**
-         * Make the store and the lock of this process. The servers are up when a test begins. Later
+         * Makes the store and the lock of this process. The servers are up when a test begins. Later
          * they may be cut off just then, and the lock is made again at the next acquire.
          */
         private void renew() {
@@ -344,7 +344,7 @@ public final class Fencepost {
             }
         }
 
-        /** How far the wall clock is ahead of the monotonic one: bounds, in ns. */
+        /** Returns how far the wall clock is ahead of the monotonic one: bounds, in ns. */
         private void tellClock() {
             long before = System.nanoTime();
             Instant shown = Instant.now();
@@ -356,7 +356,7 @@ public final class Fencepost {
             say(answer);
         }
 
-        /** Do one op, from its invocation to its completion. */
+        /** Does one op, from its invocation to its completion. */
         private void apply(String f, Map<String, Object> value) {
             if (f.equals("write")) {
                 complete(value);
@@ -406,7 +406,7 @@ public final class Fencepost {
             }
         }
 
-        /** A write's value, unique in the run, and the token of the hold that it belongs to. */
+        /** Adds to a write a value, unique in the run, and the token of its hold. */
         private void complete(Map<String, Object> value) {
             Hold hold = find(value);
             value.put("value", node + "." + process + "." + ++count);
@@ -450,7 +450,7 @@ public final class Fencepost {
             value.put("hold", granted.id);
         }
 
-        /** It is held from here on: say what the lock has said of it meanwhile. */
+        /** Records a hold, and writes the lock's reports about it. */
         private synchronized void hold(Map<String, Object> answer) {
             event("ok", "acquire", answer, null);
             holds.put(granted.id, granted);
@@ -499,22 +499,22 @@ public final class Fencepost {
             value.put("stored", Long.parseLong(said.get(1).toString()));
         }
 
-        /** Refuse to write if the lease is over. What happens after this look is not seen. */
+        /** Refuses to write if the lease has expired. A pause after this check goes unnoticed. */
         private synchronized void lookAtTheClock(Hold hold) throws Failed {
             if (hold == null || hold.lost) {
                 throw new Failed("the client knows that it has lost the lock", "refused");
             }
             if (hold.deadline != null && hold.deadline.leftNs() <= 0) {
-                throw new Failed("the client's lease is over, by its own clock", "refused");
+                throw new Failed("the client's lease has expired, by its own clock", "refused");
             }
         }
 
-        /** Close the lock's connections and the store's, as an op of the current process. */
+        /** Closes the lock's connections and the store's, as an op of the current process. */
         void close() {
             Map<String, Object> nothing = Collections.emptyMap();
             synchronized (this) {
                 event("invoke", "close", nothing, null);
-                // What the lock says from here on belongs to nobody.
+                // Later reports of the lock have no process.
                 client = null;
                 asked = null;
                 holds.clear();
@@ -531,7 +531,7 @@ public final class Fencepost {
             event(raised == null ? "ok" : "info", "close", nothing, raised);
         }
 
-        /** What a lock says by itself. Of a hold that is being asked for it is said after its ok. */
+        /** Writes a report of the lock. One about a hold being acquired follows its ok. */
         synchronized void tell(Client from, String name, Consumer<Hold> say) {
             if (from != client) {
                 return;
@@ -567,7 +567,7 @@ public final class Fencepost {
             return value;
         }
 
-        /** Stop here, if a test has said so: not a step further until it says so. */
+        /** Stops here if a test has ordered it, until the test resumes the program. */
         synchronized void reach(String point) {
             if (!armed.remove(point)) {
                 return;
@@ -583,7 +583,7 @@ public final class Fencepost {
             }
         }
 
-        /** A deadline as a time of the test, in ns; null where there is none. */
+        /** Converts a deadline to a time of the test, in ns; null without one. */
         private Long time(Deadline deadline) {
             return deadline == null ? null : System.nanoTime() - originNs + deadline.leftNs();
         }
@@ -604,7 +604,7 @@ public final class Fencepost {
             say(event);
         }
 
-        /** End: this program is wrong, and not the lock that it calls. */
+        /** Exits: the program itself is faulty, not the lock that it calls. */
         private void broken(String why) {
             Map<String, Object> answer = answer("broken");
             answer.put("why", why);
@@ -612,7 +612,7 @@ public final class Fencepost {
             System.exit(1);
         }
 
-        /** An answer, of which `control` is the first field. */
+        /** Writes an answer, whose first field is `control`. */
         private static Map<String, Object> answer(String control) {
             Map<String, Object> answer = new LinkedHashMap<>();
             answer.put("control", control);
@@ -632,7 +632,7 @@ public final class Fencepost {
         Grant answer() throws Exception;
     }
 
-    /** What the lock granted. Failed where it said no; its own Failed gets a kind. */
+    /** Returns the lock's grant. Failed if it refused; its own Failed gets a kind. */
     private static Grant certain(String kind, Asked asked) throws Exception {
         try {
             Grant grant = asked.answer();
@@ -657,7 +657,7 @@ public final class Fencepost {
         return String.valueOf(ours ? error.getMessage() : error);
     }
 
-    /** Where the resource of a test with one lock lies, and where any other does. */
+    /** Returns the key of a resource; a test with one lock has a fixed one. */
     private static String key(Map<String, Object> value) {
         Object resource = value.get("resource");
         return "resource:" + (resource.equals("account") ? "register" : resource);
@@ -676,7 +676,7 @@ public final class Fencepost {
         return (List<?>) value;
     }
 
-    /** The resource: a register in Redis, by the little of its protocol (RESP2) that this takes. */
+    /** The resource: a register in Redis, over a minimal implementation of RESP2. */
     private static final class Store {
         private final Server server;
         private Socket socket;
@@ -686,7 +686,7 @@ public final class Fencepost {
             this.server = server;
         }
 
-        /** The reply: a String, a Long, a List of these, or null. */
+        /** Returns the reply: a String, a Long, a List of these, or null. */
         Object call(Object... command) throws Failed, Indeterminate {
             connect();
             try {
@@ -776,7 +776,7 @@ public final class Fencepost {
                 try {
                     socket.close();
                 } catch (IOException ignored) {
-                    // It is gone either way.
+                    // It is closed either way.
                 }
                 socket = null;
             }
@@ -805,7 +805,7 @@ public final class Fencepost {
             }
         }
 
-        /** The next character that is no white space; it is not taken. */
+        /** Returns the next character other than white space, without consuming it. */
         private char next() {
             while (Character.isWhitespace(text.charAt(at))) {
                 at++;

@@ -1,7 +1,7 @@
 'use strict';
 
-// fencepost's SDK for Node.js 14 and newer: this file, and nothing to install. It makes a program of
-// a lock, which fencepost runs as a client under test (docs/protocol.md has what it speaks):
+// fencepost's SDK for Node.js 14 and newer: a single file, nothing to install. It turns a lock into
+// a program, which fencepost runs as a client under test (docs/protocol.md defines its protocol):
 //
 //     const { Failed, run } = require('./fencepost');
 //
@@ -13,17 +13,17 @@
 //     run((client) => new MyLock(client));
 //
 // A lock may also have `async extend(name, ttlMs)`, answered like acquire, and `async close()`, which
-// ends its connections. `throw new Failed('why')` says that what was asked for has certainly not
-// happened. Any other error means that it may have: then this client is closed, and a new one is
-// made in the name of its successor.
+// closes its connections. `throw new Failed('why')` if the request was certainly not carried out.
+// Any other error means that it may have been: then this client is closed, and a successor is
+// created.
 //
 // `token` is a number or a BigInt. `deadline` is until when the client may count on the lock: ms of
-// performance.now(), or a Date where the lock goes by the wall clock. Where it is left out, as after
-// a plain true, it is the TTL that was asked for, from the call on. null: nobody can tell, as of a
-// session that is kept alive.
+// performance.now(), or a Date if the lock uses the wall clock. If it is left out, as after a plain
+// true, it is the TTL that was asked for, from the call on. null: unknown, for example for a session
+// that is kept alive.
 //
-// A lock that learns of something while nobody asks says so: client.lost(name, why), or with null
-// for all that is held; client.renewed(name, deadline).
+// A lock reports events between requests: client.lost(name, why), or with null for all holds;
+// client.renewed(name, deadline).
 
 const fs = require('fs');
 const net = require('net');
@@ -32,11 +32,11 @@ const { performance } = require('perf_hooks');
 
 const VERSION = 1;
 const CONNECT_MS = 5000;
-// A write that is held back in the network must be able to arrive late.
+// A write that is delayed in the network must be able to arrive late.
 const REPLY_MS = 120000;
 const NS_PER_MS = 1000000n;
 
-/** It certainly did not happen. Kinds: not-granted, not-held, no-quorum, unreachable. */
+/** The request was certainly not carried out. Kinds: not-granted, not-held, no-quorum, unreachable. */
 class Failed extends Error {
   constructor(text, kind) {
     super(text);
@@ -44,7 +44,7 @@ class Failed extends Error {
   }
 }
 
-/** It may have happened. What a lock throws of its own means the same; this one gives a kind. */
+/** The request may have been carried out. Other errors mean the same; this one has a kind. */
 class Indeterminate extends Error {
   constructor(text, kind = 'timeout') {
     super(text);
@@ -52,10 +52,10 @@ class Indeterminate extends Error {
   }
 }
 
-/** The lock does not keep to what this file asks of it. */
+/** The lock does not follow the rules of this SDK. */
 class Misuse extends Error {}
 
-/** JSON in which a BigInt is a number. */
+/** Formats JSON in which a BigInt is a number. */
 function encode(value) {
   if (typeof value === 'bigint') return value.toString();
   if (Array.isArray(value)) return `[${value.map(encode).join(',')}]`;
@@ -64,12 +64,12 @@ function encode(value) {
   return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${encode(field)}`).join(',')}}`;
 }
 
-/** How long it is until a deadline, in ms by the clock that it is of. */
+/** Returns the time until a deadline, in ms by its own clock. */
 function leftMs(deadline) {
   return deadline - (deadline instanceof Date ? Date.now() : performance.now());
 }
 
-/** What acquire or extend answered as { token, deadline }; null where it said no. */
+/** Returns the answer of acquire or extend as { token, deadline }; null if it refused. */
 function granted(f, answer, asked) {
   const wrong = (what, meant) => new Misuse(`${f} answered ${what}; it should be ${meant}`);
   if (answer === false || answer === null) return null;
@@ -87,7 +87,7 @@ function granted(f, answer, asked) {
   return { token, deadline };
 }
 
-/** What a lock is told of the client that it is a part of; each process has its own. */
+/** The client that a lock belongs to; each process has its own. */
 class Client {
   constructor(worker) {
     const { setup } = worker;
@@ -101,23 +101,23 @@ class Client {
     this.worker = worker;
   }
 
-  /** The hold of this lock is over, or has to be taken for lost; null: every hold. */
+  /** Reports the hold of this lock as lost; null: every hold. */
   lost(name, why) {
     this.worker.tell(this, name, (hold) => this.worker.sayLost(hold, why));
   }
 
-  /** The lease of this lock was extended in the background. */
+  /** Reports that the lease of this lock was extended in the background. */
   renewed(name, deadline) {
     this.worker.tell(this, name, (hold) => this.worker.sayRenewed(hold, deadline));
   }
 
-  /** A place where a test may stop this program, 'replies-in-flight' say. */
+  /** Marks a place where a test may stop this program, for example 'replies-in-flight'. */
   failpoint(point) {
     this.worker.reach(point);
   }
 }
 
-/** The resource: a register in Redis, by the little of its protocol (RESP2) that this takes. */
+/** The resource: a register in Redis, over a minimal implementation of RESP2. */
 class Store {
   constructor(host, port) {
     this.address = { host, port };
@@ -187,7 +187,7 @@ class Store {
     return waiting;
   }
 
-  /** Drop the connection. Whether a request that waits for its reply has arrived is not known. */
+  /** Drops the connection. Whether a request without a reply has arrived is unknown. */
   drop(why) {
     const { socket } = this;
     this.socket = null;
@@ -200,7 +200,7 @@ class Store {
   }
 }
 
-/** A reply that begins at `at`, with where it ends; null where it is not all there yet. */
+/** Returns a reply that begins at `at`, and its end; null while it is incomplete. */
 function parse(bytes, at) {
   const stop = bytes.indexOf('\r\n', at);
   if (stop < 0) return null;
@@ -230,12 +230,12 @@ function parse(bytes, at) {
   }
 }
 
-/** Where the resource of a test with one lock lies, and where any other does. */
+/** Returns the key of a resource; a test with one lock has a fixed one. */
 function key(resource) {
   return resource === 'account' ? 'resource:register' : `resource:${resource}`;
 }
 
-/** Ops in, events out. */
+/** Reads ops and writes events. */
 class Worker {
   constructor(setup, open) {
     this.setup = setup;
@@ -247,7 +247,7 @@ class Worker {
     this.asking = null;
   }
 
-  /** Say that this program is up, once its lock is made: what that takes is no wait for the lock. */
+  /** Reports readiness once the lock is made, so that no acquire pays for it. */
   async start() {
     await this.open();
     this.say({
@@ -255,12 +255,12 @@ class Worker {
       version: VERSION,
       pid: process.pid,
       generates: false,
-      extends: !this.lock || Boolean(this.lock.extend), // nobody knows before it is made
+      extends: !this.lock || Boolean(this.lock.extend), // unknown before it is made
     });
   }
 
   /**
-   * Make the lock of this process, and its store. The servers are up when a test begins. Later they
+   * Makes the lock of this process, and its store. The servers are up when a test begins. Later they
    * may be cut off just then, and the lock is made again at the next acquire.
    */
   async open() {
@@ -289,7 +289,7 @@ class Worker {
     else if (order.control === 'clock') this.tellClock();
   }
 
-  /** How far the wall clock, which counts ms here, is ahead of the monotonic one: bounds, in ns. */
+  /** Returns how far the wall clock (in ms) is ahead of the monotonic one: bounds, in ns. */
   tellClock() {
     const before = process.hrtime.bigint();
     const wall = BigInt(Date.now()) * NS_PER_MS;
@@ -297,7 +297,7 @@ class Worker {
     this.say({ control: 'clock', low_ns: wall - after, high_ns: wall + NS_PER_MS - before });
   }
 
-  /** Do one op, from its invocation to its completion. */
+  /** Does one op, from its invocation to its completion. */
   async apply(f, asked) {
     const value = f === 'write' ? this.complete(asked) : asked;
     this.event('invoke', f, value);
@@ -319,7 +319,7 @@ class Worker {
     }
   }
 
-  /** It is held from here on: say what the lock has said of it meanwhile. */
+  /** Records a hold, and writes the lock's reports about it. */
   hold() {
     const { hold, late } = this.asking;
     this.asking = null;
@@ -327,7 +327,7 @@ class Worker {
     for (const say of late) say(hold);
   }
 
-  /** A write's value, unique in the run, and the token of the hold that it belongs to. */
+  /** Adds to a write a value, unique in the run, and the token of its hold. */
   complete(asked) {
     this.count += 1;
     const hold = this.holds.get(asked.hold);
@@ -363,7 +363,7 @@ class Worker {
     return { token: grant.token, deadline: this.deadline(grant.deadline), hold: id };
   }
 
-  /** What acquire or extend granted. */
+  /** Returns the grant of acquire or extend. */
   async ask(f, lock, name, ttl, kind) {
     const asked = performance.now() + ttl / 1e6;
     try {
@@ -412,7 +412,7 @@ class Worker {
     return { stored: Number(number) };
   }
 
-  /** Become one's own successor: nothing is left of the process that is gone. */
+  /** Starts the successor: no state of the process that is gone is left. */
   async succeed() {
     await this.close();
     this.holds.clear();
@@ -420,10 +420,10 @@ class Worker {
     await this.open();
   }
 
-  /** Close the lock's connections and the store's, as an op of the current process. */
+  /** Closes the lock's connections and the store's, as an op of the current process. */
   async close() {
     this.event('invoke', 'close', {});
-    this.client = null; // what the lock says from here on belongs to nobody
+    this.client = null; // later reports of the lock have no process
     let raised = null;
     try {
       if (this.lock && this.lock.close) await this.lock.close();
@@ -434,7 +434,7 @@ class Worker {
     this.event(raised ? 'info' : 'ok', 'close', {}, raised);
   }
 
-  // What a lock says by itself. Of a hold whose acquire is under way it is said after its `ok`.
+  // Writes a report of the lock. One about a hold whose acquire is in progress follows its `ok`.
 
   tell(client, name, say) {
     if (client !== this.client) return;
@@ -456,19 +456,19 @@ class Worker {
     this.event('info', 'renewed', value);
   }
 
-  /** Stop here, if a test has said so: not a step further until it says so. */
+  /** Stops here if a test has ordered it, until the test resumes the program. */
   reach(point) {
     if (!this.armed.delete(point)) return;
     this.say({ control: 'point', point });
     process.kill(process.pid, 'SIGSTOP');
   }
 
-  /** ns since the test's start: hrtime is CLOCK_MONOTONIC on Linux. */
+  /** Returns ns since the test's start: hrtime is CLOCK_MONOTONIC on Linux. */
   now() {
     return Number(process.hrtime.bigint() - BigInt(this.setup.origin_ns));
   }
 
-  /** A deadline as a time of the test. */
+  /** Converts a deadline to a time of the test. */
   deadline(deadline) {
     return deadline === null ? null : this.now() + Math.round(leftMs(deadline) * 1e6);
   }
@@ -481,7 +481,7 @@ class Worker {
     this.say(event);
   }
 
-  /** End: this program is wrong, and not the lock that it calls. */
+  /** Exits: the program itself is faulty, not the lock that it calls. */
   broken(why) {
     this.say({ control: 'broken', why });
     process.exit(1);
@@ -492,23 +492,23 @@ class Worker {
   }
 }
 
-/** Refuse to write if the lease is over. What happens after this look is not seen. */
+/** Refuses to write if the lease has expired. A pause after this check goes unnoticed. */
 function lookAtTheClock(hold) {
   if (!hold || hold.lost) throw new Failed('the client knows that it has lost the lock', 'refused');
   if (hold.deadline !== null && leftMs(hold.deadline) <= 0) {
-    throw new Failed("the client's lease is over, by its own clock", 'refused');
+    throw new Failed("the client's lease has expired, by its own clock", 'refused');
   }
 }
 
-/** A lock's own Failed has the kind of its op, unless it gives one. */
+/** Gives a lock's own Failed the kind of its op, unless it has one. */
 function certain(error, kind) {
   if (error instanceof Failed && !error.kind) error.kind = kind;
   return error;
 }
 
-/** Run a lock as a client of fencepost: `open(client)` makes it, once for each process. */
+/** Runs a lock as a client of fencepost: `open(client)` makes it, once for each process. */
 async function run(open) {
-  // Standard output is fencepost's: what a lock or its library prints goes to standard error.
+  // Standard output is reserved for events: output of a lock or its library goes to standard error.
   process.stdout.write = process.stderr.write.bind(process.stderr);
   let worker = null;
   for await (const line of readline.createInterface({ input: process.stdin })) {

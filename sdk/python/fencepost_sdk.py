@@ -1,28 +1,27 @@
-"""fencepost's SDK for Python 3.9 and newer: this file, and nothing to install.
+"""fencepost's SDK for Python 3.9 and newer: a single file, nothing to install.
 
-It makes a program of a lock, which fencepost runs as a client under test (docs/protocol.md has what
-it speaks). `fencepost test mylock.py:MyLock` needs no program; take this file where the client's
-node has a Python of its own:
+It turns a lock into a program, which fencepost runs as a client under test (docs/protocol.md
+defines its protocol). `fencepost test mylock.py:MyLock` needs no program; use this file if the
+client's node has its own Python:
 
     from fencepost_sdk import Failed, Grant, run
 
     class MyLock:
-        def __init__(self, servers, **options): ...  # servers: [(host, port), ...]
+        def __init__(self, servers, **options): ... # servers: [(host, port), ...]
         def acquire(self, name, ttl): ...            # in s. True or a Grant; False: certainly not
         def release(self, name): ...                 # False: it was not held
 
     run(MyLock)
 
-The last line may be left out: `python3 fencepost_sdk.py mylock.py:MyLock`.
+The last line can be omitted: `python3 fencepost_sdk.py mylock.py:MyLock`.
 
-A lock may also have `extend(name, ttl)`, answered like acquire, and `close()`, which ends its
-connections. Raising `Failed` says that what was asked for has certainly not happened. Any other
-exception means that it may have: then this client is closed, and a new one is made in the name of
-its successor.
+A lock may also have `extend(name, ttl)`, answered like acquire, and `close()`, which closes its
+connections. Raise `Failed` if the request has certainly not been carried out. Any other exception
+means that it may have been: then this client is closed, and a successor is created.
 
-A lock that learns of something while nobody asks says so, from whatever thread, through the client
-that `run(lambda client: MyLock(client))` hands it: `client.lost(name, why)`, with None for all that
-is held, and `client.renewed(name, deadline)`.
+A lock reports events between requests from any thread, through the client that `run(lambda client:
+MyLock(client))` passes to it: `client.lost(name, why)`, with None for all holds, and
+`client.renewed(name, deadline)`.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ Value = dict[str, Any]
 
 
 class Failed(Exception):
-    """It certainly did not happen: `Failed("why")`, or `Failed(kind, "why")`.
+    """The request was certainly not carried out: `Failed("why")`, or `Failed(kind, "why")`.
 
     Kinds: not-granted, not-held, no-quorum, unreachable.
     """
@@ -61,7 +60,8 @@ class Failed(Exception):
 
 
 class Indeterminate(Exception):
-    """It may have happened. What a lock raises of its own means the same; this gives a kind."""
+    """The request may have been carried out. Other exceptions of a lock mean the same; this one has
+    a kind."""
 
     def __init__(self, kind: str = "", text: str = "") -> None:
         super().__init__(text or kind)
@@ -75,10 +75,10 @@ class Deadline(Enum):
 
 
 class Grant(NamedTuple):
-    """The yes of a lock that has more to say than True.
+    """A granting answer with details.
 
     `token` is a fencing token. `deadline` is until when the client may count on the lock, in s of
-    time.monotonic(); None: nobody can tell, as of a session that is kept alive.
+    time.monotonic(); None: unknown, for example for a session that is kept alive.
     """
 
     token: int | None = None
@@ -86,11 +86,11 @@ class Grant(NamedTuple):
 
 
 class Misuse(BaseException):
-    """The lock does not keep to what this file asks of it."""
+    """The lock does not follow the rules of this SDK."""
 
 
 class Client:
-    """What a lock is told of the client that it is a part of; each process has its own."""
+    """The client that a lock belongs to; each process has its own."""
 
     def __init__(self, worker: _Worker) -> None:
         setup = worker.setup
@@ -103,20 +103,20 @@ class Client:
         self._worker = worker
 
     def lost(self, name: str | None, why: str) -> None:
-        """The hold of this lock is over, or has to be taken for lost; None: every hold."""
+        """Report the hold of this lock as lost; None: every hold."""
         self._worker.tell(self, name, lambda hold: self._worker.say_lost(hold, why))
 
     def renewed(self, name: str, deadline: float) -> None:
-        """The lease of this lock was extended in the background."""
+        """Report that the lease of this lock was extended in the background."""
         self._worker.tell(self, name, lambda hold: self._worker.say_renewed(hold, deadline))
 
     def failpoint(self, point: str) -> None:
-        """A place where a test may stop this program, "replies-in-flight" say."""
+        """Mark a place where a test may stop this program, for example "replies-in-flight"."""
         self._worker.reach(point)
 
 
 def main(reference: str) -> None:
-    """Run a lock by FILE:NAME, of a file in this folder. To it this module is `fencepost`."""
+    """Run a lock by FILE:NAME, of a file in this folder. It imports this module as `fencepost`."""
     sys.modules["fencepost"] = sys.modules["fencepost_sdk"] = sys.modules[__name__]
     file, _, name = reference.rpartition(":")
     sys.path.insert(0, os.getcwd())
@@ -129,7 +129,8 @@ def _class(file: str, name: str) -> Any:
 
 def run(make: Callable[..., Any]) -> None:
     """Run a lock as a client of fencepost: its class, or a function that makes it of a Client."""
-    # Standard output is fencepost's: what a lock or its library prints goes to standard error.
+    # Standard output is reserved for events: output of a lock or its library goes to standard
+    # error.
     out = os.dup(1)
     os.dup2(2, 1)
     orders = sys.stdin.buffer
@@ -145,7 +146,7 @@ def run(make: Callable[..., Any]) -> None:
     except Misuse as error:
         worker.say({"control": "broken", "why": str(error)})
         os._exit(1)
-    os._exit(0)  # whatever threads a library has
+    os._exit(0)  # a library may have threads
 
 
 class _Hold:
@@ -161,7 +162,7 @@ Say = Callable[[_Hold], None]
 
 
 class _Worker:
-    """Ops in, events out."""
+    """Reads ops and writes events."""
 
     def __init__(self, setup: Value, make: Callable[..., Any], out: int) -> None:
         self.setup = setup
@@ -172,7 +173,7 @@ class _Worker:
         self._count = 0
         self._armed: set[str] = set()
         self._holds: dict[str, _Hold] = {}
-        # The lock that is being asked for, and what was said of it meanwhile.
+        # The lock that is being acquired, and the reports about it meanwhile.
         self._asked: str | None = None
         self._late: list[Say] = []
         self._granted: _Hold | None = None
@@ -187,7 +188,7 @@ class _Worker:
         }
 
     def start(self) -> None:
-        """Say that this program is up, once its lock is made: that takes no time of an acquire."""
+        """Report readiness once the lock is made, so that no acquire pays for it."""
         self._open()
         self.say(
             {
@@ -195,7 +196,7 @@ class _Worker:
                 "version": VERSION,
                 "pid": os.getpid(),
                 "generates": False,
-                # Nobody knows before it is made.
+                # Unknown before it is made.
                 "extends": self._lock is None or hasattr(self._lock, "extend"),
             }
         )
@@ -267,7 +268,7 @@ class _Worker:
         self.reach("acquired")
 
     def _complete(self, asked: Value) -> Value:
-        """A write's value, unique in the run, and the token of the hold that it belongs to."""
+        """Add to a write a value, unique in the run, and the token of its hold."""
         self._count += 1
         hold = self._holds.get(asked.get("hold") or "")
         value = f"{self.setup['node']}.{self.process}.{self._count}"
@@ -329,7 +330,7 @@ class _Worker:
         return {"stored": int(number)}
 
     def _succeed(self) -> None:
-        """Become one's own successor: nothing is left of the process that is gone."""
+        """Start the successor: no state of the process that is gone is left."""
         self.close()
         self.process += self.setup["stride"]
         self._open()
@@ -338,7 +339,7 @@ class _Worker:
         """Close the lock's connections and the store's, as an op of the current process."""
         with self._speaking:
             self._event("invoke", "close", {})
-            # What the lock says from here on belongs to nobody.
+            # Later reports of the lock have no process.
             self._client, self._asked = None, None
             self._holds.clear()
         raised = None
@@ -350,7 +351,7 @@ class _Worker:
         self._store.close()
         self._event("info" if raised else "ok", "close", {}, raised)
 
-    # What a lock says by itself. Of a hold whose acquire is under way it is said after its `ok`.
+    # Reports of the lock. Those about a hold whose acquire is in progress follow its `ok`.
 
     def tell(self, client: Client, name: str | None, say: Say) -> None:
         with self._speaking:
@@ -374,15 +375,15 @@ class _Worker:
         self._event("info", "renewed", value)
 
     def reach(self, point: str) -> None:
-        """Stop here, if a test has said so: not a step further until it says so."""
+        """Stop here if a test has ordered it, until the test resumes the program."""
         if point in self._armed:
             self._armed.remove(point)
-            with self._speaking:  # nothing is said between this and the stop
+            with self._speaking:  # no output between this and the stop
                 self.say({"control": "point", "point": point})
                 os.kill(os.getpid(), signal.SIGSTOP)
 
     def _time(self, deadline: float | None) -> int | None:
-        """A deadline as a time of the test, in ns."""
+        """Return a deadline as a time of the test, in ns."""
         return None if deadline is None else round(deadline * 1e9) - self.setup["origin_ns"]
 
     def _event(self, type: str, f: str, value: Value, error: Exception | None = None) -> None:
@@ -396,8 +397,8 @@ class _Worker:
                 "node": self.setup["node"],
             }
             if error is not None:
-                told = str(error) if isinstance(error, (Failed, Indeterminate)) else repr(error)
-                event["error"] = [getattr(error, "kind", None) or "raised", told]
+                text = str(error) if isinstance(error, (Failed, Indeterminate)) else repr(error)
+                event["error"] = [getattr(error, "kind", None) or "raised", text]
             self.say(event)
 
     def say(self, message: Value) -> None:
@@ -410,7 +411,8 @@ class _Worker:
 def _ask(
     f: str, kind: str, verb: Callable[[str, float], Any], name: str, ttl: float
 ) -> tuple[int | None, float | None]:
-    """The token and the deadline that acquire or extend granted. Failed where it said no."""
+    """Return the token and the deadline that acquire or extend granted. Failed if it was
+    refused."""
 
     def wrong(what: str, meant: str) -> Misuse:
         return Misuse(f"{f} answered {what}; it should be {meant}")
@@ -433,7 +435,7 @@ def _ask(
 
 
 def _said(kind: str, ask: Callable[[], Any]) -> Any:
-    """What the lock answers. Failed where it answers False; its own Failed gets a kind."""
+    """Return the lock's answer. Failed if it is False; its own Failed gets a kind."""
     try:
         answer = ask()
         if answer is False:
@@ -445,21 +447,21 @@ def _said(kind: str, ask: Callable[[], Any]) -> Any:
 
 
 def _look_at_the_clock(hold: _Hold | None) -> None:
-    """Refuse to write if the lease is over. What happens after this look is not seen."""
+    """Refuse to write if the lease has expired. A pause after this check goes unnoticed."""
     if hold is None or hold.lost:
         raise Failed("refused", "the client knows that it has lost the lock")
     if hold.deadline is not None and time.monotonic() >= hold.deadline:
-        raise Failed("refused", "the client's lease is over, by its own clock")
+        raise Failed("refused", "the client's lease has expired, by its own clock")
 
 
 def _key(value: Value) -> str:
-    """Where the resource of a test with one lock lies, and where any other does."""
+    """Return the key of a resource; a test with one lock has a fixed one."""
     resource = value["resource"]
     return "resource:register" if resource == "account" else "resource:" + resource
 
 
 class _Store:
-    """The resource: a register in Redis, by the little of its protocol (RESP2) that this takes."""
+    """The resource: a register in Redis, over a minimal implementation of RESP2."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)

@@ -1,7 +1,7 @@
 """fencepost tests distributed locks: real servers, real faults, a verdict from the history alone.
 
-What people import stands here. Nothing is loaded before it is used: the checker needs the standard
-library alone, and a client on a node needs the lock and no more.
+This is the public interface. Names are loaded on first use: the checker needs only the standard
+library, and a client on a node needs only the lock.
 """
 
 from __future__ import annotations

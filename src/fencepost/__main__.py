@@ -1,4 +1,4 @@
-"""`python -m fencepost`: the command line."""
+"""Runs `python -m fencepost`: the command line."""
 
 from fencepost.harness.__main__ import main
 

@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all, whoever else writes them at the same time.
+"""Atomic writes: a file is written completely or not at all, despite concurrent writers.
 
-The content goes to a file of its own beside the target, to the disk, and takes the target's name
-then. A name that two writers share would let one take away the other's half-written file.
+The content goes to a temporary file next to the target, is synced, and is renamed to the target.
+Each writer's temporary name is unique, so that none takes another's half-written file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def replace(path: Path, content: Iterable[bytes]) -> None:
     """Replace `path` by this content: a reader sees the old file or the new one.
 
     Raises:
-        OSError: it could not be written; the old file is as it was.
+        OSError: it could not be written; the old file is unchanged.
     """
     scratch = beside(path)
     try:
@@ -32,13 +32,13 @@ def replace(path: Path, content: Iterable[bytes]) -> None:
 
 
 def beside(path: Path) -> Path:
-    """A name in the same folder that no other writer has."""
+    """Return a name in the same folder that no other writer uses."""
     return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
 
 
 def rename(scratch: Path, path: Path) -> None:
-    """Give a file that is whole its name, for good: the folder goes to the disk as well, where the
-    system can do that (Windows cannot)."""
+    """Rename a complete file durably: the folder is synced as well, if the system can do that
+    (Windows cannot)."""
     scratch.replace(path)
     if not hasattr(os, "O_DIRECTORY"):
         return
@@ -46,7 +46,7 @@ def rename(scratch: Path, path: Path) -> None:
     try:
         os.fsync(folder)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that has no such thing
+        if error.errno != errno.EINVAL:  # a file system that cannot sync a folder
             raise
     finally:
         os.close(folder)

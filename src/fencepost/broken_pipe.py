@@ -1,7 +1,7 @@
-"""Output to a reader that may go away, as in `fencepost analyze RUN | head -1`.
+"""Handles output to a reader that goes away, as in `fencepost analyze RUN | head -1`.
 
-A command's exit code is its verdict. Python makes 1 of a pipe that nobody reads, which means
-"invalid" here, or 120 where it notices only as it ends.
+A command's exit code is its verdict. On a broken pipe Python exits with 1, which means "invalid"
+here, or with 120 if it notices only at exit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 
 def outlive_readers() -> None:
-    """From now on, what is written to a pipe without a reader is dropped."""
+    """Drop output to a pipe without a reader from now on."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, _Output):
@@ -40,7 +40,7 @@ class _Output:
             self._drop()
 
     def _drop(self) -> None:
-        # What is buffered goes there as well, so that the end of the process has nothing to say.
+        # Redirect buffered output too, so that Python's exit reports nothing.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

@@ -4,9 +4,9 @@
         result = fencepost.run(MyLock, servers="redis:1", faults="pause:client", time="20s")
         result.assert_valid("service")
 
-The cluster comes up with the first run of the session and goes down with the session. Under xdist
-each worker has a session, and so a cluster, of its own. Nothing of fencepost's is imported before a
-test asks for it: every pytest of an environment loads this file.
+The cluster starts with the first run of the session and stops with the session. Under xdist each
+worker has its own session, and so its own cluster. The rest of fencepost is imported on first use,
+because every pytest of an environment loads this file.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--fencepost-seed",
         metavar="NUMBER",
-        help="the seed of every run, in the place of what tests say: repeats a failure",
+        help="seed of every run, overriding the tests' own: repeats a failure",
     )
     group.addoption(
         "--fencepost-time",
         metavar="TIME",
-        help="how long every run takes, 5s say, in the place of what tests say",
+        help="duration of every run, for example 5s, overriding the tests' own",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "fencepost(**settings): what runs of this test have unless they say otherwise, "
-        "time='10s' say; every test that uses the fixture `fencepost` has this marker",
+        "fencepost(**settings): default settings for the runs of this test, for example "
+        "time='10s'; every test that uses the fixture `fencepost` has this marker",
     )
 
 
@@ -55,15 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Fencepost:
-    """Tests locks for one test: what the fixture `fencepost` gives."""
+    """The fixture `fencepost`: tests locks for one test."""
 
     def __init__(self, item: pytest.Item, session: Session) -> None:
         self._item = item
         self._session = session
 
     def run(self, lock: str | type, **settings: Any) -> Result:
-        """Test a lock on the session's cluster. It takes what `fencepost.run` takes but for where
-        the nodes are, and raises what that raises."""
+        """Test a lock on the session's cluster. Takes the arguments of `fencepost.run` except those
+        about the location of nodes, and raises the same errors."""
         result = self._session.run(lock, **self._settings(settings))
         self._item.stash.setdefault(_RESULTS, []).append(result)
         self._say(verdict=result.verdict, seed=result.seed, report=result.report)
@@ -74,9 +74,10 @@ class Fencepost:
 
             fencepost.hunt("redlock", faults="clock,partition", budget="20s", seed=7).assert_valid()
 
-        It takes what `fencepost hunt` takes; with `confirm=True` what is found is played on the
-        session's cluster. Markers say nothing of it; `--fencepost-seed` does,
-        and `--fencepost-time` is its budget."""
+        It takes what `fencepost hunt` takes; with `confirm=True` the counterexample is replayed on
+        the session's cluster. Markers do not apply to it; `--fencepost-seed` does, and
+        `--fencepost-time` is its budget.
+        """
         for name, word in (("seed", "seed"), ("time", "budget")):
             asked = self._asked(name)
             settings |= {word: asked} if asked is not None else {}
@@ -91,12 +92,12 @@ class Fencepost:
             self._item.user_properties.append((f"fencepost.{name}", str(value)))
 
     def _asked(self, name: str) -> str | None:
-        """What the command line says of every run."""
+        """Return the settings that the command line gives for every run."""
         asked: str | None = self._item.config.getoption(f"fencepost_{name}")
         return asked
 
     def _settings(self, given: dict[str, Any]) -> dict[str, Any]:
-        """What the test says, over what its markers say, under what the command line says."""
+        """Merge settings: the command line overrides the test, which overrides its markers."""
         found: dict[str, Any] = {}
         for marker in reversed(list(self._item.iter_markers(_MARKER))):
             found |= marker.kwargs
@@ -109,7 +110,7 @@ class Fencepost:
 
 @pytest.fixture(scope="session")
 def fencepost_session() -> Iterator[Session]:
-    """The cluster of this pytest session, or of this worker of xdist."""
+    """Return the cluster of this pytest session, or of this worker of xdist."""
     from fencepost.harness.api.session import Session
 
     with Session(say=print) as session:
@@ -118,7 +119,8 @@ def fencepost_session() -> Iterator[Session]:
 
 @pytest.fixture
 def fencepost(request: pytest.FixtureRequest, fencepost_session: Session) -> Fencepost:
-    """Tests locks: `result = fencepost.run(MyLock, servers="redis:1", faults="pause:client")`."""
+    """Return the tester of locks: `result = fencepost.run(MyLock, servers="redis:1",
+    faults="pause:client")`."""
     return Fencepost(request.node, fencepost_session)
 
 
@@ -126,7 +128,8 @@ def fencepost(request: pytest.FixtureRequest, fencepost_session: Session) -> Fen
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test says what came out of its runs; pytest-html has a link to each report."""
+    """Add the results of its runs to a failed test's report; pytest-html links each run's
+    report."""
     report = yield
     found = item.stash.get(_RESULTS, [])
     if report.when == "call" and found:
@@ -139,7 +142,7 @@ def pytest_runtest_makereport(
 
 
 def _run_of(one: Result | Hunted) -> Result | None:
-    """The run that has a report: of a hunt, that of what it found."""
+    """Return the run that has a report: for a hunt, that of its counterexample."""
     from fencepost.harness.api.result import Result
 
     return one if isinstance(one, Result) else one.result

@@ -1,7 +1,7 @@
-"""Ranges as people write them: 0..20ms, 0.9ttl..1.2ttl, 1s; of clients 2..4, 1..all.
+"""Parses ranges: of lengths of time, 0..20ms, 0.9ttl..1.2ttl, 1s; of clients, 2..4, 1..all.
 
-A length of time is absolute or counted in TTLs, so that one setting fits leases of any length. A
-single value is a range of one.
+A length of time is absolute or a multiple of the TTL, so that one setting fits leases of any
+length. A single value is a range of one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ALL = "all"
 
 
 def lengths(text: str, ttl_ms: float) -> tuple[float, float]:
-    """The least and the greatest length of time, in ms.
+    """Return the shortest and the longest length of time, in ms.
 
     Raises:
         ValueError: it cannot be read, is out of range, or is empty.
@@ -39,7 +39,7 @@ def _length(text: str, ttl_ms: float) -> float:
         found_s = times.seconds(text)
     except ValueError as error:
         raise ValueError(
-            f"{text!r} is no length of time: write 20ms or 1.5ttl, or two of them, 0.9ttl..1.2ttl"
+            f"{text!r} is not a length of time; write for example 20ms, 1.5ttl or 0.9ttl..1.2ttl"
         ) from error
     if found_s > _LONGEST_S:
         raise ValueError(f"{text!r} is out of range (up to {times.describe(_LONGEST_S)})")
@@ -47,10 +47,10 @@ def _length(text: str, ttl_ms: float) -> float:
 
 
 def clients(text: str, many: int) -> tuple[int, int]:
-    """The least and the greatest number of clients, of so `many`.
+    """Return the least and the greatest number of clients; `many` is the number available.
 
     Raises:
-        ValueError: it cannot be read, there are not so many, or it is empty.
+        ValueError: it cannot be read, exceeds that number, or is empty.
     """
     low, high = (_number(one, many) for one in _ends(text))
     if low > high:
@@ -63,7 +63,9 @@ def _number(text: str, many: int) -> int:
     if word == ALL:
         return many
     if not re.fullmatch(r"\d{1,9}", word):
-        raise ValueError(f"{text!r} is no number of clients: write 2, 2..4 or 1..all")
+        raise ValueError(
+            f"{text!r} is not a number of clients; write for example 2, 2..4 or 1..all"
+        )
     if not 1 <= int(word) <= many:
         raise ValueError(f"{text!r} is out of range: there are {many} clients (1 to {many})")
     return int(word)

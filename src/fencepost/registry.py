@@ -1,13 +1,14 @@
-"""Bundles by name: those of this repository, and those that installed packages bring.
+"""Registries of bundles by name: built-in ones, and those of installed packages.
 
 A lock, a fault family, a kind of server, a checker: each is one frozen bundle in one file. The
-registry of its kind lists ours, a line each. Any other package adds one by an entry point:
+registry of its kind lists the built-in ones, a line each. Any other package adds one by an entry
+point:
 
     [project.entry-points."fencepost.locks"]
     my-lock = "my_package.my_lock:LOCK"
 
-Entry points are read when a name is asked for that is not ours, or when all are listed. So a client
-on a node, which asks for one of ours, loads nothing else.
+Entry points are read when an unknown name is looked up, or when all are listed. So a client on a
+node, which looks up a built-in one, loads nothing else.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ Bundle = TypeVar("Bundle", bound=Named)
 
 
 class BadPlugin(Exception):
-    """A bundle of an installed package that cannot be used; the text names the package."""
+    """A bundle of an installed package is unusable; the text names the package."""
 
 
 class Registry(Mapping[str, Bundle], Generic[Bundle]):
-    """Bundles of one type by name, ours first.
+    """Bundles of one type by name, built-in ones first.
 
-    Raises BadPlugin, when a name is looked up that is not ours or when all are listed, if a package
-    brings something that cannot be loaded, is of another type, or has a name that is taken.
+    Looking up a name that is not built in, or listing all, raises BadPlugin if a package's bundle
+    cannot be loaded, is of another type, or has a name that is taken.
     """
 
     def __init__(self, group: str, type: type[Bundle], ours: Iterable[Bundle]) -> None:
@@ -57,19 +58,19 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
         return name in self._ours or name in self._loaded()
 
     def sound(self) -> tuple[list[Bundle], list[BadPlugin]]:
-        """Every bundle that can be used, and why each of the others cannot.
+        """Return every usable bundle, and why each of the others is not.
 
-        For what must be done whatever is installed: healing, say.
+        For work that must be done whatever is installed, for example healing.
         """
         found, bad = self._look()
         return list(found.values()), list(bad)
 
     def point(self, name: str) -> EntryPoint | None:
-        """Return the entry point that brings a bundle; None where it is ours."""
+        """Return the entry point of a bundle; None if it is built in."""
         return None if name in self._ours else self._points.get(self[name].name)
 
     def forget(self) -> None:
-        """Read the entry points again when they are next needed."""
+        """Read the entry points again at the next use."""
         self._seen = None
 
     def _loaded(self) -> dict[str, Bundle]:
@@ -102,13 +103,13 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
     def _load(self, point: EntryPoint) -> Bundle:
         try:
             bundle = point.load()
-        except Exception as error:  # whatever a stranger's module raises is the stranger's
+        except Exception as error:  # the plug-in's module may raise anything
             raise BadPlugin(
                 f"{_blame(point)}: {type(error).__name__}: {error}. Repair or uninstall the package"
             ) from error
         if not isinstance(bundle, self._type):
             raise BadPlugin(
-                f"{_blame(point)}: it is a {type(bundle).__name__}, and {self.group} takes a "
+                f"{_blame(point)}: it is a {type(bundle).__name__}, but {self.group} needs a "
                 f"{self._type.__name__}"
             )
         return bundle

@@ -1,7 +1,7 @@
-"""test.json and results.json of a run, from whoever wrote them: read, and held to their types.
+"""Reads and validates test.json and results.json of a run, whatever program wrote them.
 
-What fencepost itself writes passes. A field that it does not know is kept as it is; one that it
-knows has the type that all who read it count on, or the file is refused and the field named.
+Files that fencepost wrote pass. An unknown field is kept as it is. A known field must have the type
+that its readers rely on; otherwise the file is refused and the field named.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from msgspec import UNSET, UnsetType
 from fencepost.strictjson import decode
 
 SCHEMA = 1
-"""The version of results.json: report/results.schema.json says what its fields are."""
+"""The version of results.json; report/results.schema.json describes its fields."""
 
-# Bytes of a file. A day with four families has some 60,000 faults, and results of up to 80 MB.
+# Largest file in bytes. A day with four families has some 60,000 faults, and results of up to 80
+# MB.
 _MOST = 128 << 20
 
-# Larger numbers are nobody's time, seed or port, and Python goes on with them until memory is full.
+# No real time, seed or port is larger, and computing with a huge number fills the memory.
 _Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Length = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 _Time = Annotated[float, msgspec.Meta(ge=-1e19, le=1e19)]
@@ -139,7 +140,7 @@ def test(path: Path) -> dict[str, Any]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no test.json; the text names the field and what is wrong with it.
+        ValueError: it is malformed; the text names the field and the problem.
     """
     return _read(path, _Test)
 
@@ -151,7 +152,7 @@ def results(path: Path) -> dict[str, Any]:
 
 def _read(path: Path, type: type[msgspec.Struct]) -> dict[str, Any]:
     if path.stat().st_size > _MOST:
-        raise ValueError(f"it has more than {_MOST >> 20} MB")
+        raise ValueError(f"it is larger than {_MOST >> 20} MB")
     row = decode(path.read_bytes())
     if not isinstance(row, dict):
         raise ValueError("it is not a JSON object")

@@ -1,4 +1,4 @@
-"""What a setting of a run is: how it is written, read, checked and shown."""
+"""A setting of a run: how it is written, read, checked and shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencepost import ranges, times
 
 @dataclass(frozen=True)
 class Form:
-    """How a value is written on a command line, and how a person reads it.
+    """How a value is written on a command line, and shown to people.
 
     `unit` is that of the number in test.json. `read` raises ValueError.
     """
@@ -27,14 +27,14 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no number: write a whole number, 7 say") from error
+        raise ValueError(f"{text!r} is not an integer (for example: 7)") from error
 
 
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no number: write 0.5, say") from error
+        raise ValueError(f"{text!r} is not a number (for example: 0.5)") from error
 
 
 def _lengths(text: str) -> str:
@@ -64,7 +64,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-# How many clients there are is the test's to know (harness/spec/spec.py).
+# The test determines the number of clients (harness/spec/spec.py).
 _ANY_NUMBER = 10**9
 
 TIME_S = Form("TIME", times.seconds, "s", times.describe)
@@ -88,11 +88,11 @@ PAIRS = Form("NAME=VALUE", _pair, several=True)
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: `name` is the key in test.json, `label` the report's word for it, `what` what it
-    changes. One without `options` is none of the command line's.
+    """One setting: `name` is the key in test.json, `label` its name in the report, `what` its
+    description. A setting without `options` is not on the command line.
 
-    A value is one of `choices`, where there are some (or a time, with `or_time`), and lies from
-    `least` to `most`, where these are given.
+    A value is one of `choices`, if given (or a time, with `or_time`), and lies from `least` to
+    `most`, if given.
     """
 
     label: str
@@ -108,22 +108,22 @@ class Setting:
 
     @property
     def word(self) -> str:
-        """Its name as an error has it, and `fencepost.run` too: time, failed_release."""
+        """Return its name in errors and in `fencepost.run`: time, failed_release."""
         return self.words[0]
 
     @property
     def words(self) -> list[str]:
-        """All names that `fencepost.run` takes for it: time, time_limit."""
+        """Return all names that `fencepost.run` takes for it: time, time_limit."""
         return [one.strip("-").replace("-", "_") for one in self.options or (self.name,)]
 
     @property
     def title(self) -> str:
-        """The label with the unit of the number."""
+        """Return the label with the unit of the number."""
         return f"{self.label} ({self.form.unit})" if self.form.unit else self.label
 
     @property
     def help(self) -> str:
-        """What it changes, its choices and its default, for the command line."""
+        """Return its description, choices and default, for the command line."""
         also = (*self.choices, *(["a time"] if self.or_time else []))
         words = f"{self.what}: {', '.join(also)}." if also else f"{self.what}."
         if self.default in ("", (), {}) or self.form is FLAG or self.name == "seed":
@@ -132,10 +132,10 @@ class Setting:
         return f"{words} [default: {shown}]"
 
     def read(self, given: Any) -> Any:
-        """The value that was written: text, a number, or names in a list; pairs in a mapping.
+        """Read a value: text, a number, or names in a list; pairs in a mapping.
 
         Raises:
-            ValueError: it cannot be read, in a sentence that begins with the setting's name.
+            ValueError: it cannot be read; the sentence begins with the setting's name.
         """
         if not self.options:
             return given
@@ -154,9 +154,9 @@ class Setting:
             raise ValueError(f"{self._noun} {error}") from error
 
     def check(self, value: Any) -> None:
-        """Raise ValueError if the value is none of the choices, or out of range."""
+        """Raise ValueError if the value is not one of the choices, or out of range."""
         if self.choices and value not in self.choices and not (self.or_time and _is_time(value)):
-            also = ", or a time, 3s say" if self.or_time else ""
+            also = ", or a time, for example 3s" if self.or_time else ""
             raise ValueError(
                 f"there is no {self._noun} {value!r}; choose one of: "
                 f"{', '.join(self.choices)}{also}"
@@ -170,7 +170,7 @@ class Setting:
                 )
 
     def written(self, value: Any) -> list[str]:
-        """The words of a command line that set this value; none where there is nothing to set."""
+        """Return the words of a command line that set this value; none if it is the default."""
         if not self.options or value in (None, "") or value == [] or value == ():
             return []
         if self.form is FLAG:

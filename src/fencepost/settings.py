@@ -1,11 +1,11 @@
-"""The settings of a run: one field each, which says all there is to know about it.
+"""The settings of a run, each completely described by one field.
 
 `Settings` is the table. The command line's options, `fencepost.run`, test.json, the report's table
-of settings and the command that runs a test again all come from it, and a scenario's settings are
-its fields by name. So a new setting is one field here, and the place where it takes effect.
+of settings and the command that repeats a test all derive from it, and a scenario's settings are
+its fields by name. So a new setting is one field here, and the code where it takes effect.
 
-Its place is not the harness, because the report reads it too, which imports nothing of the harness.
-Checks that depend on a lock, a guard or a cluster are in harness/spec/spec.py.
+It is not in the harness, because the report reads it too and imports nothing of the harness. Checks
+that depend on a lock, a guard or a cluster are in harness/spec/spec.py.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ MOST_SEED = 2**63 - 1
 
 @dataclass(frozen=True)
 class Settings:
-    """What may be set of a run of one lock. Times in s or ms as the names say.
+    """The settings of a run of one lock. Times in s or ms as the names say.
 
-    `options` are the lock's own, `name` is that of the folder of results. `scheduled` says that the
-    faults were given and not drawn; `nemesis` then has their families. `scenario` describes the
-    scenario that the run is of, if any. `segment` is the number of the segment that this is of a
-    long run, from 1; 0 for a run of its own.
+    `options` are the lock's own; `name` is the name of the results folder. `scheduled`: the faults
+    were given rather than drawn; `nemesis` then has their families. `scenario` describes the run's
+    scenario, if any. `segment` is the number of its segment in a long run, from 1; 0 for a run by
+    itself.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Settings:
         (),
         Setting(
             "Nemesis",
-            "The faults: `fencepost nemesis list` lists them",
+            "Faults to inject: `fencepost nemesis list` lists them",
             FAULTS,
             ("--nemesis", "--faults"),
         ),
@@ -67,8 +67,8 @@ class Settings:
         False,
         Setting(
             "Aim",
-            "Faults strike when it matters: while a hold is on, at its holder or at the servers "
-            "that granted it, or at the edge of its lease (docs/faults.md)",
+            "Trigger faults at critical moments: during a hold, at its holder or at the servers "
+            "that granted it, or when its lease expires (docs/faults.md)",
             FLAG,
             ("--aim",),
         ),
@@ -76,14 +76,14 @@ class Settings:
     guard: str = _set(
         "none",
         Setting(
-            "Guard", "What the resource checks: `fencepost guards` lists them", WORD, ("--guard",)
+            "Guard", "Checks of the resource: `fencepost guards` lists them", WORD, ("--guard",)
         ),
     )
     store: str = _set(
         "",
         Setting(
             "Store",
-            "Where the resource is kept: `fencepost guards` has the choices",
+            "Backing store of the resource: `fencepost guards` lists the choices",
             WORD,
             ("--store",),
         ),
@@ -92,7 +92,7 @@ class Settings:
         0.0,
         Setting(
             "Shared holds",
-            "Which share of the holds is shared, for locks with that mode",
+            "Fraction of holds taken in shared mode (locks that support it)",
             NUMBER,
             ("--shared",),
             least=0,
@@ -103,7 +103,7 @@ class Settings:
         1,
         Setting(
             "Locks",
-            "How many locks there are, each with a resource of its own, and all for all clients",
+            "Number of locks; each guards its own resource, and every client uses all of them",
             WHOLE,
             ("--locks",),
             least=1,
@@ -114,7 +114,7 @@ class Settings:
         {},
         Setting(
             "Servers' versions",
-            "Another version of the servers of a kind, etcd=3.4 say",
+            "Version of the servers of a kind, for example etcd=3.4",
             PAIRS,
             ("--server",),
         ),
@@ -123,7 +123,7 @@ class Settings:
         (),
         Setting(
             "Services",
-            "The services of --compose that are the servers, as [KIND=]NAME[:PORT]",
+            "Services of --compose that are the servers, as [KIND=]NAME[:PORT]",
             NAMES,
             ("--servers",),
         ),
@@ -132,7 +132,7 @@ class Settings:
         "",
         Setting(
             "Compose file",
-            "A Compose file of yours, of which --servers names the servers (docs/your-servers.md)",
+            "Compose file of external servers; --servers names its services (docs/your-servers.md)",
             FILE,
             ("--compose",),
         ),
@@ -141,7 +141,7 @@ class Settings:
         (),
         Setting(
             "Containers",
-            "Containers of yours that are the servers, as [KIND=]NAME[:PORT]",
+            "External containers that are the servers, as [KIND=]NAME[:PORT]",
             NAMES,
             ("--containers",),
         ),
@@ -150,7 +150,7 @@ class Settings:
         60.0,
         Setting(
             "Time",
-            "How long the clients work",
+            "Duration of the clients' work",
             TIME_S,
             ("--time", "--time-limit"),
             least=1,
@@ -161,8 +161,8 @@ class Settings:
         600.0,
         Setting(
             "Segment",
-            "A longer run is cut into segments of about this length, each with a lock, a history, "
-            "a verdict and a page of its own",
+            "A longer run is cut into segments of about this length, each with its own lock, "
+            "history, verdict and page",
             TIME_S,
             ("--segment",),
             least=5,
@@ -173,7 +173,7 @@ class Settings:
         0,
         Setting(
             "Seed",
-            "What all random choices come from",
+            "Random seed",
             WHOLE,
             ("--seed",),
             least=-MOST_SEED,
@@ -184,7 +184,7 @@ class Settings:
         5,
         Setting(
             "Concurrency",
-            "How many clients there are, one a node",
+            "Number of clients, one per node",
             WHOLE,
             ("--concurrency",),
             least=1,
@@ -193,14 +193,15 @@ class Settings:
     )
     ttl_ms: int = _set(
         2000,
-        Setting("TTL", "The lease of a grant", TIME_MS, ("--ttl",), least=100, most=600_000),
+        Setting("TTL", "Lease of a grant", TIME_MS, ("--ttl",), least=100, most=600_000),
     )
     hold: str = _set(
         "0..1.6ttl",
         Setting(
             "Holds",
-            "How long a client holds the lock, 20ms or 0.9ttl..1.2ttl say; one that holds it past "
-            "its lease says so in good time, and releases late",
+            "How long a client holds the lock, for example 20ms or 0.9ttl..1.2ttl; a client that "
+            "holds past its lease reports the lock as lost before the lease ends, and releases "
+            "late",
             LENGTHS,
             ("--hold",),
         ),
@@ -209,7 +210,7 @@ class Settings:
         "0..1ttl",
         Setting(
             "Thinking",
-            "How long a client rests between two holds, 0..20ms or 0.5ttl say",
+            "How long a client rests between two holds, for example 0..20ms or 0.5ttl",
             LENGTHS,
             ("--think",),
         ),
@@ -218,7 +219,7 @@ class Settings:
         "1..all",
         Setting(
             "Contention",
-            "How many clients ask for locks at a time; the number changes every two TTLs",
+            "Number of clients that ask for locks at a time; it changes every two TTLs",
             CLIENTS,
             ("--contention",),
         ),
@@ -227,7 +228,7 @@ class Settings:
         5.0,
         Setting(
             "Interval of faults",
-            "How far apart the faults of a family are, about",
+            "Average interval between faults of a family",
             TIME_S,
             ("--interval",),
             least=0.01,
@@ -238,7 +239,7 @@ class Settings:
         "none",
         Setting(
             "Persistence",
-            "How Redis keeps its data",
+            "Persistence of Redis' data",
             WORD,
             ("--persistence",),
             ("none", "everysec", "always"),
@@ -248,7 +249,7 @@ class Settings:
         "at-once",
         Setting(
             "Restart",
-            "When a server that was killed is back",
+            "When a killed server is restarted",
             WORD,
             ("--restart",),
             ("at-once", "after-ttl", "never"),
@@ -259,7 +260,7 @@ class Settings:
         "ended",
         Setting(
             "A failed release means",
-            "What a release that failed did to the hold",
+            "Effect of a failed release on the hold",
             WORD,
             ("--failed-release",),
             ("ended", "nothing"),
@@ -269,19 +270,19 @@ class Settings:
         (),
         Setting(
             "Stopped by a violation of",
-            "Stop at the first violation that one of these checkers finds",
+            "Stop at the first violation found by one of these checkers",
             NAMES,
             ("--until",),
         ),
     )
     work: Mapping[str, float] = _set(
-        {}, Setting("Work", "How likely a holder is to extend its lease (extend)")
+        {}, Setting("Work", "Probability that a holder extends its lease (extend)")
     )
     liveness_bound_s: float = _set(
         5.0,
         Setting(
             "Liveness bound",
-            "How long after the last fault each lock must be granted again",
+            "Time limit for granting each lock again after the last fault",
             TIME_S,
             least=0,
             most=86_400,
@@ -299,4 +300,4 @@ def _named(one: Field[Any]) -> Setting:
 
 
 SETTINGS = {one.name: _named(one) for one in fields(Settings) if "setting" in one.metadata}
-"""Every setting by its name, in the order in which a reader is shown them."""
+"""Every setting by its name, in display order."""

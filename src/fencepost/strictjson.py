@@ -1,8 +1,8 @@
-"""JSON from a file that somebody else may have written: decoded strictly, or refused with a reason.
+"""Strict JSON decoding for files from untrusted sources: decodes, or refuses with a reason.
 
-Python's decoder takes NaN and Infinity, makes an infinity of 1e999 and half a character of
-"\\ud800", and raises RecursionError where brackets are nested too deeply. Each makes trouble far
-from the file, so each is refused here.
+Python's decoder accepts NaN and Infinity, turns 1e999 into infinity and "\\ud800" into half a
+character, and raises RecursionError for deep nesting. Each causes trouble far from the file, so
+each is refused here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-# Levels of brackets. What reads a deeper one later may run out of stack.
+# Levels of brackets. A deeper document may overflow the stack of a later reader.
 DEEPEST = 64
 
 
@@ -19,11 +19,12 @@ def decode(content: bytes) -> Any:
     """Decode one JSON document.
 
     Raises:
-        ValueError: it is none; the text says where and why.
+        ValueError: it is malformed; the text gives the place and the reason.
     """
     text = content.decode("utf-8")
     try:
-        # Lines are millions, and looking for white space around each takes a third of the time.
+        # There are millions of lines, and looking for white space around each takes a third of the
+        # time.
         try:
             found, end = DECODER.raw_decode(text)
         except json.JSONDecodeError:
@@ -37,7 +38,7 @@ def decode(content: bytes) -> Any:
     except RecursionError:
         raise ValueError("brackets are nested too deeply") from None
     except UnicodeEncodeError:
-        raise ValueError("it has half of a surrogate pair, which is no character") from None
+        raise ValueError("it has half of a surrogate pair, which is not a character") from None
     return found
 
 
@@ -54,7 +55,7 @@ def _is_deep(found: Any) -> bool:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(digits: str) -> float:

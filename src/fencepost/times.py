@@ -1,4 +1,4 @@
-"""Times as people write and read them: 500ms, 60s, 2m; 100 ms, 10 min."""
+"""Parses and formats times: 500ms, 60s, 2m; 100 ms, 10 min."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ _TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
 
 
 def seconds(text: str) -> float:
-    """A time like 500ms, 60s, 2m or 60 in seconds. ValueError where it is none above zero."""
+    """Return a time like 500ms, 60s, 2m or 60 in seconds. ValueError unless it is a time above
+    zero."""
     match = _TIME.fullmatch(text)
     value = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if value <= 0:
-        raise ValueError(f"{text!r} is no time: write 500ms, 60s or 2m, above zero")
+        raise ValueError(f"{text!r} is not a duration; write 500ms, 60s or 2m (greater than zero)")
     return value
 
 
 def describe(time_s: float) -> str:
-    """A time in the largest unit that gives a whole number: 100 ms, 1.5 s, 10 min, 24 h."""
+    """Return a time in the largest unit that gives a whole number: 100 ms, 1.5 s, 10 min, 24 h."""
     if time_s < 1:
         return f"{time_s * 1000:g} ms"
     if time_s >= 3600 and time_s % 3600 == 0:

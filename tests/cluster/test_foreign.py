@@ -216,7 +216,7 @@ def test_after_a_sigkill_in_the_middle_of_faults_heal_leaves_everything_as_it_wa
     code, said = healed()
     assert code == 0, said
     for words in (
-        "k1: took fencepost's iptables chains away",
+        "k1: removed fencepost's iptables chains",
         "k2: resumed its stopped processes (1)",
         "k3: restarted its killed container",
     ):

@@ -69,7 +69,7 @@ def test_a_hunt_without_counterexample_does_not_claim_correctness(hunt):
         ("redis", {"time": "5s"}, "there is no setting of a hunt 'time'; choose one of: guard"),
         ("zookeeper", {}, "there is no model of zookeeper"),
         ("mylock.py:MyLock", {}, "there is no file mylock.py"),
-        ("redis", {"budget": "soon"}, "'soon' is no time"),
+        ("redis", {"budget": "soon"}, "'soon' is not a duration"),
     ],
 )
 def test_invalid_arguments_are_refused_before_any_schedule_runs(hunt, lock, settings, said):

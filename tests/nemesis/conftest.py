@@ -109,7 +109,7 @@ class Node:
     def hold_threads(self, verb: str, pid: int) -> Result:
         """`threads`: their names; those that are `held` are paused."""
         if not self.threads and verb == "hold":
-            return Result(err=f"process {pid} has no thread beside its main one", code=1)
+            return Result(err=f"process {pid} has no thread other than its main one", code=1)
         if "threads" not in self.site.deaf:
             self.held = list(self.threads) if verb == "hold" else []
         rows = [

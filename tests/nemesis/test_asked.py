@@ -55,8 +55,8 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
         ("flood", ETCD, "there is no fault 'flood'; choose one of: partition, "),
         ("pause=0", ETCD, "weight 0 is out of range"),
         ("pause=many", ETCD, "weight many is out of range"),
-        ("pause@soon", ETCD, "the interval 'soon' is no time"),
-        ("pause@0s", ETCD, "the interval '0s' is no time"),
+        ("pause@soon", ETCD, "the interval 'soon' is not a duration"),
+        ("pause@0s", ETCD, "the interval '0s' is not a duration"),
         ("pause:redis-3", ETCD, "the test has no 'redis-3'; choose one of: server, "),
         ("kill:client-9", ETCD, "the test has no 'client-9'"),
         ("membership:client-1", ETCD, "the test has no 'client-1'"),
@@ -66,7 +66,7 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
         (
             "partition:bridge",
             layout("redis", 1),
-            "bridge needs three servers or more, and there are 1",
+            "bridge needs three servers or more, but there are 1",
         ),
         ("partition:requests/reject", ETCD, "leave reject out"),
         ("partition/tarpit", ETCD, "there is no /tarpit; choose one of: drop, reject"),
@@ -92,7 +92,7 @@ def test_an_entry_has_a_family_and_may_have_a_target_a_variant_an_interval_and_a
         ("clock/never", ETCD, "one of jump, drift, strobe, monotonic, or write +5s"),
         ("clock/monotonic", REDLOCK, "does not show its monotonic clock"),
         ("clock:client/monotonic", ETCD, "only its wall clock can skew"),
-        ("clock/+soon", ETCD, "'soon' is no time"),
+        ("clock/+soon", ETCD, "'soon' is not a duration"),
     ],
 )
 def test_an_impossible_fault_is_refused_with_the_reason(entry, at, why):

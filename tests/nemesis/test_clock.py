@@ -202,7 +202,7 @@ def test_a_monotonic_clock_stays_ahead_when_the_fault_ends_and_the_next_adds_to_
     clocks.inject(jump)
     healed = clocks.heal(jump)
     assert healed.proved
-    assert "etcd-1, monotonic: +5.000 s (±0.000), and stays so far ahead" in healed.how
+    assert "etcd-1, monotonic: +5.000 s (±0.000), and stays ahead by that" in healed.how
 
     assert clocks.inject(jump).proved
     assert site.nodes["etcd-1"].clocks.offset_s("monotonic") == pytest.approx(10)
@@ -238,7 +238,7 @@ def test_a_wall_clock_jumps_by_libfaketime_where_the_server_reads_its_file(clock
         ("redis-1", ["wall"], {}, "it needs offset_s"),
         ("redis-1", ["wall"], {"kind": "drift", "offset_s": 1, "rate": 2}, "takes no offset_s"),
         ("redis-1", ["wall"], {"kind": "drift"}, "it needs rate"),
-        ("redis-1", ["wall"], {"kind": "drift", "rate": -1}, "rate is from 0"),
+        ("redis-1", ["wall"], {"kind": "drift", "rate": -1}, "rate must be from 0"),
         ("redis-1", ["wall"], {"kind": "strobe", "offset_s": 1}, "it needs period_s"),
         ("redis-1", ["wall"], {"kind": "swing"}, "no such kind"),
         ("redis-1", ["wall"], {"offset_s": 1, "clocks": ["cpu"]}, "choose from wall"),

@@ -93,7 +93,7 @@ def test_without_a_holder_any_client_is_hit_and_the_record_says_so(director, rec
     assert director.inject(Fault("f", "kill", ["holder"])).proved
     value = recorded.ops[0].value
     assert value["targets"] == ["client-1"]
-    assert value["arguments"]["words"] == "client-1 (nobody held a lock) crashes"
+    assert value["arguments"]["words"] == "client-1 (no client held a lock) crashes"
 
 
 def test_without_a_leader_there_is_no_fault_and_no_receipt(director, recorded, monkeypatch):
@@ -101,7 +101,7 @@ def test_without_a_leader_there_is_no_fault_and_no_receipt(director, recorded, m
     assert not director.inject(Fault("f", "pause", ["primary"])).proved
     assert recorded.ops[1].error == [
         "unproved",
-        "it could not be carried out: no server has said for 0.01 s that it leads",
+        "it could not be carried out: no server has reported for 0.01 s that it leads",
     ]
     assert director.on == []
 

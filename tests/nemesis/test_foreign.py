@@ -20,7 +20,7 @@ def test_a_fault_that_needs_bundled_servers_is_refused_with_its_reason():
     found = possible(FOREIGN)
     can = [family for family, why in found.items() if not why]
     assert can == [name for name, family in FAMILIES.items() if not family.ours_alone]
-    assert found["power"] == "it needs a disk of fencepost's under the server's data"
+    assert found["power"] == "it needs fencepost's own disk under the server's data"
     assert all(not why or FAMILIES[family].ours_alone == why for family, why in found.items())
 
 

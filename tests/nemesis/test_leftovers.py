@@ -95,7 +95,7 @@ def left(node, server=True):
 
 
 LEFT = {
-    "partition": (Node(chains=True), "fencepost's iptables chains are there"),
+    "partition": (Node(chains=True), "fencepost's iptables chains exist"),
     "packet": (Node(queue=True), "eth0 has a queue"),
     "pause": (Node(state_="T"), "its server is stopped (pid 42)"),
     "clock": (Node(skewed={"42": {"wall": 10}}), "the clocks of 1 process(es) are skewed"),

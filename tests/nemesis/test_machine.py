@@ -115,7 +115,7 @@ def test_a_power_loss_takes_unsynced_writes_and_the_servers_restart_together(sit
     nemesis = Power(site)
     receipt = nemesis.inject(fault("redis-1", "redis-2"))
     assert receipt.proved
-    assert "what was synced is there, what was not is gone" in receipt.how
+    assert "the synced file is there, the unsynced one is gone" in receipt.how
     assert nemesis.heal(fault("redis-1", "redis-2")).proved
     assert [machine.log for machine in site.machines.values()] == [["start", "ready"]] * 2
 
@@ -123,8 +123,8 @@ def test_a_power_loss_takes_unsynced_writes_and_the_servers_restart_together(sit
 @pytest.mark.parametrize(
     ("deaf", "why"),
     [
-        ("lose", "also what was not synced is there still"),
-        ("all", "also what was synced is gone"),
+        ("lose", "the unsynced file is still there too"),
+        ("all", "the synced file is gone too"),
     ],
 )
 def test_a_loss_of_power_that_loses_nothing_or_everything_is_not_proved(site, deaf, why):
@@ -155,7 +155,7 @@ def test_a_server_that_hangs_after_its_disk_was_full_is_restarted(site):
     machine.deaf.add("ready")
     healed = nemesis.heal(fault())
     assert healed.proved
-    assert healed.how.endswith("its server did not serve again before it was started anew")
+    assert healed.how.endswith("its server did not serve again before it was restarted")
     assert machine.log == ["start", "start", "ready"]
 
 
@@ -171,7 +171,7 @@ def test_a_disk_shared_with_others_is_never_filled(site):
     site.machines["redis-1"].small = False
     receipt = Disk(site).inject(fault())
     assert not receipt.proved
-    assert receipt.how == "the data of redis-1 is on no disk of its own"
+    assert receipt.how == "the data of redis-1 is not on a separate disk"
 
 
 def test_a_quota_is_proved_by_the_cgroup_and_its_throttling(site):

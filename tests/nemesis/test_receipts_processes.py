@@ -54,7 +54,7 @@ def test_a_client_that_stops_again_at_another_failpoint_had_resumed(
     receipt = director.heal("p")
     assert receipt.proved is proved
     if proved:
-        assert receipt.how == f"pid 105 on client-1 went on to {stops_at}"
+        assert receipt.how == f"pid 105 on client-1 continued to {stops_at}"
 
 
 def test_a_second_pause_at_a_failpoint_waits_for_the_client_to_come_there_again(director, site):
@@ -71,7 +71,7 @@ def test_a_server_that_was_not_running_can_be_neither_stopped_nor_killed(directo
     site.nodes["redis-1"].states.clear()
     receipt = director.inject(fault)
     assert receipt.proved is False
-    assert "was there" in receipt.how
+    assert "was running" in receipt.how
 
 
 def test_the_kill_of_a_client_names_its_process_once_all_that_it_wrote_is_recorded(director, site):
@@ -134,7 +134,7 @@ def test_a_kill_of_which_one_failed_is_not_proved(director, site):
     site.nodes["redis-2"].states.clear()
     receipt = director.inject(CRASHES)
     assert not receipt.proved
-    assert "no server was there on redis-2" in receipt.how
+    assert "no server was running on redis-2" in receipt.how
 
 
 RENEWAL = Fault("p", "pause", ["client-1"], {"threads": "renewal"})

@@ -31,7 +31,7 @@ def test_a_host_s_server_listens_on_the_test_s_address_and_on_loopback(address):
 
 def test_an_address_that_the_host_does_not_have_is_refused(address):
     address("192.0.2.1")  # one of the unused addresses for documentation
-    with pytest.raises(OSError, match=r"192\.0\.2\.1 is no address of this host"):
+    with pytest.raises(OSError, match=r"192\.0\.2\.1 is not an address of this host"):
         listen.everywhere()
 
 

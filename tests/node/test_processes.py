@@ -54,7 +54,7 @@ def test_another_process_with_a_recorded_pid_gets_no_signal(sleeper, monkeypatch
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_no_signal_is_sent_to_all_processes(number):
-    with pytest.raises(OSError, match="the number of no process"):
+    with pytest.raises(OSError, match="is not a process number"):
         processes.send(number, signal.SIGCONT)
 
 

@@ -141,5 +141,5 @@ def test_a_missing_log_is_an_error(path):
 
 
 def test_an_unknown_verb_is_an_error():
-    with pytest.raises(OSError, match="no log forget: there are begin and shorten"):
+    with pytest.raises(OSError, match="unknown verb log forget; use begin or shorten"):
         serverlog.command(["forget", "x"])

@@ -113,7 +113,9 @@ def test_without_named_threads_all_except_the_main_one_are_paused(counting):
 def test_a_process_with_one_thread_renews_nothing(counting):
     client = counting(first="", second="")
     client.go_on((0,))
-    with pytest.raises(OSError, match=f"process {client.pid} has no thread beside its main one"):
+    with pytest.raises(
+        OSError, match=f"process {client.pid} has no thread other than its main one"
+    ):
         threads.command(["hold", str(client.pid)])
 
 

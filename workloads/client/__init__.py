@@ -1,4 +1,4 @@
-"""What runs on a client's node: its program, in parts, and the pump that carries its lines."""
+"""The client's program, in parts, and the pump that carries its output."""
 
 PROGRAM = "fencepost.workloads.client.program"
-"""The module of a client, by which its process is told from others."""
+"""The module of a client, which identifies its process."""

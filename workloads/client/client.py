@@ -1,8 +1,8 @@
-"""A client under test: ops on one lock and one resource, and what came of each.
+"""A client under test: applies ops to one lock and one resource, and reports the results.
 
-A client closes its sessions and connections twice: once its process is gone (an op ended `info`),
-and at its own end, when standard input has ended. Where a grant lives by one of them, that is when
-the service may end it. So the client writes it down, as an op `close` that nobody sent.
+A client closes its sessions and connections twice: when its process is gone (an op ended `info`),
+and at its own end, when standard input has ended. If a grant depends on one of them, the service
+may end it then. So the client writes it down, as an op `close` that was not requested.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ RESOURCE_TIMEOUT_S = 120.0
 
 
 class Client:
-    """Applies ops one at a time and says what came of them. `machine`: the real one, if none.
-    `steps` counts what it does in an op."""
+    """Applies ops one at a time and reports how they ended. `machine`: the real one by default.
+    `steps` counts the steps of an op."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Client:
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Do one op, from its invocation to its completion; return how it ended, and its value.
 
-        The completion is not written yet: flush before anything is waited for.
+        The completion is not written yet: flush before waiting.
         """
         value = self._complete(f, asked)
         if self._steps is not None:
@@ -70,17 +70,17 @@ class Client:
         return "ok", answer
 
     def give_up(self, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Say of a hold that it is lost, if no more than `left` ns of its lease are left, by this
-        client's clock. How the hold stands: `lost`, and its `deadline`."""
+        """Report a hold as lost if at most `left` ns of its lease are left, by this client's clock.
+        Return its state: `lost`, and its `deadline`."""
         grant = self._holds.granted(asked["hold"])
         over = grant.deadline is not None and self._out.now() >= grant.deadline - asked["left"]
         if over:
-            self._holds.lost(grant.secret, "its holder goes by the end of its lease")
+            self._holds.lost(grant.secret, "its holder gives it up at the end of the lease")
         lost = over or self._holds.is_lost(grant)
         return "ok", {**asked, "lost": lost, "deadline": grant.deadline}
 
     def _complete(self, f: str, asked: dict[str, Any]) -> dict[str, Any]:
-        """A write's value, unique in the run, and the token of the hold that it belongs to."""
+        """Add to a write a value, unique in the run, and the token of its hold."""
         if f != "write":
             return asked
         self._count += 1
@@ -155,13 +155,13 @@ class Client:
         return {"stored": stored}
 
     def _look_at_the_clock(self, grant: Grant | None) -> None:
-        """Refuse to write if the lease is over. What happens after this look is not seen."""
+        """Refuse to write if the lease has expired. A pause after this check goes unnoticed."""
         if grant is None or self._holds.is_lost(grant):
             raise Failed("refused", "the client knows that it has lost the lock")
         if grant.deadline is not None and self._out.now() >= grant.deadline:
-            raise Failed("refused", "the client's lease is over, by its own clock")
+            raise Failed("refused", "the client's lease has expired, by its own clock")
 
-    # One process after the other, each with connections of its own.
+    # One process after the other, each with its own connections.
 
     def _open(self) -> None:
         setup, machine = self._setup, self._machine
@@ -192,24 +192,24 @@ class Client:
     def _made(self, env: Env) -> Lock:
         setup = self._setup
         if setup.own is not None:
-            # The servers were up when the first one was made. A successor may begin in a fault.
+            # The servers were up when the first one was made. A successor may begin during a fault.
             late = self._out.process >= setup.stride
             folder = Path(setup.own.folder)
             return user_lock.make(folder, setup.own.lock, env, setup.servers, setup.options, late)
-        # Imported here: a lock of one's own needs none of ours, and would have to load all.
+        # Imported here: a user lock does not need the registry, which would load all locks.
         from fencepost.workloads.locks.registry import LOCKS
 
         make = LOCKS[setup.lock].make
-        assert make is not None, f"the client of {setup.lock} is a program of its own"
+        assert make is not None, f"the client of {setup.lock} is a separate program"
         return make(env, setup.servers, setup.options)
 
     @property
     def extends(self) -> bool:
-        """Whether its lock can be extended: one of one's own may have no such verb."""
+        """Return whether its lock can be extended; a user lock may lack that verb."""
         return getattr(self._lock, "extends", True)
 
     def _succeed(self) -> None:
-        """Go on as the successor of a process that is gone, with nothing of it left."""
+        """Start the successor of a process that is gone, with no state of it left."""
         self.close()
         with self._out.speaking:
             self._holds.drop()
@@ -219,8 +219,8 @@ class Client:
     def close(self) -> None:
         """Close sessions and connections, as an op of the current process.
 
-        A lock's close may raise. Nothing is lost by that: whether the service was told is unknown,
-        which is what `info` says, and a successor opens connections of its own.
+        A lock's close may raise. That loses nothing: whether the service received it is unknown, as
+        `info` says, and a successor opens its own connections.
         """
         self._out.event("invoke", "close", {})
         self._out.flush()

@@ -1,18 +1,18 @@
 """The generator of the standard workload: take the lock, read, change, write, release.
 
-`CriticalSection` decides what one process does next from what it was last answered, from the time,
-and from its seed, and from nothing else: it touches no clock and no server. A worker runs it beside
-the client, so that an op costs no trip to the harness.
+`CriticalSection` decides the next op of one process from the last answer, the time and its seed,
+and nothing else: it touches no clock and no server. A worker runs it next to the client, so that an
+op needs no round trip to the harness.
 
-Defects of locks show at different lengths of a hold: a release that asks for no owner when it comes
+Defects of locks show at different lengths of a hold: a release without an owner check when it comes
 after the lease, a watchdog when it has to extend, a double grant when holds follow one another
-closely. So the lengths are a mix, and the number of clients that ask at a time changes.
+closely. So the lengths are a mix, and the number of contending clients changes.
 
-A holder that goes on past its lease would break exclusion by itself. So it plans: it reads and
-writes while the lease has some time left, says shortly before the end that it has lost the lock
+A holder that continues past its lease would break exclusion by itself. So it plans: it reads and
+writes while the lease has some time left, reports shortly before the end that it has lost the lock
 (`give-up`, an op for the client, which writes the event `lost` unless the lease was renewed), does
-nothing more, and releases late. It plans by the length of the lease, and does not look at the clock
-again: a client that was paused goes on as if nothing had happened.
+nothing more, and releases late. It plans by the length of the lease, and does not read the clock
+again: a paused client continues as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -21,36 +21,37 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
-# Kinds of length in leases, from and up to, and how often each is drawn. The last has no end.
+# Kinds of length in leases, from and up to, and the weight of each. The last has no end.
 _HOLDS = ((0, 0.01, 4), (0.01, 0.7, 2), (0.7, 1.1, 2), (1.1, 1e9, 4))
 _RESTS = ((0, 0.01, 2), (0.01, 1e9, 1))
-# How often a holder extends its lease, by the kind of its hold.
+# Probability that a holder extends its lease, by the kind of its hold.
 _EXTENDS = (0.2, 0.3, 0.5, 0.1)
 
 SPARE = 0.15
-"""Which part of its lease a holder leaves over: so late a release still counts as one in time on a
-machine that is busy."""
+"""The part of its lease that a holder leaves unused, so that even a late release counts as in time
+on a busy machine."""
 _RENEWED = 2 * SPARE
-"""A lease of which more is left than that, when it should be nearly over, was renewed."""
+"""If more than this part of a lease is left when it should be about to expire, it was renewed."""
 PHASE = 2
-"""For how many leases the same clients ask."""
+"""The number of leases during which the same clients contend."""
 _AGAIN_MS = 20
-"""The longest time before a client that was not granted the lock asks again."""
+"""The longest time before a client that was refused the lock retries."""
 _CALM_NS = 5_000_000
-"""The longest time that anything waits for once the run is to come to its end."""
+"""The longest wait once the run is about to end."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`hold_ms`: the shortest and the longest hold. `think_ms`: of the rest between two holds.
+    """The parameters of a generator. `hold_ms`: the shortest and the longest hold; `think_ms`:
+    likewise for the rest between two holds.
 
     `contention`: the least and the greatest number of clients that begin sections at a time, of
-    `clients`; None: all. `client` is the number of this one, from 0; from `shared_seed` all of
-    them draw who is to ask. `calm_ns`: from then on (since the test's start) holds and rests are
-    short, and all ask. `extend`: how likely a holder is to extend its lease before it writes; None:
-    by the length of the hold. `shared`: how likely it asks for a shared hold, under which it reads
-    and does not write. `write`: whether there is a resource to write to. `locks`: of how many locks
-    each section takes one, drawn at random; each protects a resource of its own.
+    `clients`; None: all. `client` is the number of this one, from 0; all draw the contending
+    clients from `shared_seed`. `calm_ns`: from then on (since the test's start) holds and rests are
+    short, and all contend. `extend`: probability that a holder extends its lease before it writes;
+    None: by the length of the hold. `shared`: probability of a shared hold, under which the client
+    reads and does not write. `write`: whether there is a resource to write to. `locks`: the number
+    of locks, of which each section draws one; each protects its own resource.
     """
 
     lock: str = "orders"
@@ -69,8 +70,8 @@ class Settings:
     write: bool = True
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Every lock with its resource: `orders` and `account`, or `orders-1` and `account-1`
-        and so on where there are several."""
+        """Return every lock with its resource: `orders` and `account`, or `orders-1` and
+        `account-1` and so on if there are several."""
         if self.locks == 1:
             return [(self.lock, self.resource)]
         numbers = range(1, self.locks + 1)
@@ -78,12 +79,12 @@ class Settings:
 
 
 def work_seed(seed: str, process: int) -> str:
-    """The seed of one process' ops, of the run's, wherever its generator runs."""
+    """Derive the seed of one process' ops from the run's, wherever its generator runs."""
     return f"{seed}/{process}/work"
 
 
 class Next(NamedTuple):
-    """Wait `after_s` seconds, then invoke `f` with `value`. `give-up` is no op (see above)."""
+    """Wait `after_s` seconds, then invoke `f` with `value`. `give-up` is not an op (see above)."""
 
     f: str
     value: dict[str, Any]
@@ -95,10 +96,10 @@ GIVE_UP = "give-up"
 
 @dataclass
 class _Plan:
-    """What is left to do in a hold, and when (ns since the test's start).
+    """The remaining steps of a hold, and their times (ns since the test's start).
 
-    `give_up`: when the holder has to say that it has lost the lock, unless it is over by then;
-    None where it has said so, or need not.
+    `give_up`: when the holder has to report the lock as lost, unless it has released it by then;
+    None if it has, or does not have to.
     """
 
     hold: str
@@ -110,7 +111,7 @@ class _Plan:
 
 
 class _Lengths:
-    """What a length is drawn from: (from, up to, kind) in ms, and how often each.
+    """The distribution of a length: (from, up to, kind) in ms, and their weights.
 
     `span` is the shortest and the longest in ms, `kinds` as above, in leases of `ttl_ms`.
     """
@@ -123,13 +124,13 @@ class _Lengths:
             (max(low, begin * ttl_ms), min(high, end * ttl_ms), kind)
             for kind, (begin, end, _) in enumerate(kinds)
         ]
-        # A single length that is where two kinds meet is of the first one.
+        # A single length on the border of two kinds belongs to the first one.
         self.rows = [r for r in rows if r[0] < r[1]] or [r for r in rows if r[0] == r[1]][:1]
         self.weights = [kinds[kind][2] for _, _, kind in self.rows]
 
 
 class CriticalSection:
-    """One process' ops, one after the other."""
+    """Generates one process' ops, one after the other."""
 
     def __init__(self, settings: Settings, seed: str) -> None:
         self._settings = settings
@@ -138,19 +139,20 @@ class CriticalSection:
         self._holds = _Lengths(settings.hold_ms, _HOLDS, ttl_ms)
         self._rests = _Lengths(settings.think_ms, _RESTS, ttl_ms)
         self._pairs = settings.pairs()
-        # Those of this section.
+        # The lock and the resource of this section.
         self._lock, self._resource = self._pairs[0]
         self._reads = False
         self._plan = _Plan("", 0, None, None, None, None)
-        self._version: Any = None  # that was read
+        self._version: Any = None  # the value read
 
     def first(self, now: int) -> Next:
         return self._begin(now)
 
     def next(self, f: str, type: str, value: dict[str, Any], now: int) -> Next:
-        """What to do after op `f` completed with `type` (ok, fail, info) and `value`, at `now`."""
+        """Return the next op after op `f` completed with `type` (ok, fail, info) and `value`, at
+        `now`."""
         if type == "info":
-            return self._begin(now)  # by a successor: this process is gone, its hold with it
+            return self._begin(now)  # for a successor: this process is gone, and its hold with it
         if f == "acquire":
             return self._granted(value, now) if type == "ok" else self._again()
         if f == "release":
@@ -164,7 +166,7 @@ class CriticalSection:
     def _begin(self, now: int) -> Next:
         """Rest, and then take one of the locks, when it is this client's turn."""
         rest_ns = int(self._drawn_ms(self._rests)[0] * 1e6)
-        # With one lock nothing is drawn.
+        # A single lock needs no draw.
         if len(self._pairs) > 1:
             self._lock, self._resource = self._random.choice(self._pairs)
         shared = self._settings.shared
@@ -172,7 +174,7 @@ class CriticalSection:
         return self._acquire(self._wait_s(self._turn(now + rest_ns), now))
 
     def _again(self) -> Next:
-        """Ask once more for what was not granted, in turn or not: who waits for a lock goes on."""
+        """Retry a refused request, in turn or not: a waiting client keeps asking."""
         return self._acquire(self._random.uniform(0, _AGAIN_MS) / 1000)
 
     def _acquire(self, after_s: float) -> Next:
@@ -182,7 +184,7 @@ class CriticalSection:
         return Next("acquire", value, after_s)
 
     def _turn(self, at: int) -> int:
-        """The first time from `at` on when this client is one of those that ask."""
+        """Return the first time from `at` on when this client contends."""
         chosen = self._settings
         if chosen.contention is None:
             return at
@@ -207,13 +209,13 @@ class CriticalSection:
         return self._step(now)
 
     def _plan_work(self, now: int, length: int, leased: int, kind: int) -> None:
-        """When to extend, read and write, in a hold of `length` ns, of one of the kinds."""
+        """Plan when to extend, read and write, in a hold of `length` ns, of one of the kinds."""
         plan, likely = self._plan, self._settings.extend
         extend = int(self._random.uniform(0.1, 0.8) * min(length, leased))
         if self._random.random() < (_EXTENDS[kind] if likely is None else likely):
             plan.extend = now + extend
             leased += extend
-        # The last moment for a write, and when work is done: early, late, or all the while.
+        # The last moment for a write, and when the work ends: early, late, or at the end.
         last = min(length, leased)
         read, write = self._random.choice(((0.0, 0.1), (0.8, 1.0), (0.0, 1.0)))
         share = self._random.uniform(0.5, 1)
@@ -239,7 +241,8 @@ class CriticalSection:
         return self._step(now)
 
     def _step(self, now: int) -> Next:
-        """What is next in this hold: work in its order, the end of the lease between."""
+        """Return the next step of this hold: its work in order, interrupted by the end of the
+        lease."""
         plan = self._plan
         about = {"lock": self._lock, "hold": plan.hold}
         work = plan.write if plan.read is None else plan.read
@@ -260,13 +263,14 @@ class CriticalSection:
         return Next(f, value, self._wait_s(at, now))
 
     def _wait_s(self, at: int, now: int) -> float:
-        """How long to wait until then; in calm for hardly anything."""
+        """Return how long to wait until then; in the calm phase hardly at all."""
         if self._settings.calm_ns is not None:
             at = min(at, max(now, self._settings.calm_ns) + _CALM_NS)
         return max(0, at - now) / 1e9
 
     def _drawn_ms(self, lengths: _Lengths) -> tuple[float, int]:
-        """A length between two, of one of the kinds that lie between them; and which kind."""
+        """Draw a length between two, of one of the kinds that lie between them; return its kind
+        too."""
         begin, end, kind = lengths.rows[0]
         if len(lengths.rows) > 1:
             ((begin, end, kind),) = self._random.choices(lengths.rows, lengths.weights)

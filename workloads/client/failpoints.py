@@ -1,6 +1,6 @@
 """Failpoints: named places of a client's code where a test may stop the process.
 
-`replies-in-flight` (asked of the last server, reply not read), `acquired` (acquire has
+`replies-in-flight` (the last server was asked, its reply not read), `acquired` (acquire has
 returned), `before-write` (the write is about to be sent); a lock may name its own. On the wire a
 failpoint is a `point`.
 """
@@ -16,15 +16,15 @@ from fencepost.workloads.client.wire import Outbox
 
 
 class Reached(Protocol):
-    """Who is told that a named place of the code is reached."""
+    """Called when a named place of the code is reached."""
 
     def reach(self, name: str) -> None: ...
 
 
 class Failpoints:
-    """Those that are armed. Each stops the process once.
+    """The armed failpoints. Each stops the process once.
 
-    `hear` is called before: an order to disarm may have come in the middle of the op.
+    `hear` is called before: an order to disarm may have arrived during the op.
     """
 
     def __init__(self, out: Outbox) -> None:
@@ -42,13 +42,13 @@ class Failpoints:
         return name in self._armed
 
     def reach(self, name: str, port: int = 0) -> None:
-        """Stop here (SIGSTOP) if this one is armed, having said so. `port`: the local one of the
-        connection that comes next."""
+        """Stop here (SIGSTOP) if this one is armed, after reporting it. `port`: the local port of
+        the next connection."""
         if name in self._armed:
             self.hear()
         if name in self._armed:
             self._armed.remove(name)
-            with self._out.speaking:  # nothing is said between this and the stop
+            with self._out.speaking:  # no output between this and the stop
                 about = {"port": port} if port else {}
                 self._out.answer("point", point=name, process=self._out.process, **about)
                 os.kill(os.getpid(), signal.SIGSTOP)

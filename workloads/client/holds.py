@@ -1,7 +1,7 @@
-"""The holds of one process, and what its lock's own threads say of them.
+"""The holds of one process, and the notices of its lock's own threads about them.
 
-A process that is gone has holds of its own, which say nothing more once they are dropped: what a
-thread of its lock still tells then belongs to nobody.
+Each process has its own holds. Once they are dropped they report nothing more: a notice that
+arrives later has no process.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from dataclasses import replace
 from fencepost.workloads.client.wire import Said
 from fencepost.workloads.contract.lock import Failed, Grant
 
-# So many that are over are remembered: those that are held, and those that no `acquire` returned.
+# Remembered ended holds: those still held, and those that no `acquire` returned.
 _LOST = 1000
 
 
 class Holds:
-    """Grants by the name of their hold. What is not asked for (`lost`, `renewed`) is said here."""
+    """Grants by the name of their hold. Reports notices (`lost`, `renewed`), which are not
+    requested."""
 
     def __init__(self, out: Said) -> None:
         self._out = out
@@ -27,18 +28,18 @@ class Holds:
         self._dropped = False
 
     def get(self, hold: str | None) -> Grant | None:
-        """The grant of a hold; None where this process has no such hold."""
+        """Return the grant of a hold, or None if this process has no such hold."""
         return None if hold is None else self._grants.get(hold)
 
     def granted(self, hold: str) -> Grant:
-        """The grant of a hold. Failed "not-held" where this process has no such hold."""
+        """Return the grant of a hold. Failed "not-held" if this process has no such hold."""
         grant = self._grants.get(hold)
         if grant is None:
             raise Failed("not-held", f"this process has no hold {hold}")
         return grant
 
     def waits_for(self, lock: str | None) -> None:
-        """The lock that is being asked for from now on; None: the wait is over."""
+        """Set the lock that is being acquired; None: the wait has ended."""
         self._waits_for = lock
 
     def add(self, hold: str, grant: Grant) -> None:
@@ -59,7 +60,8 @@ class Holds:
         return grant
 
     def settle(self, hold: str | None) -> None:
-        """The resource has seen this hold's token, and refuses earlier ones from now on."""
+        """Note that the resource has seen this hold's token, and refuses earlier ones from now
+        on."""
         with self._out.speaking:
             grant = self.get(hold)
             if hold is not None and grant is not None:
@@ -69,14 +71,14 @@ class Holds:
         return grant.secret in self._lost
 
     def drop(self) -> None:
-        """The process is gone. What its lock says from here on is not written."""
+        """Drop the holds of a process that is gone. Later notices of its lock are not written."""
         with self._out.speaking:
             self._dropped = True
 
-    # What the lock's own threads say, through its env.
+    # Notices of the lock's own threads, through its env.
 
     def renewed(self, secret: str, deadline: int) -> None:
-        """A lease runs on; nobody has asked."""
+        """Report that a lease was renewed in the background."""
         with self._out.speaking:
             hold = self._names.get(secret)
             if not self._dropped and hold is not None:
@@ -86,7 +88,7 @@ class Holds:
                 self._out.flush()
 
     def lost(self, secret: str, why: str) -> None:
-        """A hold is over; perhaps before `acquire` has returned it."""
+        """Report a hold as lost; perhaps before `acquire` has returned it."""
         with self._out.speaking:
             if self._dropped or secret in self._lost:
                 return
@@ -96,7 +98,7 @@ class Holds:
             self._say_lost(secret)
 
     def say_if_lost_already(self, grant: Grant) -> None:
-        """Say of a new hold that it is over, if its lock said so before `acquire` returned."""
+        """Report a new hold as lost if its lock did so before `acquire` returned."""
         if self._lost:
             with self._out.speaking:
                 if grant.secret in self._lost:
@@ -110,11 +112,13 @@ class Holds:
             self._out.flush()
 
     def expired(self, why: str) -> None:
-        """The service ended the lease or session with which this client waits for a grant."""
+        """Report that the service ended the lease or session with which this client waits for a
+        grant."""
         self._waits_no_more("expired", why)
 
     def requeued(self, why: str) -> None:
-        """This client may have lost its place in the queue, and asks again by itself."""
+        """Report that this client may have lost its place in the queue, and asks again by
+        itself."""
         self._waits_no_more("requeued", why)
 
     def _waits_no_more(self, kind: str, why: str) -> None:

@@ -1,4 +1,4 @@
-"""The generator's work: ops one after the other, beside the client that does them."""
+"""Runs the generator next to the client: ops one after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencepost.workloads.client.critical_section import GIVE_UP, CriticalSection
 from fencepost.workloads.client.orders import Orders
 from fencepost.workloads.client.wire import Outbox
 
-# How long a client that never waits may work before it looks for orders.
+# The longest time without a check for orders, if the client never waits.
 LISTEN_NS = 5_000_000
 
 
@@ -25,7 +25,7 @@ def work(client: Client, orders: Orders, out: Outbox, order: dict[str, Any], see
         now = out.now()
         if step.after_s or now - listened > LISTEN_NS:
             out.flush()
-            # Without a pause this looks for orders and waits for none, and so it does at the end.
+            # Without a pause, and at the end, this checks for orders without waiting.
             after_s = 0.0 if over else step.after_s
             rest = orders.take(min(after_s, max(0.0, (until - now) / 1e9)))
             over = over or rest is not None

@@ -1,4 +1,4 @@
-"""What a client has of the machine that it runs on: connections, time to pass, threads, chance."""
+"""The machine that a client runs on: connections, time, threads, randomness."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fencepost.workloads.transport.request_link import dial
 class Machine:
     """The part of an Env that belongs to the machine (workloads/contract/lock.py).
 
-    `random` makes the source of one process' chance from its seed.
+    `random` makes the random source of one process from its seed.
     """
 
     sleep: Callable[[float], None]
@@ -36,7 +36,7 @@ class Machine:
 
 
 def real(setup: Setup) -> Machine:
-    """The machine that this program really runs on."""
+    """Return the machine that this program really runs on."""
 
     def connect(node: str, timeout_s: float) -> Link:
         return RedisLink(*setup.addresses[node], timeout_s)
@@ -54,8 +54,8 @@ def real(setup: Setup) -> Machine:
 
 
 def _thread(work: Callable[[], None]) -> None:
-    """A thread with the name of what it does, by which the nemesis knows it (the kernel's, of which
-    15 letters are kept; threading tells it none before Python 3.14)."""
+    """Start a thread with the name of its task, which the nemesis looks up (the kernel's name, of
+    15 letters; threading does not set it before Python 3.14)."""
     name = getattr(work, "__name__", "background").strip("_")
 
     def named() -> None:

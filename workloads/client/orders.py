@@ -1,11 +1,10 @@
-"""What the harness asks of a client: ops, work, and orders that it carries out at any time.
+"""Input from the harness: ops, work, and orders that a client carries out at any time.
 
-{"f": "acquire", "value": {...}}    one op
-{"control": "work", ...}            run the generator here until `until_ns`; answered `idle`
-{"control": "rest"}                 end that early
-{"control": "arm", "point": P}      stop this process (SIGSTOP) when it next reaches P
-{"control": "disarm", "point": P}   do not
-{"control": "clock"}                say what the wall clock shows; answered `clock`
+{"f": "acquire", "value": {...}}    one op {"control": "work", ...}            run the generator
+here until `until_ns`; answered `idle` {"control": "rest"}                 end that early
+{"control": "arm", "point": P}      stop this process (SIGSTOP) when it next reaches P {"control":
+"disarm", "point": P}   cancel that {"control": "clock"}                report the wall clock;
+answered `clock`
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ class Orders:
         failpoints.hear = self.hear
 
     def take(self, timeout_s: float | None) -> dict[str, Any] | None:
-        """Return the next op, `work` or `rest`, and carry out what comes before it.
+        """Return the next op, `work` or `rest`, and carry out the orders before it.
 
-        None where none comes in time. Raises NoMoreOrders at the end of standard input.
+        None if none comes in time. Raises NoMoreOrders at the end of standard input.
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
@@ -37,7 +36,7 @@ class Orders:
                 return order
 
     def hear(self) -> None:
-        """Carry out what has come and can be carried out in the middle of an op."""
+        """Carry out orders that have arrived and can be carried out during an op."""
         self._inbox.sift(self._carried_out)
 
     def _carried_out(self, order: dict[str, Any]) -> bool:
@@ -54,7 +53,7 @@ class Orders:
 
 
 def wall_clock() -> dict[str, int]:
-    """How far the wall clock is ahead of the monotonic one: bounds, in ns."""
+    """Return how far the wall clock is ahead of the monotonic one: bounds, in ns."""
     before = time.monotonic_ns()
     wall = time.time_ns()
     after = time.monotonic_ns()

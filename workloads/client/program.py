@@ -1,8 +1,8 @@
 """The program of one client: ops in, events out, one JSON object a line (docs/protocol.md).
 
-The first line says who it is, which servers and lock (wire.Setup), and is answered `ready`. Then
-come ops and orders (orders.py), until standard input ends: the harness is gone then, and so is the
-test.
+The first line sets the client's identity, servers and lock (wire.Setup), and is answered `ready`.
+Ops and orders (orders.py) follow, until standard input ends, because the harness and the test have
+ended.
 """
 
 from __future__ import annotations
@@ -61,28 +61,29 @@ def _counted(setup: Setup, failpoints: Failpoints) -> Steps:
 
 
 def _brings_its_own(lock: str) -> bool:
-    """Whether a lock of the registry opens connections to Redis itself, as a library does."""
+    """Return whether a lock of the registry opens connections to Redis itself, as a library
+    does."""
     from fencepost.workloads.locks.registry import LOCKS
 
     return bool(LOCKS[lock].library) and LOCKS[lock].kind == "redis"
 
 
 def _standard_output() -> int:
-    """Keep standard output for events: what a library prints goes to standard error."""
+    """Reserve standard output for events: output of a library goes to standard error."""
     ours = os.dup(1)
     os.dup2(2, 1)
     return ours
 
 
 def _break(out: Outbox, why: str) -> NoReturn:
-    """End, because the client itself is wrong, and not its lock: the run is to end too."""
+    """Exit because the client itself is faulty, not its lock; this ends the run."""
     traceback.print_exc()
     out.answer("broken", why=why)
     sys.exit(1)
 
 
 def cannot_be_made(own: Own, node: str, error: Exception) -> str:
-    """Why a lock of one's own cannot be imported or made, with where in its files that was."""
+    """Describe why a user lock cannot be imported or made, with the place in its files."""
     text = str(error) or "no reason given"
     if isinstance(error, BadAnswer):
         return text
@@ -94,12 +95,12 @@ def cannot_be_made(own: Own, node: str, error: Exception) -> str:
         where = f", at {file}, line {theirs[-1].lineno}: {theirs[-1].line}"
     hint = ""
     if isinstance(error, ImportError):
-        hint = ". What it needs beside the client's own packages is named by --requirements"
+        hint = ". Name packages that it needs, other than the client's own, with --requirements"
     return f"{own.lock} cannot be made on {node}: {type(error).__name__}: {text}{where}{hint}"
 
 
 def _serve(client: Client, orders: Orders, out: Outbox, seed: str) -> None:
-    """Do what is asked, until NoMoreOrders is raised."""
+    """Serve requests until NoMoreOrders is raised."""
     while True:
         order = orders.take(None)
         assert order is not None

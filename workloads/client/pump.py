@@ -2,11 +2,11 @@
 
     python -m fencepost.workloads.client.pump PROGRAM...
 
-The program writes to a file in memory instead of to a pipe that leads out of the node. What it
-wrote is then safe with the kernel, whatever happens to the program; and a write wakes nobody up,
-where a pipe would wake four processes between here and the harness, for every line: that cost
-more than the lock's own work. A file on a disk cost some 5 us an op. The program itself knows
-nothing of it and speaks its line protocol on standard input and output.
+The program writes to a file in memory instead of a pipe that leads out of the node. Its output is
+then safe with the kernel, whatever happens to the program. And a write wakes no process, while a
+pipe would wake four between here and the harness for every line: that cost more than the lock's own
+work. A file on a disk cost some 5 us per op. The program itself does not notice, and speaks its
+line protocol on standard input and output.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import time
 
 from fencepost.workloads.client.spool import Spool
 
-# How long an event may lie here: not long where a scripted step waits for the one before, and
-# longer where there is much to carry, since what carrying costs is the number of trips.
+# How long an event may wait here: short when a scripted step waits for the one before, longer under
+# load, because the cost is per trip.
 QUIET_S = 0.004
 BUSY_S = 0.05
 _BUSY = 2048
 
 
 def over(code: int) -> bytes:
-    """The last line: all that the program wrote was handed over.
+    """The last line: all output of the program was handed over.
 
-    Whoever does not hear it may have missed some.
+    Without it, output may be missing.
 
-    `code` is the program's exit code; of a signal that ended it the number, negative.
+    `code` is the program's exit code; if a signal ended it, the signal's negative number.
     """
     return b'{"control":"over","code":%d}\n' % code
 
@@ -43,21 +43,21 @@ def main(command: list[str]) -> int:
     try:
         _pump(spool, program)
     except BrokenPipeError:
-        program.kill()  # nobody listens any more: the harness is gone
+        program.kill()  # the harness is gone, so nothing reads the output
     return program.wait()
 
 
 def _pump(spool: Spool, program: subprocess.Popen[bytes]) -> None:
     last = b"\n"
     while True:
-        # Asked before the read: what a dead program wrote is then surely in it.
+        # Checked before the read, which then surely has all output of a dead program.
         ended = program.poll() is not None
         chunk = spool.read()
         _write(chunk, spool)
         last = chunk[-1:] or last
         if ended and not chunk:
-            said = over(program.returncode)
-            _write(said if last == b"\n" else b"\n" + said, spool)
+            last_line = over(program.returncode)
+            _write(last_line if last == b"\n" else b"\n" + last_line, spool)
             return
         if chunk:
             spool.done()
@@ -66,7 +66,7 @@ def _pump(spool: Spool, program: subprocess.Popen[bytes]) -> None:
 
 
 def _write(chunk: bytes, spool: Spool) -> None:
-    """Hand it on, however long that takes, and see to what comes meanwhile."""
+    """Write it out, however long that takes, and handle input meanwhile."""
     room = select.poll()
     room.register(1, select.POLLOUT)
     view = memoryview(chunk)

@@ -1,9 +1,8 @@
-"""Counts what a lock sends on connections of its own (steps.py), on a real machine and a simulated
-one alike.
+"""Counts the messages of a lock on its own connections (steps.py), real or simulated.
 
-Connecting is a step, and each send, and the first look for an answer after one: in how many pieces
-that comes differs from time to time. What a client of Redis says of itself once it is connected is
-none: one version of a library says more than another.
+Connecting is a step, and each send, and the first receive after one, because the number of pieces
+of an answer varies. The greeting of a Redis client after it connects is not a step, because it
+differs between versions of the library.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _CALLS = ("connect", "connect_ex", "send", "sendall", "recv", "recv_into")
 
 
 class Sockets:
-    """The sockets of one client. A socket is whatever object stands for the connection."""
+    """The sockets of one client. A socket is whatever object represents the connection."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -44,14 +43,14 @@ class Sockets:
 
 
 def first_word(data: bytes) -> bytes:
-    """The name of the first command in what a client of Redis sends, in capitals."""
+    """Return the name of the first command that a Redis client sends, in capitals."""
     words = data.split(None, 3)
     word = words[2] if len(words) > 2 and words[0].startswith(b"*") else b"".join(words[:1])
     return word.upper()
 
 
 def count(sockets: Sockets, nodes: Mapping[str, tuple[str, int]]) -> None:
-    """From now on count what this program's sockets do to these nodes, by their [host, port]."""
+    """From now on count the messages of this program's sockets to these nodes, by [host, port]."""
     known = {
         (str(found[4][0]), port): node
         for node, (host, port) in nodes.items()
@@ -83,7 +82,7 @@ def _counted(
 
 
 def _address(self: socket.socket, args: tuple[Any, ...]) -> tuple[str, int]:
-    """Where it connects to; nowhere that is known, for a socket that is none of the internet's."""
+    """Return the address that it connects to; none for a socket other than an internet one."""
     if self.family not in (socket.AF_INET, socket.AF_INET6):
         return "", 0
     host, port = args[0][:2]

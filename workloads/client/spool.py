@@ -1,7 +1,8 @@
-"""What a program has written and nobody has read yet: a file in memory, with a bound.
+"""A bounded file in memory for a program's unread output.
 
-Who reads may be slow, or gone for a while. What waits is kept up to a limit; beyond it the middle
-is left out, the oldest lines and the newest stay, and a line in between says how much is missing.
+The reader may be slow, or gone for a while. Waiting output is kept up to a limit. Beyond it the
+middle is dropped: the oldest and the newest lines stay, and a line in between gives the amount
+dropped.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ import fcntl
 import os
 
 LIMIT = 64 << 20
-"""Bytes that wait at most."""
+"""Largest amount of waiting output in bytes."""
 _CHUNK = 1 << 20
 # FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE, of linux/falloc.h.
 _PUNCH_HOLE = 1 | 2
 
 
 class Spool:
-    """`fd` is what the program writes to. Everything here goes by places in the file: the program's
-    own writes go by the position that the descriptor shares."""
+    """The spool. `fd` is the program's output. Everything here uses explicit positions in the file,
+    because the program's writes use the position that the descriptor shares."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.fd = os.memfd_create("fencepost-spool")
@@ -34,7 +35,7 @@ class Spool:
         self._allocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 
     def read(self) -> bytes:
-        """What comes next, empty if nothing waits. Call `done` once it was handed on."""
+        """Return the next chunk, empty if nothing waits. Call `done` once it was handed on."""
         self._length = 0
         if self._cut and self._place == self._cut[0]:
             start, self._place = self._cut
@@ -46,18 +47,18 @@ class Spool:
         return chunk
 
     def done(self) -> None:
-        """What was read last takes no memory any more."""
+        """Free the memory of the last chunk."""
         self._place += self._length
         self._free(0, self._place)
 
     def trim(self) -> None:
-        """Leave the middle out of what waits, if that is more than the limit."""
+        """Drop the middle of the waiting output if it exceeds the limit."""
         size = os.fstat(self.fd).st_size
         start, end = self._cut or (0, 0)
         if size - self._place - (end - start) <= self._limit:
             return
         if not self._cut:
-            # Beyond what is being handed on, which is a chunk at most.
+            # Keep the chunk being handed on.
             start = end = self._line_from(self._place + self._limit // 2)
             self._within_a_line = os.pread(self.fd, 1, start - 1) != b"\n"
         self._cut = (start, max(end, self._line_from(size - self._limit // 4)))
@@ -68,7 +69,7 @@ class Spool:
         return b'%s{"control":"cut","bytes":%d}\n' % (line_end, end - start)
 
     def _line_from(self, place: int) -> int:
-        """Where the next line begins; the place itself if none does for long."""
+        """Return where the next line begins; the position itself if none does for long."""
         found = os.pread(self.fd, self._chunk, place).find(b"\n")
         return place if found < 0 else place + found + 1
 

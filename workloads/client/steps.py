@@ -1,9 +1,9 @@
-"""Counts what a client does at its boundary in an op, so that a place of its code has a number.
+"""Numbers the steps of a client at its boundary, so that a place in its code has a number.
 
-Each look at the clock, message, reply, sleep and failpoint of a lock or of the resource is a step;
-an op begins to count anew. The same code counts in a simulation and on a real machine, so that
-step 7 of a client's third op is the same place in both. A lock's own threads are not counted: they
-are in no op. Of connections that a lock brings itself see sockets.py.
+Each clock reading, message, reply, sleep and failpoint of a lock or of the resource is a step; each
+op restarts the count. The same code counts in a simulation and on a real machine, so that step 7 of
+a client's third op is the same place in both. A lock's own threads are not counted, because they
+are in no op. For connections that a lock opens itself see sockets.py.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fencepost.workloads.contract.lock import Env, Failed, Link
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an op: its number, and what it is: `now`, `sleep`, `failpoint`, `connect`, `send`
-    or `receive`; the node and the command of a message, and the link that it is sent on, which is a
-    socket where the lock brought it."""
+    """One step of an op: its number, and its kind: `now`, `sleep`, `failpoint`, `connect`, `send`
+    or `receive`; the node and the command of a message, and its link, which is a socket if the lock
+    opened it."""
 
     number: int
     kind: str
@@ -33,7 +33,7 @@ class Step:
 
 
 class Watcher(Protocol):
-    """Who is told of each step, before it is taken and once it has been."""
+    """Called for each step, before and after it is taken."""
 
     def comes(self, step: Step) -> None: ...
     def over(self, step: Step) -> None: ...
@@ -45,18 +45,18 @@ class Steps:
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self._count = 0
-        # A lock's own threads: those that it was handed, and those that it starts itself.
+        # The lock's own threads: those that it was given, and those that it starts itself.
         self._aside: ContextVar[bool] = ContextVar("aside", default=False)
         self._thread = 0
         self._inside = False
 
     def begin(self) -> None:
-        """An op begins, on the thread that calls this."""
+        """Begin an op, on the calling thread."""
         self._count = 0
         self._thread = threading.get_ident()
 
     def around(self, env: Env) -> Env:
-        """The same env, counted."""
+        """Return the same env with its steps counted."""
 
         def now() -> int:
             return int(self.step("now", env.now))
@@ -82,8 +82,8 @@ class Steps:
         )
 
     def step(self, kind: str, do: Callable[[], Any], *about: Any) -> Any:
-        """Do something that is a step; `about` it: node, command and link. What a step is made of
-        is none."""
+        """Do something that is a step; `about` it: node, command and link. Steps within a step do
+        not count."""
         if self._inside or self._aside.get() or threading.get_ident() != self._thread:
             return do()
         self._count += 1
@@ -123,17 +123,17 @@ class _Counted:
 
 
 def before(number: int) -> str:
-    """The failpoint before a step."""
+    """Return the failpoint before a step."""
     return f"step-{number}"
 
 
 def connected(number: int) -> str:
-    """The failpoint between a step's connecting and its sending."""
+    """Return the failpoint between a step's connecting and its sending."""
     return f"step-{number}-connected"
 
 
 class Stops:
-    """Makes a failpoint of each step of a real client, and a second one where it has connected."""
+    """Makes each step of a real client a failpoint, with a second one after it has connected."""
 
     def __init__(self, failpoints: Failpoints) -> None:
         self._failpoints = failpoints
@@ -142,7 +142,7 @@ class Stops:
         self._failpoints.reach(before(step.number))
         point = connected(step.number)
         if step.kind == "send" and self._failpoints.is_armed(point):
-            with suppress(Failed):  # which the message itself meets, too
+            with suppress(Failed):  # which the message itself reaches, too
                 getattr(step.link, "open", lambda: None)()
             self._failpoints.reach(point, _port(step.link))
 
@@ -152,7 +152,7 @@ class Stops:
 
 
 def _port(link: Any) -> int:
-    """The local port of a link or a socket; 0 where it has none."""
+    """Return the local port of a link or a socket; 0 without one."""
     try:
         return int(link.getsockname()[1])
     except (AttributeError, OSError):

@@ -1,9 +1,8 @@
-"""The lines of the protocol (docs/protocol.md): what a client is told, and what it writes.
+"""The lines of the protocol (docs/protocol.md): a client's input and output.
 
-An invocation is written out before its op begins, so that a process that is killed has said
-what it had begun. A completion goes out with what is written next, in the same write, or before
-anything is waited for: a process that is killed in those microseconds leaves an op that may
-have happened, which is true.
+An invocation is written before its op begins, so that a killed process has recorded it. A
+completion is written with the next output, in the same write, or before the client waits. A process
+killed in those microseconds leaves an op that may have happened, which is true.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from fencepost.workloads.contract.lock import Failed
 
 
 class Own(msgspec.Struct, frozen=True):
-    """A lock that is in no registry: FILE:NAME, in a folder of this node (workloads/locks/own)."""
+    """A user lock, which is in no registry: FILE:NAME, in a folder of this node."""
 
     folder: str
     lock: str
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """Who this client is. `stride` is added to `process` when a process is gone.
+    """The identity of this client. `stride` is added to `process` when a process is gone.
 
     `addresses` gives each server's [host, port]; `origin_ns` is the test's start on
-    CLOCK_MONOTONIC, which all processes of one kernel share and no wall clock touches.
+    CLOCK_MONOTONIC, which all processes of one kernel share and no wall clock affects.
     `write_script` is the Lua script by which a client in another language writes to a Redis store.
     `steps`: each step of an op (steps.py) is a failpoint.
     """
@@ -55,7 +54,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoMoreOrders(Exception):
-    """Standard input has ended: the harness is gone, or has no further use for this client."""
+    """Standard input has ended: the harness is gone, or does not need this client any more."""
 
 
 class Inbox:
@@ -69,7 +68,7 @@ class Inbox:
         self._poll.register(fd, select.POLLIN | select.POLLHUP)
 
     def take(self, timeout_s: float | None) -> dict[str, Any] | None:
-        """Return the next line; None where none comes in time. Without a timeout it waits.
+        """Return the next line, or None if none comes in time. Without a timeout it waits.
 
         Raises NoMoreOrders at the end.
         """
@@ -82,13 +81,13 @@ class Inbox:
         return message
 
     def sift(self, carried_out: Callable[[dict[str, Any]], bool]) -> None:
-        """Show what has come by now; what was not carried out stays, in its order."""
+        """Pass the waiting lines to a filter; lines that it does not carry out stay, in order."""
         while self._poll.poll(0) and self._read():
             pass
         self._lines = [line for line in self._lines if not carried_out(msgspec.json.decode(line))]
 
     def _read(self) -> bool:
-        """Read what is there, or wait for it; False at the end."""
+        """Read the available input, or wait for it; False at the end."""
         chunk = os.read(self._fd, 65536)
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         self._lines.extend(lines)
@@ -96,10 +95,10 @@ class Inbox:
 
 
 class Said(Protocol):
-    """Where a client says what it does: an Outbox, or what takes its place in a simulation.
+    """The sink of a client's events: an Outbox, or its replacement in a simulation.
 
-    `process` is the number that events carry. A lock's own threads say what becomes of a hold
-    while the client is in an op: whoever holds `speaking` is not interrupted.
+    `process` is the number that events carry. A lock's own threads report the state of a hold while
+    the client is in an op; holding `speaking` keeps a report uninterrupted.
     """
 
     process: int
@@ -108,7 +107,7 @@ class Said(Protocol):
     def speaking(self) -> AbstractContextManager[Any]: ...
 
     def now(self) -> int:
-        """The time since the test's start, in ns."""
+        """Return the time since the test's start, in ns."""
 
     def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
         """Stamp an event; it is written with the next `flush`."""
@@ -118,7 +117,7 @@ class Said(Protocol):
 
 
 class Outbox:
-    """Events of the history (`Said`), and answers to orders, on a file descriptor."""
+    """Writes events of the history (`Said`), and answers to orders, to a file descriptor."""
 
     def __init__(self, fd: int, setup: Setup) -> None:
         self.process = setup.process
@@ -130,7 +129,7 @@ class Outbox:
         self._unsaid = b""
 
     def now(self) -> int:
-        """The time since the test's start, in ns."""
+        """Return the time since the test's start, in ns."""
         return time.monotonic_ns() - self._origin_ns
 
     def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:

@@ -1,1 +1,1 @@
-"""The boundaries: lock, resource, guard, store, and their bundles."""
+"""The interfaces: lock, resource, guard, store, and their bundles."""

@@ -1,6 +1,6 @@
-"""The bundle of a guard: the rule, what it needs of the lock, and how each store keeps it.
+"""The bundle of a guard: the rule, its needs, and how each store enforces it.
 
-Each guard's file has its bundle, and workloads/resources/registry.py lists ours.
+Each guard's file has its bundle, and workloads/resources/registry.py lists the built-in ones.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from fencepost.workloads.contract.locktype import LockType
 
 @dataclass(frozen=True)
 class Need:
-    """What a grant has to carry, in words (`what`), and which locks give it (`given_by`).
+    """What a grant has to carry, in words (`what`), and which locks provide it (`given_by`).
 
-    `by_lock` tells whether a lock with these options gives it, `by_grant` whether a grant has it.
+    `by_lock` returns whether a lock with these options provides it, `by_grant` whether a grant has
+    it.
     """
 
     what: str
@@ -49,11 +50,12 @@ SEQUENCER = Need(
 
 @dataclass(frozen=True)
 class Guard:
-    """A rule by which writes are accepted. `stores` can keep it, the first one by default.
+    """A rule by which writes are accepted. `stores` can enforce it, the first one by default.
 
-    `lua` and `sql` are the rule itself, where the store in Redis or in PostgreSQL keeps it (see
-    redis_register.py and postgres_register.py for what they may use); `refused` says why the
-    former refused. `looks_at_clock`: the client keeps the rule, by its lease and its own clock.
+    `lua` and `sql` are the rule itself, for the store in Redis or in PostgreSQL (redis_register.py
+    and postgres_register.py define the variables that it may use); `refused` is the reason of a
+    refusal by the former. `looks_at_clock`: the client enforces the rule, by its lease and its own
+    clock.
     """
 
     name: str
@@ -66,19 +68,19 @@ class Guard:
     looks_at_clock: bool = False
 
     def serves(self, lock: LockType, options: Mapping[str, Any]) -> bool:
-        """Whether the grants of a lock with these options carry what the guard needs."""
+        """Return whether the grants of a lock with these options carry what the guard needs."""
         return self.needs.by_lock(lock, options)
 
     def require(self, grant: Grant | None) -> None:
         """Raise Failed "refused" if the grant does not carry what the guard needs."""
         if self.needs is not NOTHING and (grant is None or not self.needs.by_grant(grant)):
             raise Failed(
-                "refused", f"guard {self.name} needs {self.needs.what}, and the grant has none"
+                "refused", f"guard {self.name} needs {self.needs.what}, but the grant has none"
             )
 
 
 def served(guard: Guard, locks: Iterable[LockType]) -> list[str]:
-    """The locks that the guard works with, as options of the command line.
+    """Return the locks that the guard works with, as options of the command line.
 
     Locks that are broken on purpose are left out.
     """

@@ -1,7 +1,7 @@
-"""The boundary between a worker and the lock under test.
+"""The interface between a worker and the lock under test.
 
-A lock takes its clock, its sleep, its randomness and its connections from the `Env` that it
-is handed, never from module globals, so that the same code can run on another clock.
+A lock takes its clock, its sleep, its randomness and its connections from its `Env`, never from
+module globals, so that the same code can run on another clock.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Protocol
 
 
 class Failed(Exception):
-    """What was asked for has certainly not happened; `kind` is a word, `text` a sentence.
+    """The request has certainly not been carried out; `kind` is a word, `text` a sentence.
 
-    Kinds: `not-granted` (the lock), `not-held` (the hold was gone already), `no-quorum` (too
-    few servers answered), `unreachable`, `refused` (the resource's guard). A lock of one's own
-    (plain.py) may leave both out, or give the sentence alone.
+    Kinds: `not-granted` (the lock), `not-held` (the hold had ended already), `no-quorum` (too few
+    servers answered), `unreachable`, `refused` (the resource's guard). A user lock (plain.py) may
+    omit both, or give only the sentence.
     """
 
     def __init__(self, kind: str = "", text: str = "") -> None:
@@ -29,19 +29,19 @@ class Failed(Exception):
 
 
 class Indeterminate(Failed):
-    """What was asked for may have happened, now or later. Kinds: `timeout`, `no-quorum`."""
+    """The request may have been carried out, or may be later. Kinds: `timeout`, `no-quorum`."""
 
 
 @dataclass(frozen=True)
 class Grant:
-    """One grant. `deadline` in ns of the env's clock, None where no lease can be seen.
+    """One grant. `deadline` in ns of the env's clock, None if no lease can be seen.
 
-    `secret` is what proves ownership to the servers, unique among a client's grants. `minor` is
-    the second half of a paired token; `settled` says that a write has shown it to the resource,
-    which from then on refuses all grants before it. `wakeups` is how often a waiter was woken
-    before it was granted the lock, None where the lock polls. `sequencer` is what the service can
-    be asked about: a key that is there, with this create revision, while the hold lasts.
-    `granted_by`: the servers that said yes, where the client asks several.
+    `secret` proves ownership to the servers, and is unique among a client's grants. `minor` is the
+    second half of a paired token; `settled`: a write has shown it to the resource, which refuses
+    all earlier grants from then on. `wakeups` is how often a waiter was woken before it was granted
+    the lock, None if the lock polls. `sequencer` identifies the hold to the service: a key that
+    exists, with this create revision, during the hold. `granted_by`: the servers that granted, if
+    the client asks several.
     """
 
     name: str
@@ -59,36 +59,35 @@ class Link(Protocol):
     """A connection to one server that can be stopped between a request and its reply."""
 
     def send(self, *command: Any) -> None:
-        """Raises Failed where the request certainly did not arrive, else Indeterminate."""
+        """Send a request. Raises Failed if it certainly did not arrive, else Indeterminate."""
 
     def receive(self) -> Any:
-        """Raises Indeterminate where no reply came in time; the connection is then dropped."""
+        """Return the reply. Raises Indeterminate if none came in time; the connection is then
+        dropped."""
 
     def call(self, *command: Any) -> Any:
-        """`send` and `receive`."""
+        """Send a request and return its reply."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class Env:
-    """What a lock may use of the world.
+    """The part of the world that a lock may use.
 
-    `now` gives ns, `sleep` takes seconds; `connect(node, timeout_s)` gives a Link, which
-    connects when it is first used; `address(node)` gives the host and port for clients that
-    bring their own connections. `failpoint(name)` marks a place of the code: a test may stop the
-    process there.
+    `now` gives ns, `sleep` takes seconds; `connect(node, timeout_s)` returns a Link, which connects
+    on first use; `address(node)` returns the host and port for client libraries with their own
+    connections. `failpoint(name)` marks a place of the code: a test may stop the process there.
 
     A lock that keeps its lease or session alive in the background does so in a thread that
-    `background` starts, and says what becomes of a grant, by its secret: `renewed(secret,
-    deadline)` when it lives on, `lost(secret, why)` when the client has to take it for lost.
-    `expired(why)` tells that the lease with which the service lets this client wait has ended: no
-    grant can come of it. `requeued(why)`: its place in the queue may be gone, and it asks again by
-    itself, under another session if need be.
-    `mutex()` makes a lock that keeps such threads and the client apart. `pool(host, port)` gives
-    HTTP connections to a server, as urllib3 has them; None: urllib3's own. `dial(protocol, host,
-    port, connect_s, read_s)` gives a Link to a server that speaks something else than Redis;
-    None: workloads/transport/request_link.py.
+    `background` starts, and reports the state of a grant, by its secret: `renewed(secret,
+    deadline)` when it was renewed, `lost(secret, why)` when the client has to treat it as lost.
+    `expired(why)`: the lease with which the service lets this client wait has expired, so it will
+    not be granted. `requeued(why)`: its place in the queue may be lost, and it asks again by
+    itself, under another session if necessary. `mutex()` makes a lock between such threads and the
+    client. `pool(host, port)` returns HTTP connections to a server, in urllib3's interface; None:
+    urllib3's own. `dial(protocol, host, port, connect_s, read_s)` returns a Link to a server with
+    another protocol than Redis; None: workloads/transport/request_link.py.
     """
 
     now: Callable[[], int]
@@ -113,15 +112,15 @@ class Lock(Protocol):
     def acquire(self, name: str, ttl_ns: int) -> Grant: ...
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        """The same grant with its new deadline."""
+        """Return the same grant with its new deadline."""
 
     def release(self, grant: Grant) -> None: ...
 
     def close(self) -> None:
-        """Let go of connections; where the service has sessions, the client's ends with it."""
+        """Close connections; if the service has sessions, end the client's."""
 
 
 class SharedLock(Lock, Protocol):
-    """A lock that has a shared mode as well: shared holds exclude exclusive ones only."""
+    """A lock with a shared mode: shared holds exclude only exclusive ones."""
 
     def acquire_shared(self, name: str, ttl_ns: int) -> Grant: ...

@@ -1,10 +1,10 @@
-"""The bundle of a lock: how it is made, what it needs, what it promises, what can be chosen.
+"""The bundle of a lock: its constructor, its needs, its promises, its options.
 
-Each lock's file ends with its bundle, and `registry.py` lists ours:
+Each lock's file ends with its bundle, and `registry.py` lists the built-in ones:
 
     LOCK = LockType(name="mine", what="...", make=MyLock, servers=1)
 
-A bundle is read by every command, also where the lock's client library is not installed: see
+Every command reads all bundles, even if a lock's client library is not installed: see
 workloads/transport/deferred.py.
 """
 
@@ -18,15 +18,15 @@ from fencepost.workloads.contract.lock import Env, Lock
 from fencepost.workloads.contract.option import Option
 
 Make = Callable[[Env, Sequence[str], Mapping[str, Any]], Lock]
-"""Makes a lock from its env, its servers by name, and its options: as a rule the lock's class."""
+"""Makes a lock from its env, its servers by name, and its options: usually the lock's class."""
 
 PROMISES = {
     "minority": "usable with a minority down",
     "fifo": "grants in order of asking",
     "one_wakeup": "a release wakes one waiter",
-    "true_refusals": "refuses only what somebody has",
+    "true_refusals": "refuses only a lock that is held",
 }
-"""What a lock may promise beside exclusion, in words."""
+"""Promises of a lock in addition to exclusion, in words."""
 
 ENDS_WITH = ("lease", "close", "connection")
 """How a grant may end although its lease still runs: see `LockType`."""
@@ -36,27 +36,26 @@ ENDS_WITH = ("lease", "close", "connection")
 class LockType:
     """A lock by name. `servers` is how many nodes of `kind` it runs on.
 
-    `make` is called by the worker on its node; None where `program`, the command of a worker that
-    is not fencepost's own, takes its place. `library` names the library under test, whose
-    environment on the node the worker runs in; compose/libraries has its pins.
-    `promises` are some of PROMISES. `least_ttl_ms` is the shortest lease or session
-    that the servers give. `extends` and `shared` say which verbs it has beside acquire and
-    release; `sequencer`, that the lock service can be asked about a hold; `replicated`, that the
-    servers but the first are replicas of the first; `server` names the kind of server that it needs
-    in the place of the usual one (`--server KIND=SERVER`).
+    The worker calls `make` on its node; it is None for a lock with a `program`, the command of an
+    external worker. `library` names the library under test, whose environment on the node the
+    worker runs in; compose/libraries has its pins. `promises` are some of PROMISES. `least_ttl_ms`
+    is the shortest lease or session that the servers give. `extends` and `shared`: whether it has
+    these verbs; `sequencer`: the lock service can be asked about a hold; `replicated`: all servers
+    but the first are its replicas; `server` names the kind of server that it needs instead of the
+    usual one (`--server KIND=SERVER`).
 
-    `ends_with` says what ends a grant: `lease`, a release that reached the service, or time;
-    `close`, also its client's `close`, which ends the session that the grant lives by;
-    `connection`, also the loss of its client, killed or cut off for good.
+    `ends_with`: how a grant ends: `lease`, a release that reached the service, or time; `close`,
+    also its client's `close`, which ends the grant's session; `connection`, also the loss of its
+    client, killed or cut off for good.
 
     `failpoints`: the places of its own code at which a client can be stopped (nemesis/pause.py).
-    `renews`: whether threads of its client renew leases in the background; the name of the option
-    by which they do; None, nobody knows.
+    `renews`: whether threads of its client renew leases in the background; or the name of the
+    option that decides it; None: unknown.
 
-    `tells_tokens`: whether its options say that it hands out tokens. Of a lock of one's own nobody
-    knows before it has granted.
+    `tells_tokens`: whether its options decide if it issues tokens. For a user lock that is unknown
+    before it has granted.
 
-    Raises ValueError where a field makes no sense.
+    Raises ValueError for an invalid field.
     """
 
     name: str
@@ -91,23 +90,23 @@ class LockType:
             raise ValueError(f"lock {self.name}: give it either `make` or `program`")
 
     def renews_with(self, options: Mapping[str, Any]) -> bool | None:
-        """Whether threads of its client renew leases, with these options; None: nobody knows."""
+        """Return whether threads of its client renew leases, with these options; None: unknown."""
         return bool(options.get(self.renews)) if isinstance(self.renews, str) else self.renews
 
     def promised(self) -> list[str]:
-        """What it promises beside exclusion, in words."""
+        """Return its promises in addition to exclusion, in words."""
         return [words for name, words in PROMISES.items() if self.promises.get(name)]
 
     def token(self, options: Mapping[str, Any]) -> str:
-        """Where its tokens come from; "none" where there are none."""
+        """Return the source of its tokens; "none" without tokens."""
         return str(options.get("token", "none"))
 
     def has_token(self, options: Mapping[str, Any]) -> bool | Literal["unknown"]:
-        """Whether its grants carry tokens; "unknown": nobody knows before it has granted."""
+        """Return whether its grants carry tokens; "unknown": not known before it has granted."""
         return self.token(options) != "none" if self.tells_tokens else "unknown"
 
     def tokens(self) -> list[str]:
-        """The settings that give tokens."""
+        """Return the settings that give tokens."""
         choices = self.options["token"].choices if "token" in self.options else ()
         return [str(choice) for choice in choices if choice != "none"]
 
@@ -115,7 +114,7 @@ class LockType:
         """Return every option with its value, from text.
 
         Raises:
-            ValueError: an option that the lock does not have, or a value that makes no sense.
+            ValueError: an option that the lock does not have, or an invalid value.
         """
         unknown = sorted(set(given) - set(self.options))
         if unknown:

@@ -1,4 +1,4 @@
-"""One option of a lock, and the options that several locks share."""
+"""An option of a lock, and the options that several locks share."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _MOST = 10**9
-# Of a number whose meaning nobody knows: what msgspec and other languages take as one.
+# Bounds for a number of unknown meaning: integers that msgspec and other languages support.
 _MOST_FREE = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a lock: its default, and the values or the least number that make sense.
+    """One option of a lock: its default, and its values or its minimum.
 
-    `free`: nobody knows what makes sense. It is a number, true or false where it looks like one,
-    and text otherwise.
+    `free`: the valid values are unknown. It is a number, true or false if it looks like one, else
+    text.
     """
 
     default: Any
@@ -28,7 +28,7 @@ class Option:
         """Return the value that `text` means.
 
         Raises:
-            ValueError: naming what would be valid.
+            ValueError: the text names the valid values.
         """
         if self.free:
             return _as_written(text)
@@ -44,7 +44,7 @@ class Option:
             number = self.least - 1
         if not self.least <= number <= _MOST:
             raise ValueError(
-                f"option {name}={text:.40}: a whole number from {self.least} on, at most {_MOST}"
+                f"option {name}={text:.40}: must be an integer from {self.least} to {_MOST}"
             )
         return number
 
@@ -62,14 +62,14 @@ def _as_written(text: str) -> bool | int | float | str:
 
 
 POLLS: Final = {
-    "retries": Option(10, what="tries after the first, before acquire gives up"),
+    "retries": Option(10, what="retries before acquire gives up"),
     "retry_delay_ms": Option(100, least=1, what="the longest random delay between tries"),
-    "node_timeout_ms": Option(50, least=1, what="how long one server may take to answer"),
+    "node_timeout_ms": Option(50, least=1, what="timeout for one server's answer"),
 }
-"""Of a lock that asks again and again until it is free (see retry.py)."""
+"""The options of a lock that polls until it is free (see retry.py)."""
 
 WAITS: Final = {
     "wait_ms": Option(10_000, least=1, what="how long acquire waits for its turn"),
-    "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
+    "node_timeout_ms": Option(1000, least=1, what="timeout for one request"),
 }
-"""Of a lock that waits in a queue."""
+"""The options of a lock that waits in a queue."""

@@ -1,4 +1,4 @@
-"""The boundary between a worker and the resource that the lock protects."""
+"""The interface between a worker and the resource that the lock protects."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Resource(Protocol):
         """Return the value (None before the first write) and its version."""
 
     def write(self, resource: str, value: Any, version: int, grant: Grant | None) -> int:
-        """Store the value, and return the version that the resource gave it.
+        """Store the value, and return the version that the resource assigned to it.
 
-        `version` is what the writer read. Failed "refused" where the guard says no.
+        `version` is the one that the writer read. Failed "refused" if the guard refuses.
         """
 
     def close(self) -> None: ...
 
 
 def register(resource: str) -> str:
-    """The register that a store keeps a resource in.
+    """Return the register in which a store keeps a resource.
 
-    The resource of a test with one lock, `account`, lies in `register`, as docs/protocol.md has
-    always had it; any other in a register of its own name.
+    The resource of a test with one lock, `account`, is in `register`, as docs/protocol.md defines;
+    any other has a register with its name.
     """
     return "register" if resource == "account" else resource

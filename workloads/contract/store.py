@@ -1,6 +1,6 @@
-"""The bundle of a store: what a resource can be kept in, and how a client opens it.
+"""The bundle of a store: where a resource is kept, and how a client opens it.
 
-Each store's file ends with its bundle, and registry.py lists ours.
+Each store's file ends with its bundle, and registry.py lists the built-in ones.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from fencepost.workloads.contract.resource import Resource
 
 @dataclass(frozen=True)
 class Opening:
-    """What a client opens a store with: the node that it is on, the lock's servers, the guard.
+    """The arguments for opening a store: its node, the lock's servers, the guard.
 
-    `timeout_s` is how long one request may take.
+    `timeout_s` is the timeout of one request.
     """
 
     env: Env
@@ -31,9 +31,8 @@ class Opening:
 class Store:
     """A store by name. `kind` is the kind of server that runs on the storage node.
 
-    `beside`: it is kept by the lock's own servers, which must be of this kind.
-    `server` is the module of a program that runs in front of that server and knows the lock's
-    servers, if there is one.
+    `beside`: the lock's own servers keep it, which must be of this kind. `server` is the module of
+    a program that runs in front of that server and knows the lock's servers, if there is one.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Locks that are broken on purpose, each in one way, so that every checker can be seen to say no.
+"""Deliberately broken locks, each with one mistake, so that every checker can be seen to say no.
 
-They run on real servers and differ from the lock that they are made of by the one mistake in
-their name.
+They run on real servers and differ from the lock that they are made of by the mistake in their
+name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fencepost.workloads.locks.zookeeper import ZooKeeperLock
 
 @dataclass(frozen=True)
 class NoLock:
-    """Grants to everybody, always with the same token, and stands for no lock at all."""
+    """Grants every request, always with the same token, and so is no lock at all."""
 
     env: Env
     token: int | None = None
@@ -39,7 +39,7 @@ class NoLock:
 
 @dataclass(frozen=True)
 class Altered:
-    """A lock with another verb in the place of one of its own, and what that needs closed."""
+    """A lock with one verb replaced, and a function that closes the replacement's resources."""
 
     right: Lock
     wrong_acquire: Callable[[str, int], Grant] | None = None
@@ -70,7 +70,7 @@ def always_yes(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lo
 
 
 def no_owner_check(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
-    """A late release frees the lock of whoever has it by then."""
+    """Release without an owner check: a late release frees another holder's lock."""
     link = _link(env, nodes, options)
 
     def release(grant: Grant) -> None:
@@ -80,7 +80,8 @@ def no_owner_check(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -
 
 
 def check_then_delete(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
-    """Between the GET and the DEL the lease may end and another may hold the lock."""
+    """Release in two steps: between the GET and the DEL the lease may expire and another client be
+    granted the lock."""
     link = _link(env, nodes, options)
 
     def release(grant: Grant) -> None:
@@ -93,7 +94,7 @@ def check_then_delete(env: Env, nodes: Sequence[str], options: Mapping[str, Any]
 
 
 def no_ttl(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
-    """If the holder dies, nobody ever gets the lock again."""
+    """Acquire without an expiry: if the holder dies, the lock is never granted again."""
     link = _link(env, nodes, options)
 
     def acquire(name: str, ttl_ns: int) -> Grant:
@@ -107,9 +108,9 @@ def no_ttl(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
 
 
 class EndlessWatchdog:
-    """A watchdog that nobody stops, and that extends the lease of whoever holds the lock.
+    """A watchdog that never stops, and extends the lease of any holder.
 
-    A dead holder's lock is kept for ever by the watchdogs of the living.
+    The watchdogs of live clients keep a dead holder's lock for ever.
     """
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -146,7 +147,7 @@ class EndlessWatchdog:
 
 
 def herd(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> Lock:
-    """Each release wakes everybody: the herd effect that ZooKeeper's recipe warns of."""
+    """Wake all waiters at each release: the herd effect that ZooKeeper's recipe warns of."""
     return ZooKeeperLock(env, nodes, options, watched=lambda queue, place: queue[0])
 
 
@@ -158,20 +159,20 @@ _TOKEN = Option("none", ("none", "incr"), what="INCR together with the SET")
 
 NONE = LockType(
     name="none",
-    what="no lock at all: what a resource that compares and sets can do without",
+    what="no lock at all: what compare-and-set achieves without one",
     make=no_lock,
     servers=1,
 )
 ALWAYS_YES = LockType(
     name="broken-always-yes",
-    what="broken on purpose: grants to everybody, always token 1",
+    what="broken on purpose: grants every request, always token 1",
     make=always_yes,
     servers=1,
     options={"token": Option("one", ("one",)), **POLLS},
 )
 NO_OWNER_CHECK = LockType(
     name="broken-no-owner-check",
-    what="broken on purpose: releases with DEL, whoever holds the lock by then",
+    what="broken on purpose: releases with DEL, whatever client holds the lock by then",
     make=no_owner_check,
     servers=1,
     options={"token": _TOKEN, **POLLS},
@@ -190,12 +191,12 @@ NO_TTL = LockType(
     make=no_ttl,
     servers=1,
     options=POLLS,
-    # There is no expiry to extend, and PEXPIRE would give it one.
+    # It has no expiry to extend, and PEXPIRE would give it one.
     extends=False,
 )
 ENDLESS_WATCHDOG = LockType(
     name="broken-endless-watchdog",
-    what="broken on purpose: a watchdog that goes on extending after the release",
+    what="broken on purpose: a watchdog that keeps extending after the release",
     make=EndlessWatchdog,
     servers=1,
     options={"token": _TOKEN, **POLLS},
@@ -203,7 +204,7 @@ ENDLESS_WATCHDOG = LockType(
 )
 HERD = LockType(
     name="broken-herd",
-    what="broken on purpose: ZooKeeper's recipe with everybody watching the holder's znode",
+    what="broken on purpose: ZooKeeper's recipe with every waiter watching the holder's znode",
     make=herd,
     servers=3,
     kind="zookeeper",

@@ -1,11 +1,11 @@
-"""Chubby's three remedies for a lock whose holder is late, on etcd (Burrows, OSDI 2006).
+"""Chubby's three remedies against a late holder, on etcd (Burrows, OSDI 2006).
 
-*Sequencer*: a hold is named by its key (which says name and mode), and numbered by a generation
-that rises whenever the lock goes from free to held. *CheckSequencer*: a resource asks whether the
-key is still there. *Lock-delay*: where a holder's session ends without a release, nobody gets the
-lock for that long; a second key stands for it, whose lease outlives the session's by the delay.
-Exclusive and shared mode; who finds the lock held asks again after a while, as Chubby's clients
-that try to acquire do.
+*Sequencer*: a hold is named by its key (with name and mode), and numbered by a generation that
+rises whenever the lock goes from free to held. *CheckSequencer*: a resource asks whether the key
+still exists. *Lock-delay*: if a holder's session ends without a release, the lock is not granted
+for that time; a second key represents it, whose lease outlives the session's by the delay.
+Exclusive and shared mode. A client that finds the lock held retries after a while, as Chubby's
+TryAcquire clients do.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class ChubbyLock:
         timeout_s = options["node_timeout_ms"] / 1000
         self._gateway = Gateway([env.address(node) for node in nodes], timeout_s, env.now, env.pool)
         self._delay = delay = Session(env, nodes, timeout_s)
-        # Holds whose release did not reach etcd: their sessions live, and so would they.
+        # Holds whose release did not reach etcd: while their sessions live, so would they.
         self._left: dict[str, tuple[str, int, str]] = {}
-        # The delay begins where the session ends: from then on nobody prolongs it.
+        # The delay begins when the session ends, because its key is no longer renewed then.
         self._session = Session(env, nodes, timeout_s, lambda lease: delay.abandon())
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
@@ -52,7 +52,7 @@ class ChubbyLock:
                 continue
             key, revision, generation = taken
             if self._session.lease != names.lease:
-                # It ended while the lock was asked for, and nobody would keep the hold alive.
+                # The session ended during the acquire, so nothing would keep the hold alive.
                 self._left[key] = key, revision, names.delay
                 continue
             secret = f"{key} {revision}"
@@ -63,8 +63,8 @@ class ChubbyLock:
         raise Failed("not-granted", f"held by another after {self._options['retries'] + 1} tries")
 
     def _leases(self, ttl_ns: int, delayed_ns: int) -> tuple[int, int]:
-        """The leases of both sessions. That of the delay is there first: a session that ends while
-        the other is being opened would leave nobody to let the delay run out."""
+        """Open the leases of both sessions, the delay's first: if the session ended while the other
+        is being opened, no delay would follow."""
         while True:
             delay = self._delay.open(delayed_ns)
             session = self._session.open(ttl_ns)
@@ -72,13 +72,14 @@ class ChubbyLock:
                 return session, delay
 
     def _try(self, names: _Names, shared: bool) -> tuple[str, int, int] | None:
-        """Return the key, its create revision and the generation; None if the lock is not free."""
+        """Try once; return the key, its create revision and the generation, or None if the lock is
+        not free."""
         found = self._under(names.generation)
         generation, seen = (int(found[0][1]), found[0][3]) if found else (0, 0)
         readers = self._under(names.readers) if shared else []
         free = [key_is(names.exclusive, 0)]
         if readers:
-            # Each of them still there: one whose session ended would mean a delay for all.
+            # All existing keys: one whose session ended would mean a delay for all clients.
             free += [key_is(key, created) for key, _, created, _ in readers]
         else:
             free += [_none_under(names.readers), _none_under(names.delays)]
@@ -135,7 +136,7 @@ class ChubbyLock:
             raise Failed("not-granted", error.text) from error
 
     def _delete(self, key: str, revision: int, delay: str) -> bool:
-        """Delete the keys of a hold, if it is there still; return whether it was."""
+        """Delete the keys of a hold, if they still exist; return whether they did."""
         deletes = [{"request_delete_range": {"key": text(k)}} for k in (key, delay)]
         body = {"compare": [key_is(key, revision)], "success": deletes}
         deleted = bool(self._gateway.call("kv/txn", body).get("succeeded"))
@@ -150,7 +151,7 @@ class ChubbyLock:
 
 @dataclass(frozen=True)
 class _Names:
-    """The keys of one lock, as one client with its two leases sees them."""
+    """The keys of one lock, for one client with its two leases."""
 
     name: str
     lease: int
@@ -186,7 +187,7 @@ class _Names:
 
 
 def _none_under(prefix: str) -> dict[str, Any]:
-    """A comparison: no key has this prefix."""
+    """Return a comparison: no key has this prefix."""
     return {**key_is(prefix, 0), "range_end": text(after(prefix))}
 
 
@@ -199,10 +200,10 @@ LOCK = LockType(
     options={
         "token": Option("generation", ("generation",), what="rises as the lock is taken"),
         "lock_delay_ms": Option(
-            1000, what="nobody is granted the lock for so long after a session has ended"
+            1000, what="the lock is not granted for this time after a session has ended"
         ),
         **POLLS,
-        "retries": Option(50, what="tries after the first, before acquire gives up"),
+        "retries": Option(50, what="retries before acquire gives up"),
         "node_timeout_ms": WAITS["node_timeout_ms"],
     },
     promises={"minority": True},

@@ -1,9 +1,9 @@
 """The lock of etcd's clients: a key with a lease under a prefix, in order of creation.
 
-As the `concurrency` package of etcd's Go client has it (Mutex): each waiter writes a key
+It follows the `concurrency` package of etcd's Go client (Mutex): each waiter writes a key
 prefix/lease; the lowest create revision holds; the others wait for the deletion of the last key
-before their own. After the wait a client looks for its own key again: its lease may have ended
-meanwhile (etcd #11456). The create revision is the token.
+before their own. After the wait a client checks its own key again, because its lease may have
+expired meanwhile (etcd #11456). The create revision is the token.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.etcd_session import Session
 from fencepost.workloads.transport.etcd_gateway import Gateway, after, key_is, plain, text
 
-# A watch on a server that is cut off says nothing: so often it is asked again, elsewhere.
+# A watch on a server that is cut off stays silent, so it is repeated elsewhere at this interval.
 _WATCH_S = 1.0
 
 
@@ -33,7 +33,7 @@ class EtcdLock:
         self._gateway = Gateway(addresses, timeout_s, env.now, env.pool)
         self._session = Session(env, nodes, timeout_s)
         # Keys whose release did not reach etcd, with their revisions. The lease keeps them, and the
-        # next grant would be given by the old key, with the old token.
+        # next grant would reuse the old key, with the old token.
         self._left: dict[str, int] = {}
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
@@ -72,14 +72,14 @@ class EtcdLock:
             "success": [{"request_put": {"key": text(key), "lease": str(lease)}}],
             "failure": [{"request_range": {"key": text(key)}}],
         }
-        # Asked twice, the second request finds the key of the first.
+        # If the request is repeated, the second one finds the key of the first.
         answer = self._gateway.ask("kv/txn", body)
         if answer.get("succeeded"):
             return int(answer["header"]["revision"])
         return int(answer["responses"][0]["response_range"]["kvs"][0]["create_revision"])
 
     def _wait(self, prefix: str, revision: int, until: int) -> int:
-        """Wait until no key is before the client's own; return how often it was woken."""
+        """Wait until no key precedes the client's own; return how often it was woken."""
         wakeups = 0
         while True:
             before = {
@@ -102,7 +102,8 @@ class EtcdLock:
             )
 
     def _leave(self, key: str) -> None:
-        """Delete the client's key: nobody waits any more for the lock that it could be granted."""
+        """Delete the client's key: the client no longer waits, so it must not be granted the
+        lock."""
         try:
             self._gateway.ask("kv/deleterange", {"key": text(key)})
         except Failed as error:

@@ -1,7 +1,7 @@
 """The lock service of the etcd server itself: /v3/lock/lock and /v3/lock/unlock.
 
-The client takes the server's word, as most do: an answer of 200 is the lock. On 3.4 that is wrong
-for a waiter whose lease has ended meanwhile (etcd #11456); 3.5 refuses.
+The client trusts the server, as most do: an answer of 200 is the lock. On 3.4 that is wrong for a
+waiter whose lease has expired meanwhile (etcd #11456); 3.5 refuses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EtcdLockApi:
         key = plain(answer["key"])
         token = None
         if self._options["token"] == "revision":
-            # The key's own, which under contention is not the reply's.
+            # The key's own revision; under contention the reply has another one.
             token = self._gateway.created(key) or int(answer["header"]["revision"])
         session.hold(key)
         sequencer = None if token is None else (key, token)
@@ -61,7 +61,7 @@ class EtcdLockApi:
             link.close()
 
     def _over(self, lease: int) -> None:
-        # The server waits in the name of this lease: a grant after its end would be wrong.
+        # The server waits on behalf of this lease: a grant after its end would be wrong.
         with suppress(Failed):
             if not self._gateway.lives(lease):
                 self._env.expired(f"etcd says that lease {lease:x} is gone")
@@ -80,12 +80,12 @@ class EtcdLockApi:
 
 LOCK = LockType(
     name="etcd-lock-api",
-    what="the lock service of the etcd server itself, taken at its word",
+    what="the lock service of the etcd server itself, trusted as it answers",
     make=EtcdLockApi,
     servers=3,
     kind="etcd",
     options={
-        "token": Option("none", ("none", "revision"), what="of the key that it answers with"),
+        "token": Option("none", ("none", "revision"), what="of the key in its answer"),
         **WAITS,
     },
     promises={"minority": True, "fifo": True},

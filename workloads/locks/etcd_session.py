@@ -1,7 +1,7 @@
 """A session with etcd: one lease, kept alive, and how long its client may believe in it.
 
-As etcd's own `concurrency` package has it, but for the deadline: the lease runs for its TTL
-from when the leader took a keepalive in, and so at least from when it was sent.
+It follows etcd's own `concurrency` package, except for the deadline: the lease runs for its TTL
+from when the leader received a keepalive, and so at least from when it was sent.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from fencepost.workloads.transport.etcd_gateway import Gateway
 
 
 class Session:
-    """Opened before each grant; where the lease is gone that begins another.
+    """A session, opened before each grant; opening one whose lease is gone begins another.
 
-    `over` is told, beside the holders, that a lease could not be kept alive. `timeout_s` is for
-    one request.
+    `over` is called, like the holders, when a lease could not be kept alive. `timeout_s` is for one
+    request.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Session:
         self._env = env
         self._ttl_ns = 0
         self._on_over = over
-        # A request that waits must not hold up the one that keeps the lease alive.
+        # A waiting request must not delay the one that keeps the lease alive.
         addresses = [env.address(node) for node in nodes]
         env.random.shuffle(addresses)
         self._gateway = Gateway(addresses, timeout_s, env.now, env.pool)
@@ -43,7 +43,7 @@ class Session:
         self.lease = 0
 
     def open(self, ttl_ns: int) -> int:
-        """Return the id of the lease, which is granted for so long if there is none."""
+        """Return the id of the lease; grant one for this time if there is none."""
         lease = self.lease
         if not lease:
             begun = self._env.now()
@@ -51,11 +51,11 @@ class Session:
             self._ttl_ns, self._deadline = ttl_ns, begun + ttl_ns
             self._keepalive.watch(str(lease), ttl_ns, self._deadline, self.beat)
         # A client that was paused for longer than the lease may have lost it by now, and its number
-        # is 0 then: a key without a lease, which would be there for ever.
+        # is 0 then: a key without a lease would exist for ever.
         return lease
 
     def extend(self, grant: Grant) -> Grant:
-        """Keep the lease alive by which a grant lives. Failed "not-held" where it was lost."""
+        """Keep the lease of a grant alive. Failed "not-held" if it was lost."""
         if not self.holds(grant.secret):
             raise Failed("not-held", "the lease was lost")
         return replace(grant, deadline=self.beat())
@@ -70,7 +70,7 @@ class Session:
 
     @property
     def deadline(self) -> int:
-        """The deadline that the last answered keepalive proves."""
+        """Return the deadline that the last answered keepalive proves."""
         with self._lock:
             return self._deadline
 
@@ -104,7 +104,7 @@ class Session:
             self._on_over(int(lease))
 
     def abandon(self) -> None:
-        """Stop renewing the lease, so that it runs out at the server. A new one may be opened."""
+        """Stop renewing the lease, so that it expires at the server. A new one may be opened."""
         with self._lock:
             lease, self.lease = self.lease, 0
         self._keepalive.forget(str(lease))

@@ -1,4 +1,4 @@
-"""Keeps leases alive in the background, for locks that hold one for as long as it takes."""
+"""Keeps leases alive in the background, for locks that hold one until release."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
 
-# Renewed every third of the TTL, as etcd's client and Redisson do; what nobody answered is asked
-# again so many times a TTL.
+# Renewed every third of the TTL, as etcd's client and Redisson do; an unanswered renewal is retried
+# this many times per TTL.
 _RENEWALS = 3
 _RETRIES = 24
 
@@ -23,18 +23,19 @@ class _Lease:
 
 
 def _nobody(secret: str, what: int | str) -> None:
-    """Told of a lease that nobody keeps any more."""
+    """Ignores the notice that a lease is no longer kept alive."""
 
 
 class Keepalive:
     """Two threads for all leases of a lock, from the first one until `close`: one renews, and one
-    looks at the clock, because a request that gets no answer may outlast the lease.
+    watches the clock, because a request without an answer may outlast the lease.
 
-    What becomes of a lease is said, as a rule through the env: `renewed`, or `lost` once a server
-    has said that it is gone, or its deadline has passed without an answer.
+    The state of a lease is reported, usually through the env: `renewed`, or `lost` once a server
+    reports it gone, or its deadline has passed without an answer.
 
-    `renews`: whether a lease ends without what is asked here. If not, others renew it, or nobody,
-    and the answers only tell that it is still on. The thread's name is by that (nemesis/pause.py).
+    `renews`: whether a lease depends on these requests. If not, it is renewed elsewhere or not at
+    all, and the answers only show that it is still valid. The thread's name depends on it
+    (nemesis/pause.py).
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Keepalive:
         self._lock = env.mutex()
         self._running = False
         self._closed = False
-        # A thread does not wait for longer, so that a lease which begins meanwhile is seen in time.
+        # A thread waits no longer, so that it notices a new lease in time.
         self._longest_ns = 0
 
     def watch(
@@ -63,9 +64,9 @@ class Keepalive:
         renew: Callable[[], int],
         renewals: int = _RENEWALS,
     ) -> None:
-        """Renew so many times a TTL. `renew` asks the server and gives the new deadline (ns of the
-        env's clock); it raises Failed where the lease is gone, Indeterminate where nobody
-        answered."""
+        """Renew this many times per TTL. `renew` asks the server and returns the new deadline (ns
+        of the env's clock); it raises Failed if the lease is gone, Indeterminate without an answer.
+        """
         with self._lock:
             every_ns = ttl_ns // renewals
             self._longest_ns = min(self._longest_ns or every_ns, every_ns)
@@ -81,7 +82,7 @@ class Keepalive:
             self._leases.pop(secret, None)
 
     def close(self) -> None:
-        """Stop renewing. Nobody is told anything from here on, and so nobody is held on to."""
+        """Stop renewing. Stop callbacks and drop references."""
         with self._lock:
             self._closed = True
             self._leases.clear()
@@ -131,6 +132,6 @@ class Keepalive:
     def _lose(self, secret: str, lease: _Lease, why: str) -> None:
         with self._lock:
             if self._leases.get(secret) is not lease:
-                return  # given back meanwhile: nothing is lost
+                return  # released meanwhile: nothing is lost
             del self._leases[secret]
         self._lost(secret, why)

@@ -1,4 +1,4 @@
-"""The plain contract: what a person writes to have a lock of their own tested (docs/your-lock.md).
+"""The plain contract: the interface of a user lock (docs/your-lock.md).
 
     class MyLock:
         def __init__(self, servers, **options): ...   # servers: [(host, port), ...]
@@ -6,15 +6,15 @@
         def release(self, name): ...
         # and, if it has them: extend(name, ttl), close()
 
-`PlainLock` makes a Lock of such an object. It decides nothing of its own: each answer has one
-meaning, and what has none is refused with `BadAnswer`, so that a client's mistake is never booked
-on its lock.
+`PlainLock` makes a Lock of such an object. It makes no decisions: each answer has one meaning, and
+an answer without a meaning raises `BadAnswer`, so that a client's mistake is never counted against
+its lock.
 
-Until when does a client believe that was answered True? From when it called acquire, for the TTL
-that it asked for: that is what a user of a lease counts on, and a service that starts to count when
-the request arrives cannot be done sooner. A lock that knows better says so in a Grant. `None` there
-(nobody can tell) is for locks that are renewed unheard, because without a deadline no checker can
-tell a lease that ran out from one that was given twice.
+After True a client believes for the TTL that it asked for, from its call of acquire: the user of a
+lease counts on that, and a service that starts counting when the request arrives cannot end it
+sooner. A lock that knows a better deadline returns it in a Grant. `None` there (unknown) is for
+locks that are renewed in the background, because without a deadline no checker can distinguish an
+expired lease from a double grant.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from typing import Any
 from fencepost.workloads.contract import lock
 from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
 
-# A lock's code is wrong where it raises one of these, whatever became of the request.
+# An exception of these types is a bug in the lock's code, whatever happened to the request.
 _MISTAKES = (NameError, ImportError, NotImplementedError)
-# Of a traceback that ends where the lock is called: it was called with arguments that it lacks.
+# Its traceback ends at the call of the lock, which was called with wrong arguments.
 _FRAMES = 2
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -46,24 +46,21 @@ class Deadline(Enum):
 
 @dataclass(frozen=True)
 class Grant:
-    """The yes of a lock that has more to say than True.
-
-    `token` is a fencing token. `deadline` is until when the client may believe, in s of
-    time.monotonic(); None: nobody can tell.
-    """
+    """A granting answer with details. `token` is a fencing token. `deadline` is until when the
+    client may believe, in s of time.monotonic(); None: unknown."""
 
     token: int | None = None
     deadline: float | Deadline | None = Deadline.AS_ASKED
 
 
 class BadAnswer(Exception):
-    """A lock answered what has no meaning; the text shows the answer and what it should be."""
+    """A lock gave an invalid answer; the text shows it and the valid ones."""
 
 
 class PlainLock:
-    """A Lock made of a plain one. `name` is what errors call it.
+    """A Lock made of a plain one. `name` is its name in errors.
 
-    `make` makes the plain lock from its servers and its options. Whatever it raises is raised here,
+    `make` makes the plain lock from its servers and its options. Its exceptions are raised here,
     unless `late`: the servers may be down just then, and acquire tries again.
     """
 
@@ -80,7 +77,7 @@ class PlainLock:
         self._env = env
         self._what = make
         self._lock: Any = None
-        # The clock of a Grant is time.monotonic(), and the env's has another zero.
+        # The clock of a Grant is time.monotonic(); the env's has another zero.
         self._zero_ns = time.monotonic_ns() - env.now()
         servers = [env.address(node) for node in nodes]
         self._make: Callable[[], Any] = lambda: make(servers, **options)
@@ -149,7 +146,7 @@ class PlainLock:
             raise Failed("unreachable", f"{self._name} cannot be made: {error!r}") from error
 
     def _read(self, verb: str, answer: object, as_asked: int) -> tuple[int | None, int | None]:
-        """The token and the deadline of an answer that grants."""
+        """Return the token and the deadline of an answer that grants."""
         if answer is True:
             return None, as_asked
         if not isinstance(answer, Grant):
@@ -170,7 +167,7 @@ class PlainLock:
             return None
         if deadline is Deadline.AS_ASKED:
             return as_asked
-        of_the_monotonic_clock = "s of time.monotonic(), or None where nobody can tell"
+        of_the_monotonic_clock = "s of time.monotonic(), or None if it is unknown"
         if type(deadline) not in (int, float) or not math.isfinite(deadline):  # type: ignore[arg-type]
             raise self._nonsense(verb, deadline, of_the_monotonic_clock, " with the deadline")
         at_s = float(deadline)  # type: ignore[arg-type]
@@ -189,10 +186,10 @@ class PlainLock:
         )
 
     def _said(self, verb: str, certain: str, call: Callable[[], Any]) -> Any:
-        """What the plain lock answers, or the error that its exception means.
+        """Return the plain lock's answer, or raise the error that its exception means.
 
-        `certain` is the kind of a Failed that names none; what is no Failed may have happened. Code
-        that names what is not there, or takes other arguments, is a mistake and no answer.
+        `certain` is the kind of a Failed without one; any other exception means that the op may
+        have happened. An error about missing names or wrong arguments is a bug, not an answer.
         """
         try:
             return call()
@@ -215,6 +212,6 @@ class PlainLock:
         where = f", line {frame.lineno} of {Path(frame.filename).name}: {frame.line}"
         called = "" if isinstance(error, TypeError) else where
         return BadAnswer(
-            f"{self._name}: {verb} raised {type(error).__name__}: {error}{called}. That is a "
-            "mistake in the code, and no answer of the lock"
+            f"{self._name}: {verb} raised {type(error).__name__}: {error}{called}. That is a bug "
+            "in its code, not an answer of the lock"
         )

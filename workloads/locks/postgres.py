@@ -1,11 +1,11 @@
 """Locks of one PostgreSQL server: an advisory lock, or a row lock held by a transaction.
 
 Both last as long as their connection; there is no lease that a clock could end. So that a client
-that is cut off does not hold them for ever, the server is told to probe silent connections: after
-the TTL, and then once more (tcp_keepalives_idle, _interval, _count). A paused client's kernel
-answers such probes, and the client keeps the lock. Its deadline is the TTL from when a query that
-was answered had been sent: before that the server gives up no connection, unless it crashes. The
-token is drawn from a sequence after the grant, and a sequence is never rolled back.
+that is cut off does not hold them for ever, the server probes silent connections: after the TTL,
+and then a second time (tcp_keepalives_idle, _interval, _count). A paused client's kernel answers
+such probes, and the client keeps the lock. Its deadline is the TTL from when the last answered
+query was sent: the server drops no connection before that, unless it crashes. The token is drawn
+from a sequence after the grant, and a sequence is never rolled back.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class PostgresLock:
         self._env = env
         self._node = nodes[0]
         self._options = options
-        # The connection holds the lock for as long as it is there.
+        # The connection holds the lock while it exists.
         self._keepalive = Keepalive(env, renews=False)
         self._connection: psycopg.Connection[Any] | None = None
-        # Locks whose rows are known to be there, by this connection.
+        # Locks whose rows are known to exist, by this connection.
         self._rows: set[str] = set()
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
@@ -83,20 +83,20 @@ class PostgresLock:
             user="postgres",
             autocommit=True,
             connect_timeout=max(2, timeout_ms // 1000),
-            # A server that is gone without a word ends the connection on this side as well.
+            # A server that is gone silently ends the connection on this side as well.
             tcp_user_timeout=timeout_ms,
             keepalives_idle=1,
             keepalives_interval=1,
             keepalives_count=2,
             options=f"-c tcp_keepalives_idle={idle_s} -c tcp_keepalives_interval=1 "
             f"-c tcp_keepalives_count=1 -c lock_timeout={self._options['wait_ms']} "
-            # Probes are not sent while an answer is under way; the default then is a quarter hour,
-            # in which a cut-off client's transaction keeps the lock.
+            # Probes are not sent while an answer is pending; the default timeout then is a quarter
+            # hour, in which a cut-off client's transaction keeps the lock.
             f"-c tcp_user_timeout={ttl_ns // 1_000_000 + 1000} "
-            # A backend that waits for a lock looks whether its client is still there.
+            # A backend that waits for a lock checks whether its client still exists.
             "-c client_connection_check_interval=500",
         )
-        # Two clients that make the same table at once: one of them is refused, and it is there.
+        # Two clients create the same table at once: one is refused, and the table exists.
         with suppress(errors.UniqueViolation, errors.DuplicateTable):
             connection.execute(_TABLES)
         return connection
@@ -135,11 +135,12 @@ class PostgresLock:
         return sent + ttl_ns
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        """Prove that the connection is alive, and the lock with it. Nothing is made longer."""
+        """Prove that the connection is alive, and the lock with it. This extends no deadline at the
+        server."""
         try:
             return replace(grant, deadline=self._beat(ttl_ns))
         except Failed as error:
-            # With its connection the lock is gone, long before its deadline.
+            # The lock went with its connection, long before its deadline.
             self._env.lost(grant.secret, error.text)
             raise
 
@@ -154,7 +155,7 @@ class PostgresLock:
                     "SELECT pg_advisory_unlock(%s)", [_number(grant.name)]
                 ).fetchone()
                 if row is None or not row[0]:
-                    raise Failed("not-held", "this connection has no such lock")
+                    raise Failed("not-held", "this connection does not hold the lock")
             else:
                 self._end(connection)
         except psycopg.Error as error:
@@ -163,7 +164,7 @@ class PostgresLock:
             raise Failed("not-held", f"the connection broke: {error}") from error
 
     def _end(self, connection: psycopg.Connection[Any]) -> None:
-        """End the transaction if there is one; the server frees what it held."""
+        """End the transaction if there is one; the server frees its locks."""
         if self._options["mode"] == "row":
             connection.execute("COMMIT")
 
@@ -180,7 +181,7 @@ class PostgresLock:
 
 
 def _number(name: str) -> int:
-    """The number of an advisory lock."""
+    """Return the number of an advisory lock."""
     return zlib.crc32(name.encode())
 
 

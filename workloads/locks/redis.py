@@ -1,9 +1,9 @@
 """The lock on one Redis server: SET key value NX PX ttl, compare-and-delete in Lua.
 
-As Redis documents it ("Distributed locks with Redis", the single-instance case). Tokens are
-counted on the same server: `incr` numbers the grants; `paired` gives besides the number of the
-grant the lowest one that was not given back (idelvall under Kleppmann 2016). With `watchdog`,
-the lease is extended every third of the TTL for as long as it is held, as Redisson does it.
+It follows Redis' documentation ("Distributed locks with Redis", the single-instance case). Tokens
+are counted on the same server: `incr` numbers the grants; `paired` also gives the lowest grant that
+was not released (idelvall under Kleppmann 2016). With `watchdog`, the lease is extended every third
+of the TTL while it is held, as Redisson does it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ end
 return false
 """
 
-# The same, with the grants that were not given back in KEYS[3]; answers {major, minor}.
+# The same, with the unreleased grants in KEYS[3]; answers {major, minor}.
 ACQUIRE_PAIRED = """
 if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   local major = redis.call('incr', KEYS[2])
@@ -41,9 +41,9 @@ if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) 
 return 0
 """
 
-# Given back are the holder's grant and the lost ones before it, which the resource refuses by
-# now whether or not the holder wrote: an accepted write and a refused one both see to that, and
-# ARGV[3] tells that there was one. Without a write only the holder's own is.
+# Released are the holder's grant and the lost ones before it. The resource refuses those by now
+# whether or not the holder's write was accepted; ARGV[3] says that there was one. Without a write
+# only the holder's own is released.
 RELEASE_PAIRED = """
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[3] == '1' then redis.call('zremrangebyscore', KEYS[2], '-inf', ARGV[2])
@@ -80,7 +80,7 @@ class RedisLock:
         timeout_s = options["node_timeout_ms"] / 1000
         self.link = env.connect(nodes[0], timeout_s)
         self._watchdog = Keepalive(env) if options.get("watchdog") else None
-        # The watchdog's thread needs a connection of its own.
+        # The watchdog's thread needs its own connection.
         self._watch_link = env.connect(nodes[0], timeout_s) if self._watchdog else self.link
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:

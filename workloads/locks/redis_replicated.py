@@ -1,10 +1,10 @@
-"""The lock on a Redis primary with an asynchronous replica, to which clients fail over.
+"""The lock on a Redis primary with an asynchronous replica, with failover.
 
-A client asks the servers for their role and uses the one that says master; it asks again once
-that one is gone or has become a replica. The primary answers before its replica knows: what it
-granted last may be lost with it. With `wait` the client lets Redis tell how many replicas have
-the key (WAIT), and gives the lock back where it is too few; which narrows the gap, and does not
-close it, since a promotion does not choose the replica that knows most (redis.io, WAIT).
+A client asks the servers for their role and uses the one that reports master; it asks again once
+that one is gone or has become a replica. The primary answers before its replica has the write, so
+its last grants may be lost with it. With `wait` the client asks Redis how many replicas have the
+key (WAIT), and releases the lock if they are too few. This narrows the gap but does not close it,
+since a promotion does not choose the most recent replica (redis.io, WAIT).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RedisReplicatedLock:
         self._links: dict[str, Link] = {
             node: env.connect(node, self._timeout_ms / 1000) for node in nodes
         }
-        # One try at a time: between two tries the primary may be another.
+        # One try at a time: between two tries the primary may change.
         once = {**options, "retries": 0}
         self._locks = {node: RedisLock(env, [node], once) for node in nodes}
         self._primary = ""
@@ -58,7 +58,7 @@ class RedisReplicatedLock:
         raise Failed("not-granted", last.text)
 
     def _find(self) -> str:
-        """Return the server that says it is the primary. Failed "unreachable" if none does."""
+        """Return the server that reports to be the primary. Failed "unreachable" if none does."""
         if not self._primary:
             for node in self._nodes:
                 with suppress(Failed):
@@ -66,7 +66,7 @@ class RedisReplicatedLock:
                         self._primary = node
                         break
             else:
-                raise Failed("unreachable", "no server says that it is the primary")
+                raise Failed("unreachable", "no server reports that it is the primary")
         return self._primary
 
     def _replicated(self, primary: str, grant: Grant) -> bool:
@@ -79,7 +79,7 @@ class RedisReplicatedLock:
         return False
 
     def _on(self, grant: Grant) -> tuple[RedisLock, Grant]:
-        """The lock on the current primary, and the grant as it knows it."""
+        """Return the lock on the current primary, and the grant as it knows it."""
         secret = grant.secret.split()[1]
         return self._locks[self._find()], replace(grant, secret=secret)
 

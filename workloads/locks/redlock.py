@@ -1,17 +1,16 @@
 """Redlock: one lock on N independent Redis servers, as its specification says.
 
-The algorithm is that of "Distributed locks with Redis" (redis.io), by Salvatore Sanfilippo:
-take the time; SET NX PX with the same random value on the N servers one after the other, each
-with a timeout far below the TTL; the lock is granted if at least N/2+1 servers granted it and
-time is left; it is then valid for TTL - elapsed - drift; else release on every server, also on
-those that did not answer, and try again after a random delay.
+The algorithm is that of "Distributed locks with Redis" (redis.io), by Salvatore Sanfilippo: take
+the time; SET NX PX with the same random value on the N servers one after the other, each with a
+timeout far below the TTL; the lock is granted if at least N/2+1 servers granted it and time is
+left; it is then valid for TTL - elapsed - drift; else release on every server, also on those that
+did not answer, and retry after a random delay.
 
-Two things in it are options, because the debate turns on them. `clock_check: false` leaves out
-the look at the clock after the servers answered, which is how Kleppmann (2016) told it and to
-what Sanfilippo replied; such a client knows no better than to count its lease from there.
-`token` says where a fencing token could come from, as the specification has none: `value`
-reads the random value as a number, `one` counts on the first server, `majority` counts on
-every server together with the SET and takes the highest.
+Two things in it are options, because the debate turns on them. `clock_check: false` leaves out the
+clock check after the servers answered, as Kleppmann (2016) described it, to which Sanfilippo
+replied; such a client can only count its lease from there. `token` chooses the source of a fencing
+token, which the specification lacks: `value` reads the random value as a number, `one` counts on
+the first server, `majority` counts on every server together with the SET and takes the highest.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ DRIFT_NS = 2_000_000
 
 @dataclass
 class _Answers:
-    """What the servers said to one request: who said yes, who said no, who said nothing."""
+    """The answers of the servers to one request: yes, no, or none."""
 
     yes: dict[str, Any]
     no: list[str]
@@ -122,7 +121,8 @@ class Redlock:
         self._need_quorum("released", answers, Indeterminate)
 
     def _need_quorum(self, done: str, answers: _Answers, unsure: type[Failed]) -> None:
-        """`unsure` is what to raise where the silent servers could have made the quorum."""
+        """Raise an error without a quorum. `unsure` is raised if the silent servers could have made
+        it."""
         if len(answers.yes) >= self._quorum:
             return
         text = f"{done} by {answers.describe()}, {self._quorum} needed"
@@ -167,11 +167,13 @@ LOCK = LockType(
         "token": Option(
             "none",
             ("none", "value", "one", "majority"),
-            what="where a token comes from: none; the random value read as a number; "
-            "INCR on the first server; the highest INCR of the servers that granted",
+            what=(
+                "source of a token: none; the random value read as a number; INCR on the first "
+                "server; the highest INCR of the servers that granted"
+            ),
         ),
         "clock_check": Option(
-            True, (True, False), what="look at the clock after the servers answered"
+            True, (True, False), what="check the clock after the servers answered"
         ),
         **POLLS,
     },

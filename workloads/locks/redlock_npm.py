@@ -1,16 +1,16 @@
-"""npm's redlock 4, its algorithm in our words: what `node-redlock` runs as a program of its own.
+"""A port of npm's redlock 4, which `node-redlock` runs as a separate program.
 
-A port can be simulated, so that a hunt finds what the library does (docs/libraries.md), and runs on
+A port can be simulated, so that a hunt finds the library's defects (docs/libraries.md), and runs on
 real servers like every lock here. The original is Redlock.prototype._lock of redlock 4.2.0:
 
 - all servers are asked at once, and a try is judged when all have answered;
 - acquire and extend are one loop: a try without a quorum, or one that took too long, *unlocks* on
-  every server, and is made again after `retry_delay_ms`, give or take `retry_jitter_ms`. So an
-  extension that finds no quorum gives away the lock that its caller still has;
+  every server, and is retried after `retry_delay_ms` +- `retry_jitter_ms`. So an extension
+  without a quorum releases the lock that its caller still holds;
 - an unlock counts every server that answers, also one that had no such key.
 
-Other than there, time is monotonic, a server's time-out begins when its turn to be heard has come,
-and a server that refuses to be connected to is asked again at the next try alone.
+Differences from the original: time is monotonic, a server's timeout begins when its reply is read,
+and a server that refuses the connection is asked again only at the next try.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NpmRedlock:
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         assert grant.deadline is not None
         if grant.deadline < self._env.now():
-            raise Failed("no-quorum", "the lease is over already")
+            raise Failed("no-quorum", "the lease has expired already")
         request = ("EVAL", EXTEND, 1, key(grant.name), grant.secret, ttl_ns // 1_000_000)
         deadline = self._lock(grant.name, grant.secret, request, ttl_ns)
         if deadline is None:
@@ -57,7 +57,7 @@ class NpmRedlock:
         return replace(grant, deadline=deadline)
 
     def _lock(self, name: str, secret: str, request: tuple[Any, ...], ttl_ns: int) -> int | None:
-        """The deadline once a try has a quorum in time; None where none of them has."""
+        """Return the deadline once a try has a quorum in time; None if no try has."""
         retries, delay, jitter = (
             self._options[option] for option in ("retries", "retry_delay_ms", "retry_jitter_ms")
         )
@@ -77,11 +77,12 @@ class NpmRedlock:
             raise Indeterminate("no-quorum", "too few servers answered the release")
 
     def _unlock(self, name: str, secret: str) -> int:
-        """Delete the lock wherever it is this holder's; return how many servers answered."""
+        """Delete the lock on every server that has it for this holder; return how many servers
+        answered."""
         return len(self._everywhere(("EVAL", RELEASE, 1, key(name), secret)))
 
     def _everywhere(self, request: tuple[Any, ...]) -> list[Any]:
-        """Ask all servers at once; return what those answered that did."""
+        """Ask all servers at once; return the answers received."""
         asked = []
         for link in self._links:
             try:
@@ -108,10 +109,10 @@ LOCK = LockType(
     make=NpmRedlock,
     servers=5,
     options={
-        "retries": Option(10, what="how often it tries again before it gives up"),
-        "retry_delay_ms": Option(200, least=1, what="the time between two tries, about"),
-        "retry_jitter_ms": Option(100, what="by how much that time may differ"),
-        "node_timeout_ms": Option(50, least=1, what="how long one server may take"),
+        "retries": Option(10, what="number of retries before it gives up"),
+        "retry_delay_ms": Option(200, least=1, what="average time between two tries"),
+        "retry_jitter_ms": Option(100, what="maximal deviation from that time"),
+        "node_timeout_ms": Option(50, least=1, what="timeout for one server"),
     },
     promises={"minority": True},
 )

@@ -1,4 +1,4 @@
-"""The locks that can be tested, by name: ours, a line each, and those of installed packages."""
+"""The registry of locks: built-in ones, a line each, and those of installed packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tries of a lock that asks until it is free."""
+"""The retries of a lock that polls until it is free."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencepost.workloads.contract.lock import Env
 def tries(env: Env, options: Mapping[str, Any], shortest: float = 0.5) -> Iterator[int]:
     """Yield the number of each try, from 0 to `retries`, and sleep before all but the first.
 
-    The delay is random, from `shortest` of `retry_delay_ms` up to all of it.
+    The delay is random, between `shortest` times `retry_delay_ms` and all of it.
     """
     for attempt in range(options["retries"] + 1):
         if attempt:

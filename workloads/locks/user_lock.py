@@ -1,7 +1,7 @@
-"""Loads a lock that is in no registry, on the client's node: from a file that was sent there.
+"""Loads a user lock on the client's node, from a file that was sent there.
 
-A lock of one's own is `FILE:NAME`, a file below the folder that it was sent to. NAME is a class of
-the plain contract (plain.py), or a LockType, which makes a lock as those of the registry are made.
+A user lock is `FILE:NAME`, a file below the folder that it was sent to. NAME is a class of the
+plain contract (plain.py), or a LockType, which makes a lock as those in the registry do.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from fencepost.workloads.locks.plain import BadAnswer, PlainLock
 
 
 def load(folder: Path, reference: str) -> Any:
-    """What `FILE:NAME` names. Raises whatever its import raises, and BadAnswer if it is not there.
+    """Return the object that `FILE:NAME` names. Raises any exception of its import, and BadAnswer
+    if it is missing.
 
-    Its folder comes last in the path: a file of the user's that is called redis.py is not taken for
-    the library.
+    Its folder comes last in the path, so that a user's file called redis.py does not hide the
+    library.
     """
     file, _, name = reference.rpartition(":")
     if str(folder) not in sys.path:
@@ -42,7 +43,7 @@ def _module(folder: Path, file: Path) -> ModuleType:
     name = _name(folder, file)
     if name not in sys.modules:
         spec = spec_from_file_location(name, folder / file)
-        assert spec is not None and spec.loader is not None, f"{file} is no Python file"
+        assert spec is not None and spec.loader is not None, f"{file} is not a Python file"
         sys.modules[name] = module = module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
@@ -53,13 +54,13 @@ def _module(folder: Path, file: Path) -> ModuleType:
 
 
 def forget(modules: Sequence[str]) -> None:
-    """Let these modules be imported anew: a client that is simulated has a process of its own."""
+    """Let these modules be imported again, because each simulated client has its own process."""
     for name in modules:
         sys.modules.pop(name, None)
 
 
 def modules(folder: Path, files: Sequence[str], reference: str) -> list[str]:
-    """What the files below a folder are called once they are imported, that of the lock first."""
+    """Return the module names of the files below a folder, the lock's own first."""
     own = Path(reference.rpartition(":")[0])
     names = [".".join(Path(file).with_suffix("").parts) for file in files if file.endswith(".py")]
     alone = [] if len(own.parts) > 1 else [_name(folder, own)]
@@ -67,7 +68,7 @@ def modules(folder: Path, files: Sequence[str], reference: str) -> list[str]:
 
 
 def _name(folder: Path, file: Path) -> str:
-    # Neither a library nor another folder's file has it.
+    # Neither a library nor another folder has it.
     return f"own_{crc32(str(folder).encode()):x}_{file.stem}"
 
 
@@ -81,11 +82,11 @@ def make(
 ) -> Lock:
     """Make the lock. `late`: its servers may be down just now (PlainLock).
 
-    Raises whatever its import or its constructor raises.
+    Raises any exception of its import or its constructor.
     """
     found = load(folder, reference)
     if isinstance(found, LockType):
-        assert found.make is not None, f"{found.name} is a program of its own"
+        assert found.make is not None, f"{found.name} is a separate program"
         return found.make(env, nodes, options)
     if not callable(found):
         raise BadAnswer(f"{reference} is {found!r:.80}, and should be a class")

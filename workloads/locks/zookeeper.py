@@ -1,9 +1,9 @@
 """The lock of ZooKeeper's recipes: ephemeral sequential znodes, each watching the one before it.
 
-As "ZooKeeper Recipes and Solutions" has it, with Curator's protection: the znode's name begins
-with a value of its own, so that a client that lost the reply to `create` finds out whether its
-znode is there. The token is the znode's czxid, or its sequence number. The client is kazoo's; its
-lock recipe is not used. The session's side is in zookeeper_session.py.
+It follows "ZooKeeper Recipes and Solutions", with Curator's protection: the znode's name begins
+with a unique value, so that a client that lost the reply to `create` can check whether its znode
+exists. The token is the znode's czxid, or its sequence number. The client is kazoo's; its lock
+recipe is not used. The session is in zookeeper_session.py.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _before(queue: Sequence[str], place: int) -> str:
 class ZooKeeperLock:
     """`options`: token (czxid, sequence), wait_ms, node_timeout_ms.
 
-    `watched(queue, place)` is the znode whose end a client at that place of the queue waits for:
-    the one before its own, so that a release wakes one client.
+    `watched(queue, place)` returns the znode whose deletion a client at that place of the queue
+    waits for: the one before its own, so that a release wakes one client.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ZooKeeperLock:
                 self._env.sleep(_PATIENCE_S)
 
     def _wait(self, folder: str, node: str, until: int) -> int:
-        """Wait until no znode is before the client's own; return how often it was woken."""
+        """Wait until no znode precedes the client's own; return how often it was woken."""
         mine = node.rpartition("/")[2]
         wakeups = 0
         while True:
@@ -122,7 +122,8 @@ class ZooKeeperLock:
             wakeups += self._sleep_until_gone(f"{folder}/{self._watched(queue, place)}", until)
 
     def _sleep_until_gone(self, node: str, until: int) -> int:
-        """1 where the end of the znode woke us, 0 where it was gone or something else did."""
+        """Return 1 if the deletion of the znode woke the client, 0 if it was gone or something else
+        did."""
         events: SimpleQueue[states.WatchedEvent] = SimpleQueue()
         if self._ask(lambda: self._client.exists_async(node, watch=events.put)) is None:
             return 0
@@ -135,7 +136,8 @@ class ZooKeeperLock:
         return int(event.type == states.EventType.DELETED)
 
     def _leave(self, node: str) -> None:
-        """Delete the client's znode: nobody waits any more for the lock it could be granted."""
+        """Delete the client's znode: the client no longer waits, so it must not be granted the
+        lock."""
         try:
             self._client.delete_async(node).get(timeout=self._timeout_s)
         except (exceptions.NoNodeError, *gone()):
@@ -157,7 +159,7 @@ class ZooKeeperLock:
                 self._env.sleep(_PATIENCE_S)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
-        """Prove that the session is alive, and the znode with it. Nothing is made longer."""
+        """Prove that the session is alive, and the znode with it. This extends nothing."""
         return self._session.extend(grant)
 
     def release(self, grant: Grant) -> None:

@@ -1,11 +1,11 @@
 """A ZooKeeper session by kazoo's client, and how long its client may believe in it.
 
-A session lives for its timeout after the leader last heard of it, and what a follower answers by
-itself proves nothing: cut off from the leader, it answers on for a while. So a heartbeat is a
-`sync`, which goes through the leader: when it is answered, the session lived, and the way from
-the follower to the leader was open. By that way the leader is told twice a tick of every session
-that asked for something (LearnerHandler, Leader.PING). So it had been told of every heartbeat
-that was sent a tick before this one, and from the latest of those the timeout runs.
+A session lives for its timeout after the leader last heard of it. A follower's own answer proves
+nothing, because a follower that is cut off from the leader answers for a while. So a heartbeat is a
+`sync`, which goes through the leader: when it is answered, the session lived, and the path from the
+follower to the leader was open. Twice a tick the follower reports to the leader every session with
+a request (LearnerHandler, Leader.PING). So the leader knew of every heartbeat that was sent a tick
+before this one, and the timeout runs from the latest of those.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HEARTBEATS = 6
 
 
 def unsure() -> tuple[type[Exception], ...]:
-    """The errors after which the request may have been carried out, or may be yet."""
+    """Errors after which the request may have been carried out, or may be later."""
     return (
         exceptions.ConnectionLoss,
         exceptions.OperationTimeoutError,
@@ -47,13 +47,13 @@ def unsure() -> tuple[type[Exception], ...]:
 
 
 def gone() -> tuple[type[Exception], ...]:
-    """The errors that say that the session is over, and all its znodes with it."""
+    """Errors that mean that the session is over, and its znodes with it."""
     return exceptions.SessionExpiredError, exceptions.ConnectionClosedError
 
 
 class Session:
-    """Says `lost` of what is held once kazoo reports SUSPENDED or LOST, or once no heartbeat came
-    through in time; and `renewed` with each that did."""
+    """A session that reports holds as `lost` once kazoo reports SUSPENDED or LOST, or no heartbeat
+    was answered in time; and as `renewed` with each answered one."""
 
     def __init__(self, env: Env, nodes: Sequence[str], timeout_s: float) -> None:
         load(clients, exceptions, retry, handler, states)
@@ -67,19 +67,19 @@ class Session:
         self._keepalive = Keepalive(env, self._renewed, self._unheard, renews=False)
         self._lock = threading.Lock()
         self._held: set[str] = set()
-        # When the answered heartbeats had been sent; the first entry is the session's start.
+        # When the answered heartbeats were sent; the first entry is the session's start.
         self._sent: deque[int] = deque(maxlen=64)
 
     @property
     def client(self) -> clients.KazooClient:
-        """kazoo's client, once the session was opened."""
+        """Return kazoo's client of the open session."""
         assert self._client is not None
         return self._client
 
     def open(self, ttl_ns: int) -> None:
-        """Begin the session, for so long, unless there is one.
+        """Begin the session with this timeout, unless there is one.
 
-        Failed where no server is connected within the time that a request may take.
+        Failed if no server is connected within the time of one request.
         """
         if self._client is None:
             self._ttl_ns = ttl_ns
@@ -99,7 +99,7 @@ class Session:
             timeout=self._ttl_ns / 1e9,
             randomize_hosts=False,
             connection_retry=retry.KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.5),
-            # What to do about a lost reply is the lock's to decide.
+            # The lock decides how to handle a lost reply.
             command_retry=retry.KazooRetry(max_tries=0),
         )
         made.add_listener(self._listen)
@@ -117,14 +117,14 @@ class Session:
         except gone() as error:
             raise Failed("not-held", f"the session ended: {error!r}") from error
         except unsure() as error:
-            raise Indeterminate("timeout", f"no heartbeat came through: {error!r}") from error
+            raise Indeterminate("timeout", f"no heartbeat was answered: {error!r}") from error
         with self._lock:
             known = max((t for t in self._sent if t <= sent - TICK_NS), default=self._sent[0])
             self._sent.append(sent)
             return known + self._ttl_ns
 
     def hold(self, node: str) -> int:
-        """Watch over a hold; return its deadline as of now."""
+        """Watch over a hold; return its current deadline."""
         deadline = self.beat()
         with self._lock:
             self._held.add(node)
@@ -139,7 +139,7 @@ class Session:
             self._held.discard(node)
 
     def extend(self, grant: Grant) -> Grant:
-        """Prove that the session by which a grant lives goes on. Failed "not-held" where not."""
+        """Prove that the session of a grant lives. Failed "not-held" if not."""
         if not self.holds(grant.secret):
             raise Failed("not-held", "the session was lost")
         return replace(grant, deadline=self.beat())
@@ -159,7 +159,7 @@ class Session:
             self._lose(f"the connection is {state}")
         if state == states.KazooState.LOST:
             with self._lock:
-                # The next session is asked for after this.
+                # The next session is opened after this.
                 self._sent.clear()
                 self._sent.append(self._env.now())
 

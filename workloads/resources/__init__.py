@@ -1,1 +1,1 @@
-"""What a lock protects, and the guards by which it accepts or refuses a write."""
+"""The resources that locks protect, and the guards by which they accept or refuse a write."""

@@ -1,7 +1,7 @@
-"""Registers in etcd, beside the lock: a write is one transaction with "my key is still there".
+"""Registers in etcd, next to the lock: a write is one transaction with "my key still exists".
 
-The version is etcd's own count of the key's changes. A store that holds both the lock and the data
-can do without fencing tokens; no other can.
+The version is etcd's own count of the key's changes. Only a store that holds both the lock and the
+data can do without fencing tokens.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EtcdRegister:
         }
         answer = self._gateway.call("kv/txn", body)
         if not answer.get("succeeded"):
-            raise Failed("refused", "the lock's key is not there any more")
+            raise Failed("refused", "the lock's key does not exist any more")
         return int(answer["responses"][1]["response_range"]["kvs"][0]["version"])
 
     def close(self) -> None:
@@ -47,4 +47,4 @@ def _key(resource: str) -> str:
     return text(f"fencepost/resource/{register(resource)}")
 
 
-STORE = Store("etcd", "a key in etcd, beside the lock's", EtcdRegister)
+STORE = Store("etcd", "a key in etcd, next to the lock's", EtcdRegister)

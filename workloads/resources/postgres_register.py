@@ -30,7 +30,7 @@ class PostgresRegister:
         self._guard = at.guard
         self._timeout_s = at.timeout_s
         self._connection: psycopg.Connection[Any] | None = None
-        # Resources whose rows are known to be there, by this connection.
+        # Resources whose rows are known to exist, by this connection.
         self._rows: set[str] = set()
 
     def read(self, resource: str) -> tuple[Any, int]:
@@ -80,7 +80,7 @@ class PostgresRegister:
             keepalives_interval=1,
             keepalives_count=int(self._timeout_s),
         )
-        # Two clients that make the same table at once: one of them is refused, and it is there.
+        # Two clients create the same table at once: one is refused, and the table exists.
         with suppress(errors.UniqueViolation, errors.DuplicateTable):
             connection.execute(_TABLE)
         return connection
@@ -100,4 +100,4 @@ class PostgresRegister:
                 connection.close()
 
 
-STORE = Store("postgres", "a row in a PostgreSQL server of its own", PostgresRegister, "postgres")
+STORE = Store("postgres", "a row in a separate PostgreSQL server", PostgresRegister, "postgres")

@@ -1,9 +1,8 @@
-"""Registers in a Redis server of their own: each a hash of value, version and highest token.
+"""Registers in a separate Redis server: each a hash of value, version and highest token.
 
-Whether a write is accepted is decided in one Lua script, and so atomically; the version rises
-by one with every write that was accepted, whatever its writer had read. It is the guard that
-makes the difference, and with `none` nothing is checked: that is the resource whose data the
-lock alone must protect.
+One Lua script decides atomically whether a write is accepted. The version rises by one with every
+accepted write, whatever its writer had read. The guard makes the difference; `none` checks nothing,
+and only the lock protects the data.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ return {1, redis.call('hincrby', KEYS[1], 'version', 1)}
 
 
 def write_script(guard: Guard) -> str:
-    """The script that writes to a register if the guard lets it.
+    """Return the script that writes to a register if the guard allows it.
 
-    KEYS[1] the register; ARGV: the guard's name, value, version read, token and minor ('' where
-    the grant has none). It answers {1, the new version} or {0, what the guard compared with}. The
-    guard's own part returns early to refuse; it has `seen(field)` of the register, `token` and
+    KEYS[1] the register; ARGV: the guard's name, value, version read, token and minor ('' if the
+    grant has none). It answers {1, the new version} or {0, the value that the guard compared with}.
+    The guard's own part returns early to refuse; it has `seen(field)` of the register, `token` and
     `minor`.
     """
     return _BEFORE + guard.lua + _AFTER
@@ -41,14 +40,14 @@ def key(resource: str) -> str:
 
 
 class Calls(Protocol):
-    """What a register needs of a connection; see Link (workloads/contract/lock.py)."""
+    """The part of a connection that a register needs; see Link (workloads/contract/lock.py)."""
 
     def call(self, *command: Any) -> Any: ...
     def close(self) -> None: ...
 
 
 class RedisRegister:
-    """`link`: to the server, where it is not the one on the storage node."""
+    """Registers on one server. `link`: to that server, if it is not the one on the storage node."""
 
     def __init__(self, at: Opening, link: Calls | None = None) -> None:
         self._link: Calls = link or at.env.connect(at.storage, at.timeout_s)
@@ -81,4 +80,4 @@ def _text(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
-STORE = Store("redis", "a hash in a Redis server of its own", RedisRegister)
+STORE = Store("redis", "a hash in a separate Redis server", RedisRegister)

@@ -1,4 +1,5 @@
-"""The guards and the stores by name: ours, a line each, and those of installed packages."""
+"""The registries of guards and stores: built-in ones, a line each, and those of installed
+packages."""
 
 from __future__ import annotations
 

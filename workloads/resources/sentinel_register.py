@@ -1,7 +1,7 @@
-"""Registers in the Redis servers of the lock, behind Sentinel: a failover takes them with it.
+"""Registers in the Redis servers of the lock, behind Sentinel: a failover affects both.
 
-What the primary had acknowledged and not sent to the replica that is promoted is lost, as any data
-is that is kept there (Jepsen: Redis, 2013).
+Writes that the primary acknowledged but did not send to the promoted replica are lost, as any data
+kept there is (Jepsen: Redis, 2013).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ else:
 
 
 class _Primary:
-    """A connection to the server that the sentinels call the primary."""
+    """A connection to the server that the sentinels name as the primary."""
 
     def __init__(self, at: Opening) -> None:
         load(exceptions)

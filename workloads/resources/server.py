@@ -2,12 +2,12 @@
 
     python -m fencepost.workloads.resources.server ADDRESS PORT REDIS_PORT HOST:PORT...
 
-Runs on the storage node in front of its Redis, listens on that node's address alone, and knows the
-etcd servers. One JSON object a line:
-`{"read": NAME}` is answered by `{"value", "version"}`, and a write, `{"write": NAME, "value",
-"key", "revision"}`, by `{"stored"}`; both by `{"refused": why}` where it will not. Requests are
-taken one at a time, so that no other comes between the look at the sequencer and the write; the
-lock itself may still be lost in that fraction of a millisecond, as Chubby's paper accepts.
+Runs on the storage node in front of its Redis, listens on that node's address only, and knows the
+etcd servers. One JSON object per line: `{"read": NAME}` is answered by `{"value", "version"}`, and
+a write, `{"write": NAME, "value", "key", "revision"}`, by `{"stored"}`; a refusal by `{"refused":
+why}`. Requests are handled one at a time, so that no other comes between the check of the sequencer
+and the write; the lock itself may still be lost in that fraction of a millisecond, as Chubby's
+paper accepts.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 def main(arguments: list[str]) -> None:
-    # Imported here: who only wants to know the port need not load a client of Redis.
+    # Imported here, so that reading the port does not load a client of Redis.
     from fencepost.workloads.transport.redis_link import RedisLink
 
     own, port, redis_port, *etcd = arguments

@@ -1,4 +1,4 @@
-"""Does the evidence of a scenario's violation name the cause that the scenario knows?"""
+"""Checks that the evidence of a scenario's violation names the cause declared by the scenario."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fencepost.checker.verdict import Verdict
 from fencepost.workloads.scenarios.scenario import Inject, Scenario, plain
 
 NAMING = ("lease_exclusion", "mutual_exclusion", "resource")
-"""The checkers whose evidence says why two held a lock, or why somebody wrote without it."""
+"""The checkers whose evidence explains an overlap, or a write without the lock."""
 
 
 def unnamed(scenario: Scenario, verdicts: Mapping[str, Verdict]) -> list[str]:
-    """The checkers that should say no, did, and whose first evidence names another cause, or none;
-    each with what it says, in a sentence."""
+    """Return the checkers that should say no, did, and whose first evidence names another cause, or
+    none; each with its evidence, in a sentence."""
     found = []
     for name in NAMING:
         verdict = verdicts.get(name)
@@ -23,18 +23,18 @@ def unnamed(scenario: Scenario, verdicts: Mapping[str, Verdict]) -> list[str]:
         piece = verdict.evidence[0]
         if not any(_names(scenario, link) for link in piece.get("cause", ())):
             known = " or ".join(causes(scenario))
-            found.append(f"{name} should name {known}, and says: {piece['what']}")
+            found.append(f"{name} should name {known}, but reports: {piece['what']}")
     return found
 
 
 def causes(scenario: Scenario) -> tuple[str, ...]:
-    """The names of the faults that break the lock, or sorts of what does (checker/why/cause.py)."""
+    """Return the faults that break the lock, or the sorts of cause (checker/why/cause.py)."""
     if scenario.causes:
         return scenario.causes
-    # A partition alone breaks no lock: it only limits which servers a client can ask.
+    # A partition by itself breaks no lock: it only limits which servers a client can ask.
     faults = [step.name for step in _faults(scenario) if step.family != "partition"]
     if len(faults) != 1:
-        raise ValueError(f"{scenario.name}: its causes must be named: one of its faults, or a sort")
+        raise ValueError(f"{scenario.name}: declare its causes: one of its faults, or a sort")
     return tuple(faults)
 
 

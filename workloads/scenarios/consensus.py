@@ -1,4 +1,4 @@
-"""What is expected of every lock on three servers with consensus, ZooKeeper's and etcd's alike."""
+"""Scenarios for every lock on three servers with consensus, ZooKeeper's and etcd's alike."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from fencepost.workloads.scenarios.sources import KLEPPMANN, OVERVIEW
 
 
 def of_a_cluster(servers: list[str], lease: str) -> tuple[Scenario, ...]:
-    """What is expected of every lock on three servers with consensus; `lease` names its own."""
+    """Return the expectations for locks on three servers with consensus; `lease` is its name
+    there."""
     pause = (
-        f"Client 1 pauses between its grant and its write, until its {lease} is over. Client 2 is "
-        "granted the lock and writes; then client 1 wakes up and writes."
+        f"Client 1 pauses between its grant and its write until its {lease} has expired. Client 2 "
+        "is granted the lock and writes; then client 1 wakes up and writes."
     )
-    # Who wakes up releases over a connection that the servers have given up meanwhile: it may be
-    # refused, or get no answer.
+    # The client that wakes up releases over a connection that the servers have closed meanwhile:
+    # the release may be refused, or get no answer.
     late, fenced_off = (pause_after_acquire(last, release="failing") for last in ("ok", "fail"))
     return (
         Scenario(
@@ -35,29 +36,29 @@ def of_a_cluster(servers: list[str], lease: str) -> tuple[Scenario, ...]:
         ),
         Scenario(
             "look-at-the-clock", "C6", KLEPPMANN,
-            f"{pause} It had looked at its clock right before: the pause came after the look.",
+            f"{pause} It had checked its clock right before: the pause came after the check.",
             "deadline", late, TWO_BELIEVE | DAMAGED, ttl_ms=2000,
         ),
         Scenario(
             "holder-dies", "C20 and P2", OVERVIEW,
-            f"The holder crashes. Its {lease} ends, and client 2 is granted the lock.", "none",
+            f"The holder crashes. Its {lease} expires, and client 2 is granted the lock.", "none",
             holder_dies(), KEPT, ttl_ms=2000,
         ),
         Scenario(
             "holder-cut-off", "C19", OVERVIEW,
-            f"The holder is cut off from all servers. It gives the lock up for lost before its "
-            f"{lease} ends at the servers: its clock runs while it waits, as a paused one's does "
-            "not.", "none",
+            "The holder is cut off from all servers. It gives up the lock before its "
+            f"{lease} expires at the servers: its clock runs while it waits, unlike a "
+            "paused client's.", "none",
             holder_cut_off(servers), KEPT, ttl_ms=2000,
         ),
         Scenario(
             "minority-down", "P4", OVERVIEW,
-            "One of three servers crashes: the lock is granted on.", "none",
+            "One of three servers crashes: the lock is still granted.", "none",
             server_down(servers[0]), KEPT, ttl_ms=2000,
         ),
         Scenario(
             "majority-down", "C18", OVERVIEW,
-            "Two of three servers crash: nobody is granted anything until they are back.", "none",
+            "Two of three servers crash: no client is granted the lock until one is back.", "none",
             majority_down(*servers[:2]), KEPT, ttl_ms=2000,
         ),
     )  # fmt: skip

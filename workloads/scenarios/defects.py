@@ -1,12 +1,11 @@
 """The known defects of third-party software, and how each is reproduced.
 
-`fencepost track-record` plays them one after the other (harness/campaigns/track_record.py), and
-docs/track-record.md is the table of what came of it. A defect is one entry of DEFECTS: what it is,
-in which software, where it is known in public, and the ways to show it. A way is data, so that the
-command line that shows it can be printed from it.
+`fencepost track-record` reproduces them one after the other (harness/campaigns/track_record.py),
+and docs/track-record.md is the table of its results. A defect is one entry of DEFECTS: its
+description, the software, its public issue, and the ways to reproduce it. A way is data, so that
+its command line can be printed.
 
-An issue is entered where it is about this defect, and "related" where it is about what leads to it;
-where none was found, none is named.
+An issue is entered if it is about this defect, and "related" if it is about its cause.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from typing import Any
 from fencepost.checker.history.history import History
 
 Shows = Callable[[History], str]
-"""What in a history shows the defect, in words; '' where nothing does."""
+"""Returns the evidence of the defect in a history, in words; '' without any."""
 
 
 @dataclass(frozen=True)
 class InSuite:
-    """A scenario of a suite, on real servers: it has to come out as the suite expects. Where the
-    verdicts do not tell, `shows` does as well."""
+    """A scenario of a suite, on real servers: its outcome must be as the suite expects. If the
+    verdicts do not show the defect, `shows` must."""
 
     suite: str
     scenario: str
@@ -41,8 +40,8 @@ class InSuite:
 
 @dataclass(frozen=True)
 class ByHunt:
-    """A hunt of the library's own code, unmodified, on simulated servers. What is found from this
-    seed is the same on any machine, with any number of processes."""
+    """A hunt of the library's own code, unmodified, on simulated servers. The result of this seed
+    is the same on any machine, with any number of processes."""
 
     lock: str
     faults: str
@@ -61,8 +60,8 @@ class ByHunt:
 
 @dataclass(frozen=True)
 class ByLeases:
-    """A run without faults, on real servers, in which the leases that etcd has are counted all the
-    time: more than `most` at once show the defect. `settings` as for `fencepost test`."""
+    """A run without faults, on real servers, in which the leases in etcd are counted all the time:
+    more than `most` at once show the defect. `settings` as for `fencepost test`."""
 
     lock: str
     most: int
@@ -78,8 +77,8 @@ Way = InSuite | ByHunt | ByLeases
 
 @dataclass(frozen=True)
 class Defect:
-    """`lock` is the name that the software is tested by, `software` what people call it; `issue` is
-    an address, or ''."""
+    """A known defect. `lock` is the software's name in fencepost, `software` its usual name;
+    `issue` is an address, or ''."""
 
     name: str
     lock: str
@@ -91,7 +90,8 @@ class Defect:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """What shows it, for each of the ways; that which only the track record can do is its."""
+        """Return the command for each of the ways; for those without one, that of the track
+        record."""
         alone = f"track-record --only {self.name}"
         return tuple(
             " ".join(("fencepost", *(way.words if not isinstance(way, ByLeases) else (alone,))))
@@ -100,9 +100,10 @@ class Defect:
 
 
 def waits_longer(node: str, f: str, seconds: float) -> Shows:
-    """An op of this client that went on for longer than this, which its caller had not asked for.
+    """Return a function that finds an op of this client that took longer than this, although its
+    caller had set a timeout.
 
-    The time is that of the client itself, and a machine that is slow adds little of it.
+    The client measures the time itself, and a slow machine adds little to it.
     """
 
     def shows(history: History) -> str:
@@ -118,7 +119,7 @@ def waits_longer(node: str, f: str, seconds: float) -> Shows:
 
 
 _LIBRARIES = "libraries"
-# Two a client would be one for its hold and one for its next try. There are hundreds.
+# Two per client would be one for its hold and one for its next try. There are hundreds.
 _MOST_LEASES = 50
 _TRIES = {"time_s": 8.0, "hold": "0..20ms", "think": "0..20ms", "contention": "all"}
 
@@ -188,4 +189,4 @@ DEFECTS = (
         (ByLeases("etcd3gw", _MOST_LEASES, _TRIES),),
     ),
 )  # fmt: skip
-"""In the order in which they are played and shown."""
+"""In the order in which they are reproduced and shown."""

@@ -21,7 +21,7 @@ SERVERS = [f"etcd-{n}" for n in (1, 2, 3)]
 
 
 def _expired_waiter(answer: str) -> tuple[Step, ...]:
-    """Client 2's lease ends while the server lets it wait behind client 1."""
+    """Client 2's lease expires while the server lets it wait behind client 1."""
     point, when = "replies-in-flight", "while it waits for the lock"
     after: tuple[Step, ...] = (Do(TWO, "release", expect="any"),) if answer == "ok" else ()
     return (
@@ -30,7 +30,7 @@ def _expired_waiter(answer: str) -> tuple[Step, ...]:
         TtlOver(),
         Begin(THREE, "acquire"),
         Heal("pause"),
-        # Long enough for client 2 to hear that its lease is gone, which it does by itself.
+        # Long enough for client 2 to notice by itself that its lease is gone.
         TtlOver(),
         Do(ONE, "release"),
         Finish(TWO, expect=answer),
@@ -72,12 +72,12 @@ def _within_the_delay() -> tuple[Step, ...]:
 
 
 _PAUSE = (
-    "Client 1 pauses between its grant and its write, until its lease is over. Client 2 is granted "
-    "the lock and writes; then client 1 wakes up and writes. "
+    "Client 1 pauses between its grant and its write until its lease has expired. Client 2 is "
+    "granted the lock and writes; then client 1 wakes up and writes. "
 )
 _WAITER = (
-    "Client 2's lease ends while it waits for client 1, and it hears so; client 3 waits behind it. "
-    "Client 1 releases. "
+    "Client 2's lease expires while it waits for client 1, and it notices that; client 3 waits "
+    "behind it. Client 1 releases. "
 )
 _ONCE = {"retries": 0}
 
@@ -85,7 +85,10 @@ _SCENARIOS: tuple[Scenario, ...] = (
     *of_a_cluster(SERVERS, "lease"),
     Scenario(
         "transaction", "A6", JEPSEN,
-        f"{_PAUSE}Data and lock are in one store, which writes only if the lock's key is there.",
+        (
+            f"{_PAUSE}Data and lock are in one store, which writes only if the lock's key still "
+            "exists."
+        ),
         "transaction", pause_after_acquire("fail"), TWO_BELIEVE, ttl_ms=2000,
     ),
     Scenario(
@@ -96,27 +99,27 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "check-sequencer", "C23 and A7", BURROWS,
-        f"{_PAUSE}The resource asks the lock service, which says that the hold is over.",
+        f"{_PAUSE}The resource asks the lock service, which answers that the hold has ended.",
         "check-sequencer", pause_after_acquire("fail"), TWO_BELIEVE, _ONCE, ttl_ms=2000,
         lock="chubby",
     ),
     Scenario(
         "lock-delay", "C22 and A7", BURROWS,
-        "Client 1 pauses past its lease, for less than the lock-delay: nobody is granted the lock "
+        "Client 1 pauses past its lease, for less than the lock-delay: the lock is not granted "
         "meanwhile, and its late write does no harm, without any token.",
         "none", _within_the_delay(), KEPT,
         {**_ONCE, "lock_delay_ms": 3000}, ttl_ms=2000, lock="chubby",
     ),
     Scenario(
         "lock-delay-exceeded", "C22 and A7", BURROWS,
-        f"{_PAUSE}It slept longer than the lock-delay of half a second.",
+        f"{_PAUSE}It paused for longer than the lock-delay of half a second.",
         "none", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED,
         {**_ONCE, "lock_delay_ms": 500}, ttl_ms=2000, lock="chubby",
     ),
     Scenario(
         "expired-waiter-3.4", "etcd 11456", JEPSEN,
-        f"{_WAITER}etcd 3.4 answers client 2 with the lock, in the name of a lease that was gone: "
-        "clients 2 and 3 both have it.",
+        f"{_WAITER}etcd 3.4 grants client 2 the lock on a lease that has expired: clients 2 and 3 "
+        "both hold it.",
         "none", _expired_waiter("ok"),
         {"linearizable": False, "mutual_exclusion": False}, ttl_ms=2000, lock="etcd-lock-api",
         settings={"server": {"etcd": "3.4"}},

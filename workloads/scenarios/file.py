@@ -1,12 +1,12 @@
-"""A scenario as a file: `schedule.json`, which a person may read, change and play again.
+"""A scenario as a file: `schedule.json`, which a person may read, change and replay.
 
     {"scenario": 1, "name": "...", "lock": "redlock", "ttl_ms": 8000, ..., "steps": [
         {"do": "inject", "name": "clock-1", "family": "clock", "targets": ["redis-1"],
          "arguments": {"offset_s": 8.8}, "at_s": 0.31, "waits": true}, ...]}
 
-`do` names a step of scenario.py; what else is there are its fields. `at_s` and `waits` are those of
-Timed; a step that has none is taken as soon as the one before it is over. A file with a list, or
-with a `schedule`, is another thing: the faults of a timed run (nemesis/schedule.py).
+`do` names a step of scenario.py; the other keys are its fields. `at_s` and `waits` are those of
+Timed; a step without them is taken as soon as the one before it has ended. A file with a list, or
+with a `schedule`, is different: it has the faults of a timed run (nemesis/schedule.py).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Words = Annotated[str, msgspec.Meta(max_length=100_000)]
 
 
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What stands in the file. `notes`, `cannot`: what is otherwise than where it comes from."""
+    """The content of the file. `notes`, `cannot`: differences from the run that it comes from."""
 
     scenario: int
     name: Name
@@ -103,7 +103,7 @@ def to_json(scenario: Scenario, notes: tuple[str, ...], cannot: tuple[str, ...])
 
 
 def written(scenario: Scenario, notes: tuple[str, ...], cannot: tuple[str, ...]) -> str:
-    """The text of the file, a line for each step."""
+    """Return the text of the file, a line for each step."""
     found = to_json(scenario, notes, cannot)
     steps = ",\n".join(f"    {json.dumps(row)}" for row in found.pop("steps"))
     head = json.dumps(found, indent=2).removesuffix("\n}")
@@ -111,7 +111,7 @@ def written(scenario: Scenario, notes: tuple[str, ...], cannot: tuple[str, ...])
 
 
 def python(scenario: Scenario) -> str:
-    """The same scenario as Python, in the words of scenario.py."""
+    """Return the same scenario as Python code, in the words of scenario.py."""
     names = sorted({type(plain(step)).__name__ for step in scenario.steps} | {"Scenario", "Timed"})
     imports = "".join(f"    {name},\n" for name in names)
     story = scenario.what.replace("\\", "").replace('"""', "'''")
@@ -141,22 +141,25 @@ def _row(step: Step) -> dict[str, Any]:
 
 
 def is_scenario(decoded: object) -> bool:
-    """Whether a decoded file says that it is one of these."""
+    """Return whether a decoded file declares itself a scenario."""
     return isinstance(decoded, Mapping) and "scenario" in decoded and "steps" in decoded
 
 
 def read(decoded: object) -> tuple[Scenario, File]:
-    """The scenario of a decoded file.
+    """Return the scenario of a decoded file.
 
     Raises:
-        ValueError: naming the field or the step and what is wrong with it.
+        ValueError: the text names the field or the step, and the problem.
     """
     try:
         found = msgspec.convert(decoded, File)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
     if found.scenario != VERSION:
-        raise ValueError(f"its scenario is version {found.scenario}, and this reads {VERSION}")
+        raise ValueError(
+            f"its scenario is version {found.scenario}, but this version of fencepost reads "
+            f"{VERSION}"
+        )
     steps = []
     for number, row in enumerate(found.steps, 1):
         try:
@@ -181,7 +184,9 @@ def _step(row: Mapping[str, Any]) -> Step:
     type = _STEPS[name]
     known = [field.name for field in fields(type)]
     if strange := sorted(set(rest) - set(known)):
-        raise ValueError(f"{name} has no {strange[0]!r}; it has: {', '.join(known) or 'nothing'}")
+        raise ValueError(
+            f"{name} has no field {strange[0]!r}; it has: {', '.join(known) or 'nothing'}"
+        )
     try:
         step = msgspec.convert(rest, type)
         if at_s is not None:
@@ -201,7 +206,7 @@ def _step(row: Mapping[str, Any]) -> Step:
 def _must_make_sense(step: Plain) -> None:
     f, expect = getattr(step, "f", "acquire"), getattr(step, "expect", "ok")
     if f not in _OPS:
-        raise ValueError(f"no client does {f!r}; choose one of: {', '.join(_OPS)}")
+        raise ValueError(f"f {f!r}: choose one of: {', '.join(_OPS)}")
     if expect not in _EXPECTED:
         raise ValueError(f"expect {expect!r}: choose one of: {', '.join(_EXPECTED)}")
     if isinstance(step, Pass) and not 0 <= step.seconds <= _LONGEST_S:

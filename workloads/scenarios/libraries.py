@@ -1,7 +1,7 @@
-"""What the libraries do that their users would not expect: each in a schedule of its own.
+"""Surprising behaviour of the libraries, each in its own schedule.
 
-The expectations are what these versions do (docs/libraries.md), so that a version that does
-better is noticed. Their issues are named where their makers know of it.
+The expectations are the behaviour of these versions (docs/libraries.md), so that an improved
+version is noticed. Issues are named if the maintainers know of the problem.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _turn(client: str) -> tuple[Step, ...]:
 
 
 def _nobody_for(turns: int) -> tuple[Step, ...]:
-    """Both ask in vain, so many TTLs long."""
+    """Both clients ask in vain, for this number of TTLs."""
     asked = (Do(ONE, "acquire", expect="failing"), Do(TWO, "acquire", expect="failing"), TtlOver())
     return asked * turns
 
@@ -45,9 +45,9 @@ _BLIND = KEPT | {"lease_exclusion": False, "mutual_exclusion": False} | DAMAGED
 _SCENARIOS = (
     Scenario(
         "redis-py-reply-lost", "L1", SEEN,
-        "The server answers client 1's SET too late. redis-py's client sends it again by itself, "
-        "finds its own key, and acquire returns False: until the lease ends nobody has the lock, "
-        "and nobody gets it.",
+        "The server answers client 1's SET too late. redis-py's client retries by itself, finds "
+        "its own key, and acquire returns False: until the lease expires no client holds the "
+        "lock or can acquire it.",
         "none",
         (
             *_turn(ONE),
@@ -63,9 +63,8 @@ _SCENARIOS = (
     ),
     Scenario(
         "redlock-py-minority-down", "L2", "redlock-py 1.0.8, Redlock.lock",
-        "One of five servers crashes. redlock-py has four of five, raises the error of the fifth "
-        "all the same, and leaves the four keys behind: nobody is granted the lock while the "
-        "server is down.",
+        "One of five servers crashes. redlock-py has four of five, but raises the fifth's error "
+        "and leaves the four keys behind: no client is granted the lock while the server is down.",
         "none",
         (
             *_turn(ONE),
@@ -78,11 +77,11 @@ _SCENARIOS = (
     Scenario(
         "node-redlock-extend-unlocks", "L3", "redlock 4.2.0 (npm), Redlock.prototype._lock",
         "Three servers are paused while client 1 extends its lease. It finds no quorum, and "
-        "unlocks the lock that it holds, on every server: client 2 is granted it in the middle of "
-        "client 1's lease.",
+        "unlocks the lock that it holds, on every server: client 2 is granted it during client "
+        "1's lease.",
         "none",
         (
-            # Its scripts are then known to the servers.
+            # This loads its scripts into the servers.
             *(Do(ONE, f) for f in ("acquire", "extend", "release")),
             Do(ONE, "acquire"),
             *(pause(server) for server in _SLOW),
@@ -97,9 +96,9 @@ _SCENARIOS = (
     ),
     Scenario(
         "kazoo-waits-past-its-timeout", "L4", "kazoo 2.11.0, Lock.acquire",
-        "Client 2 asks with a timeout of 1 s, and two of three servers crash. What kazoo asks for "
-        "while it has no connection waits for one without a limit: acquire returns when the "
-        "servers are back, some 9 s later.",
+        "Client 2 asks with a timeout of 1 s, and two of three servers crash. kazoo queues "
+        "requests without a limit while it has no connection: acquire returns when the servers "
+        "are back, some 9 s later.",
         "none",
         (
             *_turn(TWO),
@@ -110,25 +109,25 @@ _SCENARIOS = (
             TtlOver(),
             *(Heal(f"crash-{server}") for server in ZOOKEEPER[:2]),
             Finish(TWO, expect="any"),
-            # Its session may have lived through the outage, if it connected again in time.
+            # Its session may have survived the outage, if it reconnected in time.
             Do(ONE, "release", expect="any"),
         ),
         KEPT, {"wait_ms": 1000}, lock="kazoo", ttl_ms=2000,
     ),
     Scenario(
         "python-redis-lock-lost-in-silence", "L5", "python-redis-lock 4.0.1, Lock._lock_renewer",
-        "Client 1 pauses past its lease and client 2 is granted the lock. The thread of client 1 "
-        "that renews the lease finds that it is gone and ends; nobody tells client 1, which "
-        "believes in its hold until it releases it.",
+        "Client 1 pauses past its lease and client 2 is granted the lock. Client 1's thread that "
+        "renews the lease finds it gone and ends without notice: client 1 believes in its hold "
+        "until it releases it.",
         "none", pause_after_acquire("ok"), _BLIND, {"auto_renewal": True},
         lock="python-redis-lock", ttl_ms=2000,
     ),
     *(
         Scenario(
             f"{lock}-paused", "C4", KLEPPMANN,
-            "Client 1 pauses between its grant and its write, until its session is over. The "
-            "library says nothing of how long a session may be believed in, and tells of its end "
-            "after the write.",
+            "Client 1 pauses between its grant and its write until its session has expired. The "
+            "library does not report how long a session is valid, and reports its end after the "
+            "write.",
             "none", pause_after_acquire("ok", release), _BLIND, lock=lock, ttl_ms=2000,
         )
         for lock, release in (("kazoo", "any"), ("curator", "any"))
@@ -136,8 +135,8 @@ _SCENARIOS = (
     *(
         Scenario(
             f"{lock}-paused", "C4", KLEPPMANN,
-            "Client 1 pauses between its grant and its write, until its lease is over; client 2 is "
-            "granted the lock and writes, then client 1's write arrives.",
+            "Client 1 pauses between its grant and its write until its lease has expired; client "
+            "2 is granted the lock and writes, then client 1's write arrives.",
             "none", pause_after_acquire("ok", release), TWO_BELIEVE | DAMAGED, lock=lock,
             ttl_ms=2000,
         )
@@ -155,7 +154,7 @@ _SCENARIOS = (
 
 SUITE = Suite(
     name="libraries",
-    what="what the libraries that people install do when it matters",
+    what="critical behaviour of third-party libraries",
     lock="",
     entries=_SCENARIOS,
 )

@@ -1,4 +1,4 @@
-"""PostgreSQL's locks, which have no lease: who sleeps keeps the lock, and everybody waits."""
+"""PostgreSQL's locks, which have no lease: a paused client keeps the lock, and all others wait."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _sleeper_keeps_it() -> tuple[Step, ...]:
 
 _SHORT = {"wait_ms": 4000}
 _SLEEPER = (
-    "Client 1 pauses between its grant and its write. No lease ends: client 2 waits in vain until "
-    "client 1 wakes up, and the data is safe. Safety is bought with liveness."
+    "Client 1 pauses between its grant and its write. No lease expires: client 2 waits in vain "
+    "until client 1 wakes up, and the data is safe. Safety costs liveness."
 )
 
 _SCENARIOS: tuple[Scenario, ...] = tuple(

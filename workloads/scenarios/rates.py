@@ -1,7 +1,8 @@
-"""Claims that are about a number: how often, and at what cost. Published figures stand beside ours.
+"""Claims about numbers: how often, and at what cost. Published figures appear next to measured
+ones.
 
 Each rate is counted over runs with several seeds, each long enough for some hundred holds, or as
-many as the published setting has time for. `fencepost suite rates --seeds 20` narrows them.
+many as the published setting allows. `fencepost suite rates --seeds 20` narrows the intervals.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _one_redis(fault: str, words: str) -> TimedRun:
         source=KLEPPMANN,
         lock="redis",
         settings=settings,
-        rate=Rate("violations", published="Only a cost, it is said; nobody gives a number."),
+        rate=Rate("violations", published="Described as only a cost; no source gives a number."),
     )
 
 
@@ -68,7 +69,7 @@ _SENTINEL = TimedRun(
     "sentinel-partition",
     "Redis Sentinel on five nodes, which a partition splits into {1, 2}, with the primary, and "
     "{3, 4, 5}, each with some of the clients. They update a value in Redis itself under a lock "
-    "that is kept there too; in Jepsen's test they added to a set, without a lock.",
+    "in the same Redis; in Jepsen's test they added to a set, without a lock.",
     {},
     claim="C29",
     source=JEPSEN_2013,
@@ -79,15 +80,15 @@ _SENTINEL = TimedRun(
         "store": "sentinel",
         **SHORT,
     },
-    # Sentinel leaves an old primary alone for some 10 to 20 s after it has met it again, and what
-    # is written to it meanwhile is lost as well.
+    # Sentinel leaves an old primary alone for some 10 to 20 s after it has reappeared, and writes
+    # to it meanwhile are lost too.
     faults=({"at_s": 3.0, "duration_s": 10.0, "fault": "partition:halves"},),
     rate=Rate("lost", published="56 % of the acknowledged writes."),
 )
 
 SUITE = Suite(
     name="rates",
-    what="how often, and at what cost: counts with intervals, beside what others have published",
+    what="how often, and at what cost: counts with intervals, next to published figures",
     lock="redis",
     entries=(
         *(_one_redis(fault, words) for fault, words in _FAULTS.items()),

@@ -1,4 +1,4 @@
-"""One Redis server, and one with a replica: what it promises, and the mistakes made with it."""
+"""One Redis server, and one with a replica: their promises, and common mistakes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _evicted(granted: str) -> tuple[Step, ...]:
 
 
 def _failover(granted: str) -> tuple[Step, ...]:
-    """The replica has not heard of the grant when it is promoted."""
+    """The replica has not received the grant when it is promoted."""
     words = f"{REPLICA} is cut off from {SERVER}"
     lag = {"links": [[SERVER, REPLICA]], "words": words}
     promote = {"words": f"{SERVER} dies and {REPLICA} is promoted"}
@@ -124,7 +124,7 @@ def _failover(granted: str) -> tuple[Step, ...]:
             Heal("failover"),
         )
     else:
-        # Who waits for a replica is granted nothing until there is one again.
+        # A client that waits for a replica is not granted the lock while there is none.
         after = (Heal("failover"), *second, Do(TWO, "write"), Do(TWO, "release"))
     return (
         Inject("lag", "partition", (SERVER, REPLICA), lag),
@@ -136,7 +136,7 @@ def _failover(granted: str) -> tuple[Step, ...]:
 
 
 def _failover_sentinel() -> tuple[Step, ...]:
-    """The partition is {1, 2} | {3, 4, 5}, and stays until both have written."""
+    """The partition is {1, 2} | {3, 4, 5}, and lasts until both have written."""
     one = ["redis-1", "redis-2", ONE]
     other = ["redis-3", "redis-4", "redis-5", TWO, THREE]
     links = [[near, far] for near in one for far in other if near != ONE or far not in (TWO, THREE)]
@@ -215,7 +215,8 @@ _STALL = (
     "the order of their tokens, and both have read the same version."
 )
 _LATE = (
-    "Client 1 releases when its lease is over and client 2 holds the lock; client 3 asks for it. "
+    "Client 1 releases after its lease has expired, while client 2 holds the lock; client 3 "
+    "asks for it. "
 )
 
 _SCENARIOS: tuple[Scenario, ...] = (
@@ -229,12 +230,12 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "look-at-the-clock", "C6", KLEPPMANN,
-        f"{_PAUSE} It had looked at its lease right before: the pause came after the look.",
+        f"{_PAUSE} It had checked its lease right before: the pause came after the check.",
         "deadline", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
     ),
     Scenario(
         "watchdog", "C26", SERVICE,
-        f"{_PAUSE} Its watchdog, which extends the lease, slept with it.", "none",
+        f"{_PAUSE} Its watchdog, which extends the lease, was paused with it.", "none",
         pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, {**_ONCE, "watchdog": True},
     ),
     Scenario(
@@ -250,7 +251,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "server-down", "C17", OVERVIEW,
-        "The only server crashes: nobody is granted anything until it is back.", "none",
+        "The only server crashes: no client is granted the lock until it is back.", "none",
         _server_down(), KEPT, _ONCE,
     ),
     Scenario(
@@ -261,8 +262,8 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "failover", "C16", OVERVIEW,
-        "The primary grants the lock to client 1 and dies before its replica has heard of it; the "
-        "replica is promoted and grants the lock to client 2.", "none",
+        "The primary grants the lock to client 1 and dies before its replica has "
+        "received it; the replica is promoted and grants the lock to client 2.", "none",
         _failover("ok"), TWICE | DAMAGED, _ONCE, ttl_ms=5000, lock="redis-replicated",
     ),
     Scenario(
@@ -273,16 +274,16 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "failover-sentinel", "C16", OVERVIEW,
-        "Five servers behind Sentinel, of which the primary is cut off with one other and client "
-        "1: it grants the lock to client 1. The sentinels on the other side promote a server that "
-        "has not heard of it, which grants the lock to client 2.", "none",
+        "Five servers behind Sentinel, of which the primary is cut off with one other "
+        "and client 1: it grants the lock to client 1. The sentinels on the other side "
+        "promote a server that has not received it, which grants the lock to client 2.", "none",
         _failover_sentinel(), TWICE | DAMAGED, {"wait_ms": 300}, ttl_ms=15_000,
         lock="redis-sentinel", causes=("split",),
     ),
     Scenario(
         "evicted", "P1", EVICTION,
-        "The server runs out of memory under allkeys-lru and evicts client 1's key with others "
-        "that were not used lately: client 2 is granted the lock.", "none",
+        "The server runs out of memory under allkeys-lru and evicts client 1's key with "
+        "others that were not used recently: client 2 is granted the lock.", "none",
         _evicted("ok"), TWICE | DAMAGED, _ONCE, ttl_ms=10_000,
     ),
     Scenario(
@@ -292,20 +293,21 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "both-stall", "C12", COMMENTS,
-        f"{_STALL} The fence lets both writes in, and the second overwrites the first.", "fenced",
+        f"{_STALL} The fence accepts both writes, and the second overwrites the first.", "fenced",
         both_stall("ok"), TWO_BELIEVE | DAMAGED | FENCED, _COUNTED, causes=("pause-1", "pause-2"),
     ),
     Scenario(
         "both-stall", "C12 and A9", COMMENTS,
-        f"{_STALL} The second one's paired token says that the first was never given back: its "
-        "write is refused.", "paired",
+        f"{_STALL} The second one's paired token shows that the first was never "
+        "released: its write is refused.", "paired",
         both_stall("fail"), TWO_BELIEVE | FENCED, {**_ONCE, "token": "paired"},
         causes=("pause-1", "pause-2"),
     ),
     Scenario(
         "optimistic", "C13 and A8", COMMENTS,
-        "No lock at all: two clients read the same version and write; the resource compares, and "
-        "the second reads again. Its data is safe while everybody believes to hold the lock.",
+        "No lock at all: two clients read the same version and write; the resource compares "
+        "versions, and the second reads again. The data is safe although every client believes "
+        "it holds the lock.",
         "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none", causes=("none",),
     ),
     Scenario(
@@ -327,23 +329,23 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "late-release-two-steps", "C14 and P3", OVERVIEW,
-        "Client 1 sees that the key is its own, pauses, and deletes it when it is client 2's.",
+        "Client 1 checks that the key is its own, pauses, and deletes it when it is client 2's.",
         "none", _released_in_two_steps(), FREED, _ONCE, lock="broken-check-then-delete",
         causes=("stolen",),
     ),
     Scenario(
         "no-ttl", "C15 and P2", OVERVIEW,
-        "SET NX without a TTL: the holder dies, and nobody ever gets the lock again.", "none",
+        "SET NX without a TTL: the holder dies, and the lock is never granted again.", "none",
         _never_again(), STUCK, _ONCE, lock="broken-no-ttl",
     ),
     Scenario(
         "endless-watchdog", "A2", SERVICE,
-        "Client 3's watchdog goes on after its release, and keeps the dead holder's lock alive.",
+        "Client 3's watchdog continues after its release, and keeps the dead holder's lock alive.",
         "none", _never_again((Do(THREE, "acquire"), Do(THREE, "release"))),
         STUCK, _ONCE, lock="broken-endless-watchdog",
     ),
     Scenario(
-        "always-yes", "P1", OVERVIEW, "A lock that always says yes, with the same token.", "none",
+        "always-yes", "P1", OVERVIEW, "It grants every request, with the same token.", "none",
         _always_yes(), TWICE | DAMAGED | {"fencing": False}, lock="broken-always-yes",
         causes=("none",),
     ),
@@ -351,7 +353,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
 
 SUITE = Suite(
     name="redis",
-    what="one Redis, with and without a replica, and the mistakes made with it",
+    what="one Redis, with and without a replica, and common mistakes",
     lock="redis",
     entries=(
         *controls(1000, {"token": "incr"}),

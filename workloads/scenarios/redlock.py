@@ -1,4 +1,4 @@
-"""The debate about Redlock (claims C1 to C10), each schedule against its author's prediction.
+"""The debate about Redlock (claims C1 to C10), each schedule with its author's prediction.
 
 "The lock service" is what `lease_exclusion` judges, "two clients" is `mutual_exclusion`, "the data"
 is `resource`.
@@ -43,8 +43,8 @@ from fencepost.workloads.scenarios.sources import (
 )
 from fencepost.workloads.scenarios.suite import Suite
 
-# No schedule here is about how soon a server answers. On a busy machine 50 ms are too few for the
-# first request of a client, and the schedule would not come about.
+# No schedule here depends on how soon a server answers. On a busy machine 50 ms may be too short
+# for a client's first request, and the schedule would diverge.
 _ONCE: dict[str, Any] = {"retries": 0, "node_timeout_ms": 150}
 
 
@@ -77,8 +77,9 @@ def _both_guards(
 def _token_source(
     name: str, what: str, token: str, steps: Callable[[str], tuple[Step, ...]], last: str
 ) -> tuple[Scenario, Scenario]:
-    """A source of tokens that does not order the grants: the lock itself works."""
-    # Neither is linearizable where tokens fall: a grant with a lower one comes too late.
+    """Return the scenario of a token source that does not order the grants: the lock itself
+    works."""
+    # Neither source is linearizable where tokens fall: a grant with a lower one comes too late.
     expected = KEPT | {"linearizable": False, "fencing": False}
     return _both_guards(
         name, "C10", KLEPPMANN, what, token, steps("ok"), expected, steps(last), expected,
@@ -86,14 +87,14 @@ def _token_source(
     )  # fmt: skip
 
 
-# The service keeps its leases; a client that does not look at its clock counts its own too long.
+# The service keeps its leases; a client that does not check its clock counts its own too long.
 _BELIEVED_LATE = TWO_BELIEVE | {"lease_exclusion": False}
 
-# Random values rise or fall as it happens, which decides fencing and linearizable.
+# Random values rise or fall by chance, which decides fencing and linearizable.
 _NO_ORDER: dict[str, Valid] = {
     name: valid for name, valid in TWO_BELIEVE.items() if name != "linearizable"
 }
-# Whether the holder of a lease that is over has said so is not what is asked.
+# Whether the holder of an expired lease has reported it is not judged here.
 _LEASES_KEPT: dict[str, Valid] = {
     name: valid for name, valid in KEPT.items() if name != "mutual_exclusion"
 }
@@ -102,8 +103,8 @@ _SLEEPS = (
     "and writes; then client 1 wakes up and writes."
 )
 _HELD_BACK = (
-    "The network is slow after client 1's look at the clock: its write arrives when client 2 has "
-    "taken the lock and written."
+    "The network is slow after client 1 has checked its clock: its write arrives after client 2 "
+    "has acquired the lock and written."
 )
 
 _SCENARIOS: tuple[Scenario, ...] = (
@@ -118,10 +119,10 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     *_both_guards(
         "drift-allowed", "C24", SANFILIPPO,
-        "The clock of C runs 1 % fast, which is what Redlock allows for: a client counts on "
-        "99 % of the TTL less 2 ms, and C keeps its key for 99.01 % of it. Client 2 asks without "
-        "a pause, and is granted the lock when client 1's lease is over. Client 1 does nothing "
-        "after that, and releases late.",
+        "The clock of C runs 1 % fast, which Redlock allows for: a client counts on 99 % of the "
+        "TTL less 2 ms, and C keeps its key for 99.01 % of it. Client 2 asks without a pause, "
+        "and is granted the lock after client 1's lease has expired. Client 1 does nothing after "
+        "that, and releases late.",
         "majority",
         drift(1.01), _LEASES_KEPT,
         drift(1.01), _LEASES_KEPT | FENCED,
@@ -148,16 +149,16 @@ _SCENARIOS: tuple[Scenario, ...] = (
     *_both_guards(
         "pause-during-acquire", "C7 and A3", SANFILIPPO,
         "Client 1 pauses while the servers' replies are in flight, until its keys have expired "
-        "and client 2 has the lock. It looks at the clock after the replies, as the "
-        "specification demands, and so is not granted.",
+        "and client 2 has the lock. It checks the clock after the replies, as the specification "
+        "demands, and so is not granted the lock.",
         "majority",
         pause_during_acquire(False), KEPT,
         pause_during_acquire(False), KEPT | FENCED,
     ),
     *_both_guards(
         "pause-during-acquire-unchecked", "C7", KLEPPMANN,
-        "The same pause, as told without the look at the clock: client 1 reads the replies "
-        "that its kernel kept, and believes in a lock that client 2 has by now.",
+        "The same pause, without the clock check: client 1 reads the replies that its kernel "
+        "buffered, and believes in a lock that client 2 has by now.",
         "majority",
         pause_during_acquire(True), _BELIEVED_LATE | DAMAGED,
         pause_during_acquire(True, "fail"), _BELIEVED_LATE | FENCED,
@@ -166,8 +167,8 @@ _SCENARIOS: tuple[Scenario, ...] = (
     *_both_guards(
         "crash-restart-empty", "C2 and C10", KLEPPMANN,
         "Client 1 is granted the lock by A, B and C; C crashes before it persisted the key and "
-        "restarts at once; client 2 is granted the lock by C, D and E. A counter on the "
-        "servers is lost with C, so that the tokens repeat and the fence lets both writes in.",
+        "restarts at once; client 2 is granted the lock by C, D and E. A counter on the servers "
+        "is lost with C, so that the tokens repeat and the fence accepts both writes.",
         "majority",
         crash_and_restart("empty"), TWICE | DAMAGED,
         crash_and_restart("empty"), TWICE | DAMAGED | {"fencing": False},
@@ -175,8 +176,8 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     *_both_guards(
         "crash-restart-aof-always", "C3", KLEPPMANN,
-        "The same crash, with every write to C's append-only file flushed before it is "
-        "answered: C still knows client 1's key, and client 2 is not granted.",
+        "The same crash, with every write to C's append-only file flushed before it is answered: "
+        "C still has client 1's key, and client 2 is not granted the lock.",
         "majority",
         crash_and_restart("full"), KEPT,
         crash_and_restart("full"), KEPT | FENCED,
@@ -189,13 +190,13 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "majority",
         crash_and_restart("empty", power=True), TWICE | DAMAGED,
         crash_and_restart("empty", power=True), TWICE | DAMAGED | {"fencing": False},
-        # The grant must be over before the second is, in which C has flushed.
+        # The first grant must have ended before the second of C's next flush is over.
         {"node_timeout_ms": 50}, settings={"persistence": "everysec"}, ttl_ms=3000,
     ),
     *_both_guards(
         "power-loss-aof-always", "C3", KLEPPMANN,
-        "The same loss of power, with every write flushed before it is answered: C still knows "
-        "client 1's key, and client 2 is not granted.",
+        "The same loss of power, with every write flushed before it is answered: C still has "
+        "client 1's key, and client 2 is not granted the lock.",
         "majority",
         crash_and_restart("full", power=True), KEPT,
         crash_and_restart("full", power=True), KEPT | FENCED,
@@ -203,8 +204,8 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     *_both_guards(
         "crash-delayed-restart", "C3", SANFILIPPO,
-        "The same crash without persistence, but C stays away for the longest TTL: whatever it "
-        "forgot has expired when it comes back.",
+        "The same crash without persistence, but C stays away for the longest TTL: every key "
+        "that it forgot has expired when it comes back.",
         "majority",
         crash_and_restart("delayed"), KEPT,
         crash_and_restart("delayed"), KEPT | FENCED,
@@ -212,8 +213,8 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     *_both_guards(
         "crash-delayed-restart-jump", "C3", KLEPPMANN,
-        "C is to stay away for the longest TTL after its crash, which is measured by a clock, and "
-        "that clock jumps ahead: C is back at once, without its keys, and client 2 is granted the "
+        "C must stay away for the longest TTL after its crash, measured by a clock, and that "
+        "clock jumps ahead: C is back at once, without its keys, and client 2 is granted the "
         "lock by C, D and E.",
         "majority",
         delay_cut_short(), TWICE | DAMAGED,
@@ -222,8 +223,8 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     *_both_guards(
         "no-majority", "A3", REDIS_IO,
-        "Client 1 reaches A and B alone, is not granted the lock, and gives back what it got. "
-        "Client 2 reaches A, B and C, and is granted it at once: long before a TTL is over.",
+        "Client 1 reaches only A and B, is not granted the lock, and releases them. Client 2 "
+        "reaches A, B and C, and is granted it at once, long before a TTL has passed.",
         "majority",
         no_majority(), KEPT,
         no_majority(), KEPT | FENCED,
@@ -231,30 +232,30 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     *_both_guards(
         "minority-down", "C17 and P4", OVERVIEW,
-        "Two of five servers crash: the lock is granted on.",
+        "Two of five servers crash: the lock is still granted.",
         "majority",
         servers_down(2), KEPT,
         servers_down(2), KEPT | FENCED,
     ),
     *_both_guards(
         "majority-down", "C17", COMMENTS,
-        "Three of five servers crash: nobody is granted anything until they are back.",
+        "Three of five servers crash: no client is granted the lock until they are back.",
         "majority",
         servers_down(3), KEPT,
         servers_down(3), KEPT | FENCED,
     ),
     *_both_guards(
         "delayed-write", "C9", KLEPPMANN,
-        "Client 1's write leaves while it holds the lock and is held back in the network, as "
-        "packets at GitHub were for 90 s in 2012. It arrives after client 2 has taken the lock "
-        "and written: the same as a pause, without any pause.",
+        "Client 1 sends its write while it holds the lock, and the network delays it, as packets "
+        "at GitHub were for 90 s in 2012. It arrives after client 2 has acquired the lock and "
+        "written: the same effect as a pause, without a pause.",
         "one",
         delayed_write("ok"), TWO_BELIEVE | DAMAGED,
         delayed_write("fail"), TWO_BELIEVE | FENCED,
     ),
     Scenario(
         "slow-network-after-look", "C8", COMMENTS,
-        f"Client 1 looks at its clock, its lease runs, and it sends its write. {_HELD_BACK}",
+        f"Client 1 checks its clock, its lease runs, and it sends its write. {_HELD_BACK}",
         "deadline", delayed_write("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
     ),
     Scenario(
@@ -264,22 +265,22 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "random-value-compared", "C11", SANFILIPPO,
-        f"{_SLEEPS} The resource compares what the writer has read, and refuses client 1: it does "
-        "not need a token that rises, nor any token.",
+        f"{_SLEEPS} The resource compares the version that the writer has read, and refuses "
+        "client 1: it needs no rising token, and no token at all.",
         "compare-and-set", pause_after_acquire("fail"), _NO_ORDER | {"resource": True},
         {**_ONCE, "token": "value"},
     ),
     Scenario(
         "random-value-shown", "C11", KLEPPMANN,
-        f"{_SLEEPS} The resource is shown the random value of each grant. Client 1's is new to "
-        "it, and so its late write is let in.",
+        f"{_SLEEPS} The resource gets the random value of each grant. Client 1's is new to it, so "
+        "it accepts the late write.",
         "new-value", pause_after_acquire("ok"), _NO_ORDER | DAMAGED,
         {**_ONCE, "token": "value"},
     ),
     *_token_source(
         "token-counter-lost",
         "Fencing tokens counted with INCR on one server, which crashes and loses its counter: "
-        "the tokens begin again, and the fence refuses the rightful holder.",
+        "the tokens restart, and the fence refuses the rightful holder.",
         "one", counter_lost, "fail",
     ),
     *_token_source(
@@ -290,8 +291,8 @@ _SCENARIOS: tuple[Scenario, ...] = (
     ),
     *_token_source(
         "token-random-value",
-        "The random value that Redlock gives each grant, read as a token: it is unique, and "
-        "does not rise.",
+        "The random value that Redlock gives each grant, read as a token: it is unique, but does "
+        "not rise.",
         "value", lambda last: values(), "any",
     ),
 )  # fmt: skip

@@ -21,15 +21,15 @@ from fencepost.workloads.scenarios.schedules import ONE, STORE, THREE, TWO, cras
 
 A, B, C, D, E = (f"redis-{n}" for n in range(1, 6))
 
-# 1 reaches A, B, C only and 2 reaches C, D, E only: C alone decides between them.
+# 1 reaches only A, B, C and 2 reaches only C, D, E: C decides between them.
 _SPLIT = (cut("cut-1", ONE, [D, E]), cut("cut-2", TWO, [A, B]))
 _JOIN = (Heal("cut-1"), Heal("cut-2"))
 
-# Both have read the same version when 2 writes and then 1: the second write undoes the first.
+# Both have read the same version when 2 writes and then 1: the second write overwrites the first.
 _BOTH_READ = (Do(ONE, "read"), Do(TWO, "read"))
 
-# 1's keys are gone from a majority: it has nothing left to release. A server that was cut off or
-# down a moment ago may not answer it in time.
+# A majority has lost 1's keys, so 1 has nothing left to release. A server that was cut off or down
+# a moment ago may not answer in time.
 _REFUSED = Do(ONE, "release", expect="failing")
 _BOTH_RELEASE = (_REFUSED, Do(TWO, "release"))
 
@@ -53,10 +53,11 @@ def clock_jump(last: str) -> tuple[Step, ...]:
 
 
 def drift(rate: float, last: str = "ok") -> tuple[Step, ...]:
-    """C runs fast. 2 asks all the time, so that it is granted as soon as C has let go of 1's key.
+    """C runs fast. 2 asks all the time, so that it is granted the lock as soon as C expires 1's
+    key.
 
-    Redlock allows for 1 % and 2 ms. C lets go after TTL / rate, and 1 counts on less than 0.99 TTL:
-    at 1.01 times the rate its lease is over by then, beyond it runs on.
+    Redlock allows for 1 % and 2 ms. C expires the key after TTL / rate, and 1 counts on less than
+    0.99 TTL: at 1.01 times the rate its lease has expired by then, at a higher rate it still runs.
     """
     words = f"the clock of {C} runs at {rate:g} times its rate"
     arguments = {"kind": "drift", "clocks": ["wall"], "rate": rate, "words": words}
@@ -91,7 +92,7 @@ def pause_during_acquire(granted: bool, last: str = "ok") -> tuple[Step, ...]:
 
 
 def delay_cut_short(last: str = "ok") -> tuple[Step, ...]:
-    """C is to stay away for the longest TTL. Who starts it again goes by a clock, which jumps."""
+    """C must stay away for the longest TTL. Its restart goes by a clock, which jumps."""
     words = f"the wall clock of {THREE}, by which {C} is started again, jumps 30 s ahead"
     return (
         *_SPLIT,
@@ -110,7 +111,7 @@ def delay_cut_short(last: str = "ok") -> tuple[Step, ...]:
 
 
 def no_majority() -> tuple[Step, ...]:
-    """1 gets two of five servers, and gives them back: 2 needs both, and gets them at once."""
+    """1 gets two of five servers, and releases them: 2 needs both, and gets them at once."""
     return (
         cut("cut-1", ONE, [C, D, E]),
         Do(ONE, "acquire", expect="fail"),
@@ -125,7 +126,7 @@ def no_majority() -> tuple[Step, ...]:
 
 
 def servers_down(count: int) -> tuple[Step, ...]:
-    """With two of five servers down somebody is granted the lock, with three nobody is."""
+    """With two of five servers down the lock is granted, with three it is not."""
     names = [f"crash-{n + 1}" for n in range(count)]
     down = tuple(crash(name, node) for name, node in zip(names, (A, B, C), strict=False))
     back = tuple(Heal(name) for name in names)
@@ -136,7 +137,7 @@ def servers_down(count: int) -> tuple[Step, ...]:
 
 
 def crash_and_restart(restart: str, power: bool = False, last: str = "ok") -> tuple[Step, ...]:
-    """`restart`: "empty" and "full" at once, or "delayed" until 1's lease is over.
+    """`restart`: "empty" and "full" at once, or "delayed" until 1's lease has expired.
 
     With `power` lost, C's key is not synced yet, if it is synced once a second: 1's release is
     synced at once, and 1 is granted the lock within a second after that.
@@ -188,7 +189,7 @@ def counter_lost(last: str) -> tuple[Step, ...]:
 
 
 def counters_diverge(last: str) -> tuple[Step, ...]:
-    """3 reaches A alone: its failed tries count there, and nowhere else."""
+    """3 reaches only A: its failed tries count there, and on no other server."""
     tries = (Do(THREE, "acquire", expect="fail"),) * 3
     return (
         cut("cut-3", THREE, [B, C, D, E]),
@@ -219,7 +220,7 @@ def delayed_write(last: str) -> tuple[Step, ...]:
     hold = {
         "source": ONE,
         "to": STORE,
-        "words": f"the packets from {ONE} to the store are held back",
+        "words": f"the packets from {ONE} to the store are delayed",
     }
     return (
         Do(ONE, "acquire"),

@@ -1,4 +1,4 @@
-"""The suites by name: ours, a line each, and those of installed packages."""
+"""The registry of suites: built-in ones, a line each, and those of installed packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timed runs that several suites have: controls, a long queue, faults at random."""
+"""Timed runs that several suites share: controls, a long queue, random faults."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from fencepost.workloads.scenarios.suite import TimedRun
 CONTROL_S = 3.0
 EXPLORE_S = 30.0
 SHORT = {"hold": "0..20ms", "think": "0..20ms", "contention": "all"}
-"""Many holds in a short time, of all clients at once."""
+"""Many holds in a short time, by all clients at once."""
 
 
 def controls(ttl_ms: int, token: Mapping[str, Any]) -> tuple[TimedRun, ...]:
-    """Without faults: unguarded, and fenced with the tokens that these options give."""
+    """Return the controls without faults: unguarded, and fenced with the tokens that these options
+    give."""
     what = "No faults: five clients take the lock in turn and every promise holds."
     settings = {"time_s": CONTROL_S, "ttl_ms": ttl_ms} | SHORT
     plain, fenced = (sound({"lock": {"token": has}}) for has in (False, True))
@@ -28,7 +29,7 @@ def controls(ttl_ms: int, token: Mapping[str, Any]) -> tuple[TimedRun, ...]:
 
 
 def explore(ttl_ms: int, families: tuple[str, ...] = ("partition", "pause", "kill")) -> TimedRun:
-    """What nobody has published: faults at random, on servers and on clients."""
+    """Return a run without a published outcome: random faults on servers and clients."""
     settings = {
         "time_s": EXPLORE_S,
         "ttl_ms": ttl_ms,
@@ -42,7 +43,8 @@ def explore(ttl_ms: int, families: tuple[str, ...] = ("partition", "pause", "kil
 
 
 def queue(algorithm: str) -> TimedRun:
-    """So many clients that an overtaking could be seen. `algorithm`: the lock's, by its id."""
+    """Return a run with enough clients that an overtaking could be seen. `algorithm`: the lock's,
+    by its id."""
     return TimedRun(
         "queue",
         "Ten clients work under the lock for up to a quarter of a second each, so that all wait: "
@@ -62,11 +64,12 @@ def queue(algorithm: str) -> TimedRun:
 
 
 def clocks(ttl_ms: int) -> TimedRun:
-    """What the articles leave out: the leader's own monotonic clock, by which leases end."""
+    """Return a run of faults that the articles leave out: jumps of the servers' monotonic clocks,
+    which time the leases."""
     nemesis = ("clock/monotonic",)
     settings = {"time_s": 20.0, "ttl_ms": ttl_ms, "nemesis": nemesis, "interval_s": 3.0} | SHORT
     what = (
-        "The servers' clocks jump, the monotonic ones included, by which they count leases and "
-        "sessions; the articles take these to be right."
+        "The servers' clocks jump, including the monotonic ones, by which they time leases and "
+        "sessions; the articles assume these to be right."
     )
     return TimedRun("clocks", what, {}, claim="C18", settings=settings)

@@ -1,9 +1,9 @@
-"""A scenario: a schedule of ops and faults that somebody published, and what is to come of it.
+"""A scenario: a published schedule of ops and faults, and its expected outcome.
 
-A schedule is data, so that it can be printed, stored and drawn. Each step waits for a
-condition, never for a time: an op's completion, a point that a client reached, a lease's end.
-A step that does not come out as the schedule has it (`expect`) ends the scenario: then it was
-not this schedule that ran, and nothing follows from it.
+A schedule is data, so that it can be printed, stored and drawn. Each step waits for a condition,
+never for a time: an op's completion, a point that a client reached, a lease's end. A step whose
+outcome differs from the schedule (`expect`) ends the scenario, because then another schedule ran,
+and nothing follows from it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Do:
-    """The client does one op and it is waited for. `again`: until it is as expected."""
+    """The client does one op, and the scenario waits for it. `again`: repeat until it is as
+    expected."""
 
     client: str
     f: str
@@ -43,9 +44,10 @@ class Do:
 
 @dataclass(frozen=True)
 class Begin:
-    """The client begins an op, which is not waited for. `stop_at`: it stops itself there.
+    """The client begins an op, and the scenario does not wait for it. `stop_at`: where it stops.
 
-    `stops`: where it will stop later on in this op, each of which is waited for (Reach)."""
+    `stops`: places where it will stop later in this op; the scenario waits for each (Reach).
+    """
 
     client: str
     f: str
@@ -59,7 +61,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class Reach:
-    """Until the client stops at a failpoint. `words`: what that place is."""
+    """Wait until the client stops at a failpoint. `words` describe that place."""
 
     client: str
     point: str
@@ -71,7 +73,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Finish:
-    """The op that the client began is waited for."""
+    """Wait for the op that the client began."""
 
     client: str
     expect: Outcome = "ok"
@@ -105,25 +107,25 @@ class Heal:
 
 @dataclass(frozen=True)
 class LeaseOver:
-    """Until the lease of the client's hold is over, and every server has let go of it."""
+    """Wait until the lease of the client's hold has expired, on every server too."""
 
     client: str
 
     def describe(self) -> str:
-        return f"The lease of {self.client} runs out."
+        return f"The lease of {self.client} expires."
 
 
 @dataclass(frozen=True)
 class TtlOver:
-    """One TTL goes by, and the half second that a server may take to notice."""
+    """Wait for one TTL, and the half second that a server may take to notice."""
 
     def describe(self) -> str:
-        return "One TTL goes by, and half a second more."
+        return "One TTL passes, and half a second more."
 
 
 @dataclass(frozen=True)
 class NoteTime:
-    """The time is noted by the wall clock of the client's process."""
+    """Note the time by the wall clock of the client's process."""
 
     client: str
 
@@ -133,29 +135,30 @@ class NoteTime:
 
 @dataclass(frozen=True)
 class TtlByClock:
-    """Until one TTL has gone by since NoteTime, by the wall clock of the client's process."""
+    """Wait until one TTL has passed since NoteTime, by the wall clock of the client's process."""
 
     client: str
 
     def describe(self) -> str:
-        return f"{self.client} waits until one TTL has gone by on its wall clock."
+        return f"{self.client} waits until one TTL has passed on its wall clock."
 
 
 @dataclass(frozen=True)
 class SyncDue:
-    """Until `appendfsync everysec` syncs the next write at once, and none for a second after it.
+    """Wait until `appendfsync everysec` syncs the next write at once, and none for a second after
+    it.
 
     Redis 7.0 syncs once in each second of the wall clock, Valkey 8.0 once 1000 ms have passed since
-    the last sync (flushAppendOnlyFile): a whole second goes by, and then another begins.
+    the last sync (flushAppendOnlyFile): a whole second passes, and then another begins.
     """
 
     def describe(self) -> str:
-        return "A second goes by and another begins."
+        return "A second passes and another begins."
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Some seconds go by."""
+    """Wait for some seconds."""
 
     seconds: float
 
@@ -181,11 +184,11 @@ Plain = (
 
 @dataclass(frozen=True)
 class Timed:
-    """A step that was `at_s` in the run that it comes from, counted from any fixed moment, and took
+    """A step that was `at_s` in the run that it comes from, counted from a fixed moment, and took
     `lasts_s` there.
 
-    With `waits` it is not taken before as much time has gone by since each earlier timed step as
-    had there. It may always be taken later: real servers need their time.
+    With `waits` it is not taken before as much time has passed since each earlier timed step as in
+    that run. A step may start later than that, because real servers are slower.
     """
 
     step: Plain
@@ -208,10 +211,10 @@ def plain(step: Step) -> Plain:
 class Scenario:
     """One schedule with one guard. `source` is author, title, year; `expected` by checker.
 
-    `lock` is the suite's where none is named, `settings` are the run's other ones by name
-    (fencepost/settings.py). `what` says in a sentence or two what happens, and what its author says
-    comes of it. `causes`: what breaks the lock, each the name of one of its faults or a sort of
-    checker/why/cause.py; () stands for its one fault that is no partition.
+    `lock` is the suite's by default, `settings` are the run's other settings by name
+    (fencepost/settings.py). `what` describes in a sentence or two the schedule and its predicted
+    result. `causes`: the causes of the violation, each the name of one of its faults or a sort of
+    checker/why/cause.py; () means its only fault other than a partition.
     """
 
     name: str
@@ -230,13 +233,13 @@ class Scenario:
 
     @property
     def families(self) -> list[str]:
-        """Its families of faults: for some a server must be started."""
+        """Return its families of faults, because some need servers started specially."""
         steps = [plain(step) for step in self.steps]
         return list(dict.fromkeys(step.family for step in steps if isinstance(step, Inject)))
 
     @property
     def counted(self) -> bool:
-        """Whether a client is to stop at a step of its op (workloads/client/steps.py)."""
+        """Return whether a client must stop at a step of its op (workloads/client/steps.py)."""
         return any(isinstance(step, Begin) and step.stops for step in map(plain, self.steps))
 
     def to_json(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def crash(name: str, node: str, words: str = "") -> Inject:
 
 
 def pause_at(name: str, client: str, f: str, point: str, when: str) -> tuple[Step, ...]:
-    """The client begins an op and is paused at a failpoint of its code; `when` puts it in words."""
+    """Let the client begin an op and pause at a failpoint of its code; `when` describes it."""
     words = f"{client} is paused {when}"
     return (
         Begin(client, f, stop_at=point),
@@ -44,7 +44,7 @@ def pause_before_write(name: str, client: str) -> tuple[Step, ...]:
 
 
 def pause_after_acquire(last: str, release: str = "fail") -> tuple[Step, ...]:
-    """Client 1 sleeps past its lease, client 2 works meanwhile; then client 1's write arrives."""
+    """Client 1 pauses past its lease, client 2 works meanwhile; then client 1's write arrives."""
     return (
         Do(ONE, "acquire"),
         Do(ONE, "read"),
@@ -60,7 +60,7 @@ def pause_after_acquire(last: str, release: str = "fail") -> tuple[Step, ...]:
 
 
 def holder_dies() -> tuple[Step, ...]:
-    """The holder crashes; the lock comes back when its lease or session is over."""
+    """The holder crashes; the lock becomes available when its lease or session expires."""
     return (
         Do(ONE, "acquire"),
         Do(ONE, "read"),
@@ -74,7 +74,7 @@ def holder_dies() -> tuple[Step, ...]:
 
 
 def holder_cut_off(servers: list[str]) -> tuple[Step, ...]:
-    """The holder loses touch with the service, and finds out by its own clock."""
+    """The holder is cut off from the service, and notices by its own clock."""
     return (
         Do(ONE, "acquire"),
         cut("cut", ONE, servers),
@@ -88,7 +88,7 @@ def holder_cut_off(servers: list[str]) -> tuple[Step, ...]:
 
 
 def server_down(server: str) -> tuple[Step, ...]:
-    """One of several servers crashes: the lock goes on."""
+    """One of several servers crashes: the lock is still granted."""
     turn = (Do(TWO, "read"), Do(TWO, "write"), Do(TWO, "release"))
     return (
         Do(ONE, "acquire"),
@@ -103,7 +103,7 @@ def server_down(server: str) -> tuple[Step, ...]:
 
 
 def majority_down(first: str, second: str) -> tuple[Step, ...]:
-    """Without a majority nobody is granted anything; with it again, somebody is."""
+    """Without a majority the lock is not granted; with it again, it is."""
     return (
         crash("crash-1", first),
         crash("crash-2", second),
@@ -118,7 +118,7 @@ def majority_down(first: str, second: str) -> tuple[Step, ...]:
 
 
 def both_stall(last: str) -> tuple[Step, ...]:
-    """Both clients sleep past their leases and then write in the order of their tokens (C12)."""
+    """Both clients pause past their leases and then write in the order of their tokens (C12)."""
     return (
         Do(ONE, "acquire"),
         Do(ONE, "read"),
@@ -155,7 +155,7 @@ def no_lock_at_all() -> tuple[Step, ...]:
 
 
 def late_release(last: str, third: str) -> tuple[Step, ...]:
-    """Client 1 releases when its lease is over and client 2 has the lock."""
+    """Client 1 releases after its lease has expired, while client 2 has the lock."""
     return (
         Do(ONE, "acquire"),
         LeaseOver(ONE),

@@ -1,4 +1,4 @@
-"""Who published what the scenarios play: author, title, year. docs/claims.md has the claims."""
+"""The published sources of the scenarios: author, title, year. docs/claims.md has the claims."""
 
 from __future__ import annotations
 

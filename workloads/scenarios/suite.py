@@ -1,6 +1,6 @@
-"""The bundle of a suite: schedules, timed runs, rates and costs, each with what is expected.
+"""The bundle of a suite: schedules, timed runs, rates and costs, each with its expectation.
 
-Each suite's file ends with its bundle, and registry.py lists ours.
+Each suite's file ends with its bundle, and registry.py lists the built-in ones.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from fencepost.workloads.scenarios.scenario import Scenario
 
 @dataclass(frozen=True)
 class Rate:
-    """What is counted of a timed run, over runs with so many seeds that follow one another.
+    """A count over timed runs with this many consecutive seeds.
 
-    `of`: of all holds those that broke a promise (`violations`), or of all acknowledged updates
-    those that are lost (`lost`; harness/campaigns/rate_counts.py). `published` is the
+    `of`: the holds that broke a promise, out of all holds (`violations`), or the lost updates, out
+    of all acknowledged ones (`lost`; harness/campaigns/rate_counts.py). `published` is the
     published figure, as a sentence.
     """
 
@@ -31,9 +31,9 @@ class Rate:
 class TimedRun:
     """One entry of a suite that runs for a time, its faults (if any) drawn from the seed.
 
-    `settings` are the run's by name (fencepost/settings.py). Where nothing is expected it explores,
-    or a `rate` is counted: whatever it finds is a finding. `faults` are the schedule of its faults,
-    as a file has it that `--schedule` names, where they are not drawn.
+    `settings` are the run's by name (fencepost/settings.py). Without an expectation it explores, or
+    a `rate` is counted: any violation is a finding. `faults` are its schedule of faults in the
+    format of `--schedule`, if they are not drawn.
     """
 
     name: str
@@ -51,10 +51,10 @@ class TimedRun:
 
 @dataclass(frozen=True)
 class Cost:
-    """What locks cost without faults, against one Redis server (harness/campaigns/bench.py).
+    """The cost of locks without faults, relative to one Redis server (harness/campaigns/bench.py).
 
-    Each of `locks` is measured for `time_s` a phase, and is expected to take longer than the one
-    Redis server. `published` are the figures that somebody else has published, as a sentence.
+    Each of `locks` is measured for `time_s` per phase, and is expected to take longer than the one
+    Redis server. `published` are published figures, as a sentence.
     """
 
     name: str
@@ -73,7 +73,7 @@ Entry = Scenario | TimedRun | Cost
 class Suite:
     """Scenarios and timed runs in the order in which they run.
 
-    `lock` is that of every entry that names none.
+    `lock` is the default lock of every entry.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""ZooKeeper's lock: the service never grants twice; what its clients believe is another matter."""
+"""ZooKeeper's lock: the service never grants twice; its clients' beliefs are another matter."""
 
 from __future__ import annotations
 

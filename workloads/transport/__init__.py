@@ -1,1 +1,1 @@
-"""Connections to servers, as locks and resources use them."""
+"""Connections to servers for locks and resources."""

@@ -1,8 +1,8 @@
-"""A client library that may be missing where a lock is only described.
+"""Imports client libraries late, because they may be missing where a lock is only described.
 
 A lock's file has its bundle, and every command reads all bundles. Most client libraries are
-installed on the nodes alone, some in an environment of their own. So a lock names the modules
-that it needs, and they are imported when it is made:
+installed only on the nodes, some in separate environments. So a lock names the modules that it
+needs, and they are imported when it is made:
 
     if TYPE_CHECKING:
         import psycopg
@@ -38,9 +38,9 @@ class Deferred:
 def load(*modules: object) -> None:
     """Import deferred modules now.
 
-    A constructor calls this, because a client is made before the test's clock runs: a first acquire
-    that waits half a second for an import is overtaken by others, and the lock is blamed for it.
-    Raises ImportError if one is not installed.
+    A constructor calls this, because a client is made before the test's clock runs. A first acquire
+    that waits half a second for an import would be overtaken by others, and the lock blamed for it.
+    Raises ImportError if a module is not installed.
     """
     for module in modules:
         if isinstance(module, Deferred):

@@ -1,9 +1,9 @@
 """etcd through its JSON gateway: the few calls that a lock needs, on 3.4 and 3.5 alike.
 
-The gateway and not gRPC, because it needs no generated code: the Python clients on gRPC are dead
-(etcd3) or asyncio only (aetcd), and grpcio is larger than all the other clients together. It
-carries watches and keepalives as well. Integers of 64 bits come as strings; zero and false are
-left out (proto3's JSON mapping).
+The gateway is used instead of gRPC because it needs no generated code: the Python clients on gRPC
+are unmaintained (etcd3) or asyncio only (aetcd), and grpcio is larger than all other clients
+together. It supports watches and keepalives as well. Integers of 64 bits come as strings; zero and
+false are left out (proto3's JSON mapping).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 else:
     urllib3, exceptions = Deferred("urllib3"), Deferred("urllib3.exceptions")
 
-# What etcd has refused for good (gRPC's codes): invalid, not found, exists, precondition, range.
+# Final refusals of etcd (gRPC's codes): invalid, not found, exists, precondition, range.
 _REFUSED = (3, 5, 6, 9, 11)
 
 
 @lru_cache(4096)
 def text(data: str) -> str:
-    """base64, as the gateway wants keys and values."""
+    """Encode in base64, as the gateway requires for keys and values."""
     return base64.b64encode(data.encode()).decode()
 
 
@@ -39,12 +39,13 @@ def plain(data: str) -> str:
 
 
 def after(prefix: str) -> str:
-    """The end of the range of all keys with this prefix."""
+    """Return the end of the range of all keys with this prefix."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 def key_is(key: str, create_revision: int) -> dict[str, Any]:
-    """A comparison: the key was created at that revision, and is there; 0: it is not there."""
+    """Return a comparison: the key was created at that revision, and exists; 0: it does not
+    exist."""
     return {
         "key": text(key),
         "target": "CREATE",
@@ -59,13 +60,13 @@ def _timeout(connect_s: float, read_s: float) -> urllib3.Timeout:
 
 
 def pool(host: str, port: int) -> urllib3.HTTPConnectionPool:
-    """HTTP connections to a server; a request is sent once."""
+    """Return HTTP connections to a server; a request is sent once."""
     once = urllib3.Retry(total=False, redirect=False)
     return urllib3.HTTPConnectionPool(host, port, maxsize=4, retries=once)
 
 
 class Gateway:
-    """One client of a cluster: asks one server at a time, the next once one does not answer.
+    """One client of a cluster: asks one server at a time, the next if one does not answer.
 
     `timeout_s` is for one request to one server. `now` gives ns. `connect` gives HTTP connections
     to a server; None: urllib3's.
@@ -86,8 +87,8 @@ class Gateway:
     def call(self, path: str, body: dict[str, Any]) -> Any:
         """POST /v3/<path>; return the decoded answer, of a stream the first message.
 
-        Raises Failed "unreachable" where no server got the request, Indeterminate where it may
-        have been carried out, Failed "refused" with etcd's words where it was refused.
+        Raises Failed "unreachable" if no server received the request, Indeterminate if it may have
+        been carried out, Failed "refused" with etcd's message if it was refused.
         """
         reason = ""
         for _ in self._pools:
@@ -107,7 +108,8 @@ class Gateway:
         raise Failed("unreachable", reason)
 
     def ask(self, path: str, body: dict[str, Any]) -> Any:
-        """`call` for what may be asked twice: every server is tried. Failed where none answers."""
+        """Do the same as `call` for a request that may be repeated: every server is tried. Failed
+        if none answers."""
         for _ in self._pools:
             try:
                 return self.call(path, body)
@@ -138,7 +140,7 @@ class Gateway:
     def wait_deleted(self, key: str, revision: int, timeout_s: float) -> bool:
         """Wait until `key` is deleted, at `revision` or later; False if that was not seen in time.
 
-        A server that says nothing may be cut off from the others: ask again elsewhere.
+        A silent server may be cut off from the others, so the request is repeated elsewhere.
         """
         pool = self._pools[self._at]
         wanted = {"key": text(key), "start_revision": str(revision), "filters": ["NOPUT"]}
@@ -160,26 +162,26 @@ class Gateway:
             answer.close()
         return False
 
-    # The requests of the API that locks are made of.
+    # The API requests that locks use.
 
     def grant_lease(self, ttl_s: int) -> int:
         return int(self.call("lease/grant", {"TTL": str(ttl_s)})["ID"])
 
     def keep_alive(self, lease: int) -> None:
-        """Failed "not-held" where the lease is gone."""
+        """Renew the lease. Failed "not-held" if it is gone."""
         answer = self.call("lease/keepalive", {"ID": str(lease)})
         if int(answer.get("TTL", 0)) <= 0:
             raise Failed("not-held", f"etcd says that lease {lease:x} is gone")
 
     def lives(self, lease: int) -> bool:
-        """Whether the lease is there; asking does not renew it."""
+        """Return whether the lease exists; asking does not renew it."""
         return int(self.ask("lease/timetolive", {"ID": str(lease)}).get("TTL", 0)) >= 0
 
     def revoke(self, lease: int) -> None:
         self.call("lease/revoke", {"ID": str(lease)})
 
     def created(self, key: str) -> int:
-        """The create revision of a key, 0 where it is not there. Linearizable."""
+        """Return the create revision of a key, 0 if it does not exist. Linearizable."""
         found = self.ask("kv/range", {"key": text(key)}).get("kvs")
         return int(found[0]["create_revision"]) if found else 0
 
@@ -195,7 +197,7 @@ class Gateway:
 
 
 def read(host: str, path: str, status: int, data: bytes) -> Any:
-    """Return what a server answered, or raise what its error means."""
+    """Return a server's answer, or raise the error that it means."""
     try:
         decoded = msgspec.json.decode(data.split(b"\n", 1)[0])
     except ValueError as error:
@@ -205,7 +207,7 @@ def read(host: str, path: str, status: int, data: bytes) -> Any:
     wrong = decoded.get("error") if isinstance(decoded.get("error"), dict) else decoded
     words = str(wrong.get("message") or wrong.get("error") or wrong)
     code = wrong.get("code", wrong.get("grpc_code"))
-    # No leader, a leader that changed, a timeout: the request may yet be carried out.
+    # No leader, a new leader, a timeout: the request may still be carried out.
     kind = Failed if code in _REFUSED else Indeterminate
     raise kind("refused" if kind is Failed else "timeout", f"{host}: {path}: {words}")
 

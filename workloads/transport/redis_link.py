@@ -1,9 +1,9 @@
 """A Link to one Redis server, over redis-py's connection.
 
-The connection and not the client, for two reasons. A test must be able to stop the process
-after the request was sent and before the reply is read. And the client retries by itself (10
-times in redis-py 8.1), so that one silent server costs tens of seconds, and a SET NX whose
-reply was lost is sent again and finds its own key: Redlock wants one try and a short timeout.
+It uses the connection rather than the client, for two reasons. A test must be able to stop the
+process after the request was sent and before the reply is read. And the client retries by itself
+(10 times in redis-py 8.1), so that one silent server costs tens of seconds, and a SET NX whose
+reply was lost is sent again and finds its own key. Redlock requires one try and a short timeout.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from redis.retry import Retry
 
 from fencepost.workloads.contract.lock import Failed, Indeterminate
 
-# RESP2 and no word about the driver: connecting then sends nothing of its own, so that the timeout
-# is that of the one request. A library under test may bring an older redis-py, which calls this
-# otherwise: driver_info is new in 8, lib_name and protocol in 5.
+# RESP2 without client information: connecting then sends nothing of its own, so that the timeout is
+# that of the one request. A library under test may bring an older redis-py with other arguments:
+# driver_info is new in 8, lib_name and protocol in 5.
 _WORDS = signature(AbstractConnection.__init__).parameters
 _SILENT: dict[str, Any] = {"protocol": 2} if "protocol" in _WORDS else {}
 if "driver_info" in _WORDS:
@@ -32,7 +32,8 @@ elif "lib_name" in _WORDS:
 
 
 class RedisLink:
-    """Connects when first used, and again after an error; a reply never meets another request."""
+    """A link that connects on first use, and again after an error; a reply never meets another
+    request."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self.address = f"{host}:{port}"
@@ -48,7 +49,7 @@ class RedisLink:
         self._connected = False
 
     def open(self) -> None:
-        """Connect, where it is not connected. Raises Failed."""
+        """Connect unless connected. Raises Failed."""
         try:
             self._drop_if_stale()
             self._connection.connect()
@@ -57,7 +58,7 @@ class RedisLink:
             raise Failed("unreachable", f"{self.address}: {error}") from error
 
     def getsockname(self) -> tuple[str, int]:
-        """As of a socket. Raises OSError where it is not connected."""
+        """Return the local address, as a socket does. Raises OSError if it is not connected."""
         connected = self._connection._sock
         if connected is None:
             raise OSError(f"{self.address}: not connected")
@@ -73,7 +74,7 @@ class RedisLink:
             raise Indeterminate("timeout", f"{self.address}: {error}") from error
 
     def _drop_if_stale(self) -> None:
-        """A connection whose server has gone away since says so: it has something to read."""
+        """Drop a connection whose server has gone away since; it is readable then."""
         if self._connected:
             try:
                 stale = self._connection.can_read(timeout=0)

@@ -1,7 +1,7 @@
-"""Links to servers that speak HTTP or JSON by the line, one request at a time.
+"""Links to servers that speak HTTP or JSON lines, one request at a time.
 
-A Link (workloads/contract/lock.py) and not a library's client: stopping a client between a request
-and its reply, or simulating both, needs that boundary.
+A Link (workloads/contract/lock.py) rather than a library's client, because stopping a client
+between a request and its reply, or simulating both, needs that boundary.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from fencepost.workloads.contract.lock import Failed, Indeterminate, Link
 
 
 class HttpLink:
-    """`send(path, body)` posts, `receive()` gives the status and the body of the answer.
+    """A link over HTTP: `send(path, body)` posts, `receive()` returns the status and the body of
+    the answer.
 
-    Each request has a connection of its own, which a server that waits takes for its client.
+    Each request has its own connection, which a waiting server takes for its client.
     """
 
     def __init__(self, host: str, port: int, connect_s: float, read_s: float) -> None:
@@ -60,9 +61,10 @@ class HttpLink:
 
 
 class LineLink:
-    """`send(object)` writes a line of JSON, `receive()` gives the object that comes back.
+    """A link of JSON lines: `send(object)` writes one, `receive()` returns the object that comes
+    back.
 
-    It connects when it is first used, and again after an error.
+    It connects on first use, and again after an error.
     """
 
     def __init__(self, host: str, port: int, connect_s: float, read_s: float) -> None:
@@ -124,5 +126,5 @@ _PROTOCOLS: dict[str, Callable[[str, int, float, float], Link]] = {
 
 
 def dial(protocol: str, host: str, port: int, connect_s: float, read_s: float) -> Link:
-    """A Link to a server that speaks `protocol`: http or lines."""
+    """Return a Link to a server that speaks `protocol`: http or lines."""
     return _PROTOCOLS[protocol](host, port, connect_s, read_s)

@@ -34,7 +34,7 @@ def read(
     try:
         with open(path, encoding="utf-8") as lines:
             if form is None:
-                form = told(lines.read(_HEAD))
+                form = detect(lines.read(_HEAD))
                 lines.seek(0)
             for pair in READERS[form](lines, warn):
                 count += 1
@@ -49,7 +49,7 @@ def read(
         raise BadHistory("the file has no events", file=str(path))
 
 
-def told(head: str) -> str:
+def detect(head: str) -> str:
     """Return the format of a text that begins like this. Raises BadHistory if it is unknown."""
     start = re.sub(r"\A(?:[\s,]+|;[^\n]*\n)*", "", head)
     if not start:

@@ -7,9 +7,9 @@ import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.data.Stat;
 
-/** Curator's InterProcessMutex as its documentation has it, and nothing beside it. */
+/** Curator's InterProcessMutex, used exactly as its documentation describes. */
 final class Recipe implements AutoCloseable {
-    /** The path of the znode that stands for the hold is the library's own, but not public. */
+    /** The path of the hold's znode, which the library does not make public. */
     static final class Mutex extends InterProcessMutex {
         Mutex(CuratorFramework client, String path) {
             super(client, path);
@@ -27,7 +27,7 @@ final class Recipe implements AutoCloseable {
     private final Consumer<String> unsure;
     private CuratorFramework client;
 
-    /** Curator tells its users to take a lock for lost on SUSPENDED and on LOST: `unsure` is told. */
+    /** Calls `unsure` on SUSPENDED and LOST, when a lock counts as lost by Curator's documentation. */
     Recipe(String hosts, int requestMs, Consumer<String> unsure) {
         this.hosts = hosts;
         this.requestMs = requestMs;
@@ -35,8 +35,8 @@ final class Recipe implements AutoCloseable {
     }
 
     /**
-     * Take and leave a lock that nobody else asks for: loading Curator's classes takes the JVM
-     * some half a second, which would be a wait for the lock by its look.
+     * Acquires and releases an uncontended lock. Loading Curator's classes takes the JVM some half
+     * a second, which would look like a wait for the lock.
      */
     static void warmUp(String hosts, int requestMs, String node) {
         try (Recipe recipe = new Recipe(hosts, requestMs, why -> { })) {
@@ -50,7 +50,7 @@ final class Recipe implements AutoCloseable {
         }
     }
 
-    /** The mutex, held; null where it was not its turn in time. */
+    /** Returns the acquired mutex, or null after the timeout. */
     Mutex acquire(String name, int sessionMs, long waitMs) throws Exception {
         if (client == null) {
             client = CuratorFrameworkFactory.builder()
@@ -70,7 +70,7 @@ final class Recipe implements AutoCloseable {
         return mutex.acquire(waitMs, TimeUnit.MILLISECONDS) ? mutex : null;
     }
 
-    /** The czxid of the znode that stands for the hold; null where it is not there. */
+    /** Returns the czxid of the hold's znode; null if it does not exist. */
     Long token(Mutex mutex) throws Exception {
         Stat stat = client.checkExists().forPath(mutex.path());
         return stat == null ? null : stat.getCzxid();

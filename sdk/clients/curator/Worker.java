@@ -2,13 +2,13 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.stream.Collectors;
 
-/** Curator's InterProcessMutex as a client of fencepost's, on its SDK (sdk/java). */
+/** Curator's InterProcessMutex as a client of fencepost, on its SDK (sdk/java). */
 public final class Worker implements Fencepost.Lock {
     private static boolean warm;
 
     private final Recipe recipe;
     private final int waitMs;
-    // Set once it is certain that the lock was granted: what Curator says from then on counts.
+    // Set once the lock was certainly granted: Curator's notices count from then on.
     private volatile Recipe.Mutex held;
 
     private Worker(Fencepost.Client client) {
@@ -37,8 +37,8 @@ public final class Worker implements Fencepost.Lock {
         if (mutex == null) {
             throw new Fencepost.Failed("not its turn within " + waitMs + " ms");
         }
-        held = mutex; // before it is seen that the znode is there
-        // Curator tells its user nothing of how long the session lives.
+        held = mutex; // before the check that the znode exists
+        // Curator does not report how long the session lives.
         return new Fencepost.Grant().token(recipe.token(mutex)).withoutDeadline();
     }
 

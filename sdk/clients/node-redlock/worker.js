@@ -1,6 +1,6 @@
 'use strict';
 
-// npm's redlock on ioredis' clients, as its documentation has it, as a client of fencepost's.
+// npm's redlock on ioredis' clients, used as its documentation describes, as a client of fencepost.
 
 const Redis = require('ioredis');
 const Redlock = require('redlock');
@@ -13,7 +13,7 @@ class Lock {
       const client = new Redis({
         host, port, connectTimeout: timeout, commandTimeout: timeout,
       });
-      client.on('error', () => {}); // it connects again by itself
+      client.on('error', () => {}); // it reconnects by itself
       return client;
     });
     this.redlock = new Redlock(this.clients, {
@@ -29,7 +29,7 @@ class Lock {
     try {
       const lock = await this.redlock.lock(name, Math.round(ttlMs));
       this.locks.set(name, lock);
-      // The library's own idea of how long it is valid: on the wall clock.
+      // The library's own deadline, on the wall clock.
       return { deadline: new Date(lock.expiration) };
     } catch (error) {
       throw new Failed(error.message);
@@ -51,13 +51,13 @@ class Lock {
     try {
       await this.locks.get(name).unlock();
     } catch (error) {
-      // A server that said nothing may have released it.
+      // A server that did not answer may have released it.
       if (this.errors > before) throw new Indeterminate(error.message, 'no-quorum');
       throw new Failed(error.message);
     }
   }
 
-  /** Close every connection, then say what the first one raised. */
+  /** Closes every connection, then throws the first error. */
   close() {
     const raised = [];
     for (const client of this.clients) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds DIR/worker (here, if no DIR is given), a program that needs nothing of the node it runs on.
+# Builds DIR/worker (by default here), a static program without dependencies on its node.
 # Needs golang-go and golang-etcd-server-dev, as Debian has them.
 #
 #     build.sh [DIR]

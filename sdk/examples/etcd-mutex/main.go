@@ -1,7 +1,7 @@
-// etcd's own lock for Go (clientv3/concurrency) as a client of fencepost's: as its documentation has
-// it, and beside it one question. A Session is kept alive in the background and does not tell until
-// when; it may take half a second to tell that it is over. So a holder asks how long its lease still
-// runs, and counts on no more than that.
+// etcd's own lock for Go (clientv3/concurrency) as a client of fencepost, used as its documentation
+// describes, with one addition. A Session is kept alive in the background and reports no deadline;
+// it may report its end half a second late. So a holder asks how long its lease still runs, and
+// counts on no more than that.
 //
 // Options: wait_ms, how long an acquire waits for its turn (10000).
 package main
@@ -38,7 +38,7 @@ func open(process *fencepost.Client) (fencepost.Lock, error) {
 	return &lock{process: process, wait: wait, client: client}, nil
 }
 
-// renewed makes a session where there is none, or the last one has ended.
+// renewed makes a session if there is none, or the last one has ended.
 func (l *lock) renewed(ttl time.Duration) error {
 	if l.session != nil {
 		select {
@@ -87,7 +87,7 @@ func (l *lock) Release(string) error {
 	return l.held.Unlock(ctx)
 }
 
-// Close revokes the session's lease. A server that cannot be reached keeps it until it runs out.
+// Close revokes the session's lease. A server that cannot be reached keeps it until it expires.
 func (l *lock) Close() error {
 	defer l.client.Close()
 	if l.session == nil {

@@ -3,7 +3,7 @@
 import pytest
 
 from fencepost.checker.lincheck import UNKNOWN, BadHistory
-from fencepost.checker.lincheck.formats.files import read, told
+from fencepost.checker.lincheck.formats.files import detect, read
 from fencepost.checker.lincheck.history import calls
 
 
@@ -38,7 +38,7 @@ OK = '{"process": 0, "type": "ok", "f": "read", "value": 1}\n'
     ],
 )
 def test_the_format_is_detected_from_the_content(text, form):
-    assert told(text) == form
+    assert detect(text) == form
 
 
 def test_edn_may_be_one_collection_or_one_map_after_another(tmp_path):
@@ -98,7 +98,7 @@ def test_a_torn_last_line_is_dropped_and_reported(tmp_path):
     ("text", "line", "reason"),
     [
         (INVOKE + "nonsense\n" + OK, 2, "no JSON"),
-        (INVOKE + OK.replace("1}", "NaN}"), 2, "no JSON: NaN is no number in JSON"),
+        (INVOKE + OK.replace("1}", "NaN}"), 2, "no JSON: NaN is not a JSON number"),
         (INVOKE + OK.replace("1}", "1e999}"), 2, "no JSON: 1e999 is too large"),
         (INVOKE + OK[:20] + "\n", 2, "no JSON"),
         (INVOKE + "[1]\n", 2, "not a JSON object"),

@@ -4,7 +4,7 @@ import pytest
 
 from fencepost.checker.lincheck import UNKNOWN, BadHistory
 from fencepost.checker.lincheck.formats import edn, jsonl, porcupine
-from fencepost.checker.lincheck.formats.files import read, told
+from fencepost.checker.lincheck.formats.files import detect, read
 
 
 def given(reader, text, warn=pytest.fail):
@@ -237,18 +237,18 @@ def test_a_kv_log_names_its_key_in_each_map():
     ],
 )
 def test_a_format_is_detected_from_the_first_characters(head, form):
-    assert told(head) == form
+    assert detect(head) == form
 
 
 def test_a_text_that_begins_like_no_format_is_refused():
     for head in ("X", "\\", "}"):
         with pytest.raises(BadHistory, match="tell the format"):
-            told(head)
+            detect(head)
     for head in ("", " \n;x\n,"):
         with pytest.raises(BadHistory, match=r"^history: the file is empty$"):
-            told(head)
+            detect(head)
     with pytest.raises(BadHistory) as caught:
-        told("hello world" * 9)
+        detect("hello world" * 9)
     text = ("hello world" * 9)[:40]
     assert caught.value.args == (f"cannot tell the format of {text!r}; give --format", 1, None)
 

@@ -304,7 +304,7 @@ def test_a_changed_outcome_is_shown_next_to_the_known_one(call, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "--budget", "soon"], "budget 'soon' is no time"),
+        (["run", "--budget", "soon"], "budget 'soon' is not a duration"),
         (["run", "--budget", "5s"], "too short for a night"),
         (["run", "--baseline", "none.json"], "the baseline none.json is not there"),
         (["run", "--baseline", "bad.json"], "the baseline bad.json cannot be used"),

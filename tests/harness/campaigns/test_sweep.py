@@ -111,7 +111,7 @@ def test_a_parameter_that_the_servers_do_not_support_is_a_cell_with_its_reason()
         ({"lock": "redlok"}, "there is no lock 'redlok'; choose one of: "),
         ({"x": "speed=1..2"}, "there is no axis 'speed'; choose one of: ttl, clients, pause"),
         ({"x": "ttl=1s"}, "axis 'ttl=1s': write ttl=FROM..TO"),
-        ({"x": "ttl=soon..2s"}, "axis ttl: 'soon' is no time"),
+        ({"x": "ttl=soon..2s"}, "axis ttl: 'soon' is not a duration"),
         ({"x": "ttl=4s..1s"}, "axis ttl=4 s..1 s is out of range, or does not rise (100 ms to 10"),
         ({"y": "drift=0.5..2"}, "axis drift=0.5..2 is out of range"),
         ({"y": "clients=2..4"}, "ttl and clients: one side is a setting (ttl, clients), and the"),

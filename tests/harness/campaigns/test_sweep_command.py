@@ -79,7 +79,7 @@ def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_resume(sweep):
         (["redlok", *ASKED[1:]], "there is no lock 'redlok'"),
         ([*ASKED, "--guard", "high"], "guard 'high'"),
         ([*ASKED, "-o", "luck=1"], "luck"),
-        ([*ASKED, "--budget", "0"], "budget '0' is no time"),
+        ([*ASKED, "--budget", "0"], "budget '0' is not a duration"),
         (["--resume", "nowhere"], "'nowhere' is no sweep (a folder with sweep.json)"),
         (["redis", "--resume", "x"], "--resume takes all from the sweep that it names: not LOCK"),
     ],

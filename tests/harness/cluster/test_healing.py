@@ -78,13 +78,13 @@ def test_leftovers_are_listed_first_and_changed_only_by_healing():
         assert healing.problems(*found) == [
             "redis-1: a client was left behind (pid 31)",
             "redis-1: a client was left behind (pid 32)",
-            "redis-1: fencepost's iptables chains are there",
+            "redis-1: fencepost's iptables chains exist",
             "redis-1: its server is down",
         ]
     assert healing.heal(*found) == [
         "redis-1: ended a client that was left behind (pid 31)",
         "redis-1: ended a client that was left behind (pid 32)",
-        "redis-1: took fencepost's iptables chains away",
+        "redis-1: removed fencepost's iptables chains",
         "redis-1: started its server, which was down",
     ]
     assert node.running and not node.workers and not node.chains

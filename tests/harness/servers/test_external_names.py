@@ -101,8 +101,8 @@ def test_the_command_that_repeats_a_test_names_its_servers():
         ({"containers": "a", "persistence": "always"}, "--persistence is about servers that"),
         ({"containers": "etcd=a"}, "redlock runs on redis, and the servers are etcd"),
         ({"lock": "redis", "containers": "a,b"}, "redis runs on one server, and 2 are named"),
-        ({"containers": "a", "nemesis": "power"}, "nemesis power: it needs a disk of fencepost's"),
-        ({"containers": "a", "nemesis": "kill:a/wiped"}, "the data of servers that are not"),
+        ({"containers": "a", "nemesis": "power"}, "nemesis power: it needs fencepost's own disk"),
+        ({"containers": "a", "nemesis": "kill:a/wiped"}, "the data of external servers must not"),
         ({"containers": "a", "nemesis": "pause:redis-1"}, "the test has no 'redis-1'"),
     ],
 )

@@ -166,5 +166,5 @@ def test_a_kind_that_was_not_shipped_is_reported_as_missing(tmp_path, monkeypatc
     (tmp_path / "kinds.json").write_text('{"redis": "fencepost.harness.servers.redis"}')
     monkeypatch.setattr(on_node, "INDEX", tmp_path / "kinds.json")
     assert on_node.find("redis") is KINDS["redis"]
-    with pytest.raises(OSError, match="this node knows no server 'guest', but redis"):
+    with pytest.raises(OSError, match="this node has no server 'guest', only redis"):
         on_node.find("guest")

@@ -73,19 +73,22 @@ def test_a_value_at_its_bounds_is_valid(changed):
             {"nemesis": ("pause", "flood")},
             "there is no fault 'flood'; choose one of: partition, delay, packet, pause, ",
         ),
-        ({"aim": True}, "aim: at what? Name faults with --nemesis"),
+        ({"aim": True}, "--aim needs --nemesis: name the faults to aim"),
         (
             {"aim": True, "nemesis": ("kill:rolling",)},
-            "nemesis kill:rolling: a rolling fault has no moment: leave --aim out, or ask for kill",
+            "nemesis kill:rolling: a rolling fault has no moment: leave --aim out, or name kill",
         ),
         (
             {"hold": "long"},
-            "hold 'long' is no length of time: write 20ms or 1.5ttl, or two of them",
+            "hold 'long' is not a length of time; write for example 20ms, 1.5ttl or 0.9ttl..1.2ttl",
         ),
         ({"hold": "2ttl..3s"}, "hold '2ttl..3s' is empty: its first length is above its second"),
         ({"think": "101ttl"}, "think '101ttl' is out of range (up to 100ttl)"),
         ({"think": "0..61m"}, "think '61m' is out of range (up to 1 h)"),
-        ({"contention": "many"}, "contention 'many' is no number of clients: write 2, 2..4 or"),
+        (
+            {"contention": "many"},
+            "contention 'many' is not a number of clients; write for example 2, 2..4 or",
+        ),
         ({"contention": "6"}, "contention '6' is out of range: there are 5 clients (1 to 5)"),
         ({"contention": "0..2"}, "contention '0' is out of range: there are 5 clients"),
         ({"contention": "4..2"}, "contention '4..2' is empty: its first number is above its"),
@@ -160,7 +163,10 @@ def test_a_time_is_read_with_its_unit_and_in_seconds_without(text, expected):
 def test_a_duration_that_is_not_positive_is_an_error_with_the_format(text):
     with pytest.raises(BadArguments) as error:
         seconds("TTL", text)
-    assert str(error.value) == f"TTL {text!r} is no time: write 500ms, 60s or 2m, above zero"
+    assert (
+        str(error.value)
+        == f"TTL {text!r} is not a duration; write 500ms, 60s or 2m (greater than zero)"
+    )
 
 
 @given(st.text(max_size=8))

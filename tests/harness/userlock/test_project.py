@@ -127,7 +127,10 @@ def test_a_check_of_a_service_of_no_compose_file_is_refused(here, run):
             "lock = 'mylock.py:MyLock'\n",
             "mylock.py:MyLock needs servers: add for example --servers redis:1",
         ),
-        ("lock = 'mylock.py:MyLock'\nservers = 'redis'\ntime = 'soon'\n", "'soon' is no time"),
+        (
+            "lock = 'mylock.py:MyLock'\nservers = 'redis'\ntime = 'soon'\n",
+            "'soon' is not a duration",
+        ),
     ],
 )
 def test_an_invalid_project_file_gives_one_sentence(here, run, text, why):

@@ -162,7 +162,7 @@ def test_of_many_locks_the_most_and_the_least_are_named():
 
 
 def test_a_lock_that_was_never_granted_is_reported_as_that():
-    assert texts(cell(run(0, granted=0))) == ["Without faults, nobody was granted the lock: redis."]
+    assert texts(cell(run(0, granted=0))) == ["Without faults, the lock was never granted: redis."]
 
 
 def test_each_sort_of_finding_has_some_at_the_top_and_the_rest_below(page):
@@ -185,7 +185,7 @@ def test_a_matrix_whose_faults_waited_for_their_moment_says_so(tmp_path):
         content["plan"]["aim"] = aim
         (tmp_path / "matrix.json").write_text(json.dumps(content))
         said = Page(render(tmp_path).read_text()).text
-        assert ("Each fault waited for its moment" in said) == aim
+        assert ("Faults were triggered during a hold" in said) == aim
 
 
 def test_a_row_that_cannot_be_says_why_once(page):

@@ -163,17 +163,17 @@ def test_a_late_write_between_another_s_read_and_write_costs_no_update_where_ver
         assert account.read(name) == (None, 0)  # the later holder, whose token is 2
         account.write(name, "late", 0, token(1))
     assert fenced.write("account-1", "y", 0, token(2)) == 2  # over a value that it had not seen
-    with pytest.raises(Failed, match="token 2, version 0: version 1 is there"):
+    with pytest.raises(Failed, match="token 2, version 0: version 1 is current"):
         compared.write("account-2", "y", 0, token(2))
     assert compared.write("account-2", "y", 1, token(2)) == 2
     # A late writer that has read again has the right version, and the wrong token.
-    with pytest.raises(Failed, match="token 1, version 2: token 2 is there"):
+    with pytest.raises(Failed, match="token 1, version 2: token 2 is current"):
         compared.write("account-2", "late", 2, token(1))
 
 
 @pytest.mark.parametrize("grant", [None, token(None)])
 def test_a_fenced_register_refuses_a_write_without_a_token(world, register, grant):
-    with pytest.raises(Failed, match="guard fenced needs a fencing token, and the grant has none"):
+    with pytest.raises(Failed, match="guard fenced needs a fencing token, but the grant has none"):
         register("fenced").write("account", "x", 0, grant)
     assert world["store"].log == []
 
@@ -217,7 +217,7 @@ def test_a_paired_register_refuses_a_client_that_may_overwrite_a_pending_grant(r
 def test_a_compared_register_accepts_a_write_on_top_of_the_version_that_is_there(register):
     account = register("compare-and-set")
     assert account.write("account", "x", 0, None) == 1
-    with pytest.raises(Failed, match="version 0 was read, and 1 is there"):
+    with pytest.raises(Failed, match="version 0 was read, but 1 is current"):
         account.write("account", "y", 0, None)
     assert account.write("account", "y", 1, None) == 2
 

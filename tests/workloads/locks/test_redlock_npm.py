@@ -67,7 +67,7 @@ def test_an_expired_lease_is_not_extended(world, client):
     grant = one.acquire("orders", TTL)
     world.now = grant.deadline + 1
     logged = len(world["a"].log)
-    with pytest.raises(Failed, match="over already"):
+    with pytest.raises(Failed, match="has expired already"):
         one.extend(grant, TTL)
     assert len(world["a"].log) == logged
 

@@ -50,10 +50,14 @@ def test_text_is_parsed_by_the_option_s_type():
         ("redlock", {"token": "two"}, "token=two: choose one of none, value, one, majority"),
         ("redis", {"token": "one"}, "option token=one: choose one of none, incr, paired"),
         ("redlock", {"clock_check": "yes"}, "clock_check=yes: choose one of true, false"),
-        ("redlock", {"retries": "-1"}, "option retries=-1: a whole number from 0 on"),
-        ("redlock", {"retries": "many"}, "option retries=many: a whole number from 0 on"),
-        ("redlock", {"node_timeout_ms": "0"}, "node_timeout_ms=0: a whole number from 1 on"),
-        ("redlock", {"node_timeout_ms": "1.5"}, "node_timeout_ms=1.5: a whole number from 1"),
+        ("redlock", {"retries": "-1"}, "option retries=-1: must be an integer from 0 to"),
+        ("redlock", {"retries": "many"}, "option retries=many: must be an integer from 0 to"),
+        ("redlock", {"node_timeout_ms": "0"}, "node_timeout_ms=0: must be an integer from 1 to"),
+        (
+            "redlock",
+            {"node_timeout_ms": "1.5"},
+            "node_timeout_ms=1.5: must be an integer from 1 to",
+        ),
     ],
 )
 def test_an_invalid_option_is_an_error_that_names_the_choices(lock, given, message):

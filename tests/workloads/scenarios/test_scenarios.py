@@ -78,7 +78,7 @@ def test_evidence_that_names_another_cause_than_the_scenario_s_is_found():
     assert said(family="pause", nodes=["client-1"]) == []
     assert said(family="pause", nodes=["client-2"])
     assert said(family="clock", nodes=["client-1"])
-    assert said() == ["mutual_exclusion should name pause, and says: two holders."]
+    assert said() == ["mutual_exclusion should name pause, but reports: two holders."]
 
 
 def test_a_name_and_a_guard_name_one_scenario():

@@ -1,1 +1,1 @@
-"""Libraries that people install, tested as they are: each adapter calls and adds nothing."""
+"""Third-party libraries, tested unmodified: each adapter only calls them."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import aetcd
     from aetcd import exceptions, locks
 else:
-    # asyncio is always there, but takes long to load, and every command reads this file.
+    # asyncio is always available, but slow to load, and every command imports this file.
     asyncio, aetcd, exceptions = map(Deferred, ("asyncio", "aetcd", "aetcd.exceptions"))
 
 
@@ -88,6 +88,6 @@ LOCK = LockType(
     library="aetcd",
     least_ttl_ms=2000,
     whole_seconds=True,
-    # Each lock has a lease of its own, which closing the client does not revoke.
+    # Each lock has its own lease, which closing the client does not revoke.
     ends_with="lease",
 )

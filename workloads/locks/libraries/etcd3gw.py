@@ -80,6 +80,6 @@ LOCK = LockType(
     library="etcd3gw",
     least_ttl_ms=2000,
     whole_seconds=True,
-    # Each lock has a lease of its own, which closing the client does not revoke.
+    # Each lock has its own lease, which closing the client does not revoke.
     ends_with="lease",
 )

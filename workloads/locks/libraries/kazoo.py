@@ -63,12 +63,12 @@ class KazooLock:
         return session
 
     def _listen(self, state: str) -> None:
-        """kazoo's documentation: in either state its user has to take the lock for lost."""
+        """Report all holds as lost; kazoo's documentation requires that in either state."""
         if state in (states.KazooState.SUSPENDED, states.KazooState.LOST):
             self._notices += 1
             for secret in list(self._held):
                 self._env.lost(secret, f"the connection is {state}")
-            # The recipe asks again without a word, at the queue's end if the session is over.
+            # The recipe retries silently, at the queue's end if the session has expired.
             self._env.requeued(f"the connection is {state}")
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:

@@ -11,9 +11,9 @@ LOCK = LockType(
     make=None,
     servers=5,
     options={
-        "retries": Option(10, what="how often it tries again before it gives up"),
-        "retry_delay_ms": Option(200, least=1, what="the time between two tries, about"),
-        "node_timeout_ms": Option(50, least=1, what="how long one server may take"),
+        "retries": Option(10, what="number of retries before it gives up"),
+        "retry_delay_ms": Option(200, least=1, what="average time between two tries"),
+        "node_timeout_ms": Option(50, least=1, what="timeout for one server"),
     },
     promises={"minority": True},
     library="node-redlock",

@@ -1,4 +1,4 @@
-"""pottery's Redlock on five servers, asked by threads of its own."""
+"""pottery's Redlock on five servers, which it asks in its own threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     pottery = Deferred("pottery")
 
-# What pottery itself takes off a lease (redlock.py, __drift).
+# The part of a lease that pottery itself subtracts (redlock.py, __drift).
 _DRIFT_FACTOR = 0.01
 _DRIFT_NS = 2_000_000
 
@@ -67,7 +67,8 @@ def _valid_until(begun: int, ttl_ns: int) -> int:
 
 
 def _not_held(error: Any) -> Failed:
-    """A server that did not answer may have done it. pottery's own words are pages long."""
+    """Build the error of an unsuccessful verb: a server that did not answer may have carried it
+    out. pottery's own messages are pages long."""
     kind = type(error).__name__
     if error.redis_errors:
         return Indeterminate("no-quorum", f"{kind}: {len(error.redis_errors)} without an answer")

@@ -41,7 +41,7 @@ class PythonRedisLock:
         if not granted:
             raise Failed("not-granted", f"held by another for {self._wait_s} s")
         self._held[lock.id] = lock
-        # What its renewing thread does, and whether it lives, nobody is told.
+        # Its renewing thread reports neither its results nor its death.
         return Grant(name, None, None if self._renews else begun + ttl_ns, lock.id)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
@@ -73,11 +73,11 @@ LOCK = LockType(
     servers=1,
     options={
         "auto_renewal": Option(
-            False, (True, False), what="a thread of its own extends while it is held"
+            False, (True, False), what="a thread of the library extends while it is held"
         ),
         "wait_s": Option(1, least=1, what="how long acquire waits, in whole seconds"),
         "node_timeout_ms": Option(
-            1500, least=1, what="how long one request may take: longer than acquire waits"
+            1500, least=1, what="timeout for one request: longer than acquire waits"
         ),
         "client_retries": Option(10, what=CLIENT_RETRIES),
     },

@@ -1,6 +1,7 @@
-"""redis-py's client with its own defaults, but for what a user of a lock has to choose.
+"""redis-py's client with its own defaults, except for the settings that a user of a lock has to
+choose.
 
-To one server, or to the one that Sentinel says is the primary.
+It connects to one server, or to the primary that Sentinel names.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ else:
     sentinel = Deferred("redis.sentinel")
     backoff, retry = Deferred("redis.backoff"), Deferred("redis.retry")
 
-CLIENT_RETRIES = "how often redis-py's client sends a request again by itself (its own default: 10)"
-"""What the option `client_retries` says, of each lock that has this client."""
+CLIENT_RETRIES = "number of automatic retries of redis-py's client (its own default: 10)"
+"""The option `client_retries` of each lock with this client."""
 
 
 _SENTINEL_PORT, _GROUP = 26379, "fencepost"
@@ -29,16 +30,17 @@ _SENTINEL_S = 0.2
 
 
 def connect(env: Env, node: str, options: Mapping[str, Any]) -> redis.Redis:
-    """`options`: node_timeout_ms; client_retries, how often it sends a request again by itself."""
+    """Connect to a server. `options`: node_timeout_ms; client_retries, the number of automatic
+    retries."""
     host, port = env.address(node)
     return redis.Redis(host=host, port=port, **_chosen(options))
 
 
 def primary(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> redis.Redis:
-    """The client of the server that the sentinels on these nodes say is the primary.
+    """Return the client of the server that the sentinels on these nodes name as the primary.
 
-    It asks the first sentinel that answers, and asks again when a connection is made anew.
-    `options`: as for `connect`.
+    It asks the first sentinel that answers, and asks again for each new connection. `options`: as
+    for `connect`.
     """
     there = [(env.address(node)[0], _SENTINEL_PORT) for node in nodes]
     limits = {"socket_timeout": _SENTINEL_S, "socket_connect_timeout": _SENTINEL_S}

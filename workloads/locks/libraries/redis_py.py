@@ -20,7 +20,7 @@ else:
 
 
 class RedisPyLock:
-    """`client`: to the server. `options`: wait_ms, node_timeout_ms, client_retries."""
+    """The lock. `client`: of the server. `options`: wait_ms, node_timeout_ms, client_retries."""
 
     def __init__(self, env: Env, client: redis.Redis, options: Mapping[str, Any]) -> None:
         load(exceptions)

@@ -34,7 +34,8 @@ class RedlockPyLock:
         try:
             lock = self._redlock.lock(name, ttl_ns // 1_000_000)
         except redlock.MultipleRedlockException as error:
-            # It has a quorum, says nothing of it, and leaves the keys: nobody can release them.
+            # It has a quorum, but does not report it and leaves the keys, which cannot be released
+            # then.
             raise Indeterminate("no-quorum", str(error)) from error
         if not lock:
             raise Failed("not-granted", f"not granted in {self._redlock.retry_count} tries")
@@ -46,7 +47,7 @@ class RedlockPyLock:
         raise Failed("not-held", "redlock-py extends no lease")
 
     def release(self, grant: Grant) -> None:
-        """Servers that fail are written to the log and passed over: this always succeeds."""
+        """Release. Failing servers are logged and skipped, so this always succeeds."""
         self._redlock.unlock(self._held.pop(grant.secret))
 
     def close(self) -> None:
@@ -60,7 +61,7 @@ LOCK = LockType(
     make=RedlockPyLock,
     servers=5,
     options={
-        "retries": Option(3, least=1, what="how often it tries before it gives up"),
+        "retries": Option(3, least=1, what="number of tries before it gives up"),
         "retry_delay_ms": Option(200, least=1, what="the time between two tries"),
         "node_timeout_ms": Option(50, least=1, what="how long one server may take"),
         "client_retries": Option(0, what=CLIENT_RETRIES),

@@ -11,8 +11,8 @@ if tonumber(ARGV[3]) ~= version then return {0, version} end
 
 GUARD = Guard(
     "compare-and-set",
-    "accepts a write only on top of the version that its writer read; needs no lock",
+    "accepts a write only if the version that its writer read is current; needs no lock",
     lua=_LUA,
     sql="version = %(version)s",
-    refused="version {version} was read, and {seen} is there",
+    refused="version {version} was read, but {seen} is current",
 )

@@ -1,4 +1,4 @@
-"""The client's look at its lease before it writes, which a pause after the look defeats."""
+"""The client checks its lease before it writes, which a pause after the check defeats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fencepost.workloads.contract.guard import Guard
 
 GUARD = Guard(
     "deadline",
-    "accepts every write; the client looks at its lease and its clock before it sends one "
-    "(not enough: the pause may come after the look)",
+    "accepts every write; the client checks its lease and its clock before it sends one (not "
+    "enough: the pause may come after the check)",
     looks_at_clock=True,
 )

@@ -1,4 +1,4 @@
-"""The fence of Kleppmann's article (2016): tokens that rise, and none below the highest seen."""
+"""The fence of Kleppmann's article (2016): no token below the highest seen is accepted."""
 
 from __future__ import annotations
 

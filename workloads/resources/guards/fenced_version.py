@@ -1,9 +1,9 @@
-"""A fence that compares versions as well, for data that is read, changed and written back.
+"""A fence that also compares versions, for data that is read, changed and written back.
 
-A fence learns of a token by the first write with it. A sleeper's write that comes after a later
-holder's read, and before its write, has the highest token that was seen; then the later holder
-overwrites it unread, and an update is lost. With the version compared, that second write is
-refused.
+A fence learns of a token by the first write with it. Suppose that a paused client's write comes
+after a later holder's read and before its write: it has the highest token seen so far. Then the
+later holder overwrites it unread, and an update is lost. If the version is compared, that second
+write is refused.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ redis.call('hset', KEYS[1], 'highest', ARGV[4])
 
 GUARD = Guard(
     "fenced-version",
-    "accepts a write only if its fencing token is at least the highest that it has seen, and on "
-    "top of the version that its writer read",
+    "accepts a write only if its fencing token is at least the highest that it has seen, and the "
+    "version that its writer read is current",
     needs=TOKEN,
     lua=_LUA,
     sql="highest <= %(token)s AND version = %(version)s",
-    refused="token {token}, version {version}: {seen} is there",
+    refused="token {token}, version {version}: {seen} is current",
 )

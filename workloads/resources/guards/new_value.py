@@ -1,8 +1,8 @@
-"""A resource that is shown a random value with each write, and compares nothing else.
+"""Compares a random value of each write, and nothing else.
 
-The value tells grants apart and does not order them. The most that can be made of it: a value that
-another one has replaced is not let in again. That refuses who writes, sleeps and writes again; a
-sleeper whose first write is late shows a value that is new, and is let in (Kleppmann 2016).
+The value distinguishes grants but does not order them. The best possible rule is to refuse a value
+that another one has replaced. This refuses a client that writes, pauses and writes again. A client
+whose first write is late shows a new value, and is accepted (Kleppmann 2016).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ end
 GUARD = Guard(
     "new-value",
     "refuses a write only if its token was replaced by another one (not enough: the first write "
-    "of a sleeper shows a new one)",
+    "of a paused client has a new one)",
     stores=("redis",),
     needs=TOKEN,
     lua=_LUA,

@@ -1,9 +1,9 @@
-"""Paired tokens (idelvall under Kleppmann 2016): each write says which grants are still out.
+"""Paired tokens (idelvall under Kleppmann 2016): each write names the grants still held.
 
-The minor token is the lowest grant that was not given back. A write is accepted if no token from
-it on was seen, or by the writer of the last accepted write. A refused write still closes the door
-behind it: whoever comes before it in order of tokens is refused from now on, so that a holder that
-wrote and died is in the way of one successor and not of all.
+The minor token is the lowest grant that was not released. A write is accepted if no token from it
+on was seen, or by the writer of the last accepted write. A refused write still counts as seen:
+earlier tokens are refused from now on, so that a holder that wrote and died obstructs one successor
+and not all.
 """
 
 from __future__ import annotations
