@@ -39,17 +39,17 @@ def locked(path: Path) -> Iterator[None]:
 def is_live(path: Path) -> bool:
     """Return whether a process holds the lock of this file or folder."""
     try:
-        asked = os.open(path, os.O_RDONLY)
+        opened = os.open(path, os.O_RDONLY)
     except OSError:
         return False  # no such file; its reader reports that
     try:
         if fcntl is None:
             return False
-        fcntl.flock(asked, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
         return False  # the file system has no locks
     finally:
-        os.close(asked)
+        os.close(opened)
     return False

@@ -135,14 +135,14 @@ def _side_by_side(work: Callable[[str], None], nodes: Iterable[str]) -> None:
             task.result()
 
 
-def _hint(said: str) -> str:
-    if "non-overlapping" in said or "address pool" in said.lower():
+def _hint(message: str) -> str:
+    if "non-overlapping" in message or "address pool" in message.lower():
         return "\nDocker has no free subnet: `docker network prune` removes unused networks."
-    if "active endpoints" in said or "already exists in network" in said:
+    if "active endpoints" in message or "already exists in network" in message:
         return (
             "\nDocker has an endpoint whose container does not exist: `fencepost heal` removes it, "
             "or says what else to do."
         )
-    if "no space left" in said.lower():
+    if "no space left" in message.lower():
         return "\nThe disk is full: `docker system df` shows what Docker uses."
     return ""

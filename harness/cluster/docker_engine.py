@@ -94,10 +94,10 @@ def version() -> str:
 def _provide(say: Say, refused: str = "") -> None:
     """Install and start an engine. `refused` is the error of the one that is installed, if any."""
     _must_be_allowed(refused)
-    asked = os.environ.get("DOCKER_HOST") or _SOCKET
-    if refused and asked != _SOCKET:
+    host = os.environ.get("DOCKER_HOST") or _SOCKET
+    if refused and host != _SOCKET:
         raise Crashed(
-            f"no Docker engine answers at {asked} (DOCKER_HOST): start it, or unset DOCKER_HOST to "
+            f"no Docker engine answers at {host} (DOCKER_HOST): start it, or unset DOCKER_HOST to "
             f"use the engine of this machine. {refused}"
         )
     if os.geteuid() != 0 or not is_debian():
@@ -107,7 +107,7 @@ def _provide(say: Say, refused: str = "") -> None:
         )
     if shutil.which("dockerd") is None:
         install(say, "docker.io", "iptables")
-    if asked == _SOCKET:
+    if host == _SOCKET:
         _start(say)
 
 
@@ -197,8 +197,8 @@ def _start(say: Say) -> None:
         if attempt < _ATTEMPTS - 1:
             # The daemon does not start if a bridge exists that it has no record of.
             subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True, check=False)
-    said = _DAEMON_LOG.read_text(errors="replace")[-1500:]
-    raise Crashed(f"The Docker daemon did not start. The end of {_DAEMON_LOG}:\n{said}")
+    log = _DAEMON_LOG.read_text(errors="replace")[-1500:]
+    raise Crashed(f"The Docker daemon did not start. The end of {_DAEMON_LOG}:\n{log}")
 
 
 def _began() -> bool:

@@ -230,14 +230,14 @@ class HostsCluster:
                     program.stdin.write(content)
                 program.stdin.close()
                 out = program.stdout.read().decode(errors="replace")
-                said = program.stderr.read().decode(errors="replace").strip()
+                stderr = program.stderr.read().decode(errors="replace").strip()
                 code = program.wait(_SLACK_S)
         except subprocess.TimeoutExpired as error:
             raise Crashed(f"{node}: the connection timed out: retry") from error
         except OSError as error:
             raise Crashed(f"{node}: {error}") from error
         if code:
-            raise Crashed(f"{node}: could not be set up (exit code {code}): {said[-500:]}")
+            raise Crashed(f"{node}: could not be set up (exit code {code}): {stderr[-500:]}")
         return out
 
 

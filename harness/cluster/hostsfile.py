@@ -100,8 +100,8 @@ class _Reader:
             # Its kind may be in a package that cannot be loaded. `heal` still cleans up the node.
             if name not in known and not KINDS.sound()[1]:
                 raise self._bad(where, f"there is no such node; choose from: {', '.join(known)}")
-            given = file.defaults | own if isinstance(own, dict) else own
-            node = self._decode(where, given, _Node)
+            merged = file.defaults | own if isinstance(own, dict) else own
+            node = self._decode(where, merged, _Node)
             hosts[name] = self._host(where, node)
             addresses[name] = self._address(where, node.address or node.host)
         self._must_differ(addresses)

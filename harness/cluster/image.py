@@ -224,9 +224,9 @@ def _build(name: str, say: Say) -> None:
 def _must(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
     done = _run(command, environment)
     if done.returncode:
-        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        output = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
         raise Crashed(
-            f"{what} failed with exit code {done.returncode}. The end of its output:\n{said}"
+            f"{what} failed with exit code {done.returncode}. The end of its output:\n{output}"
         )
 
 

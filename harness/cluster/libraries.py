@@ -84,7 +84,7 @@ def version(name: str) -> str:
     if package.is_file():
         pinned: dict[str, str] = json.loads(package.read_text())["dependencies"]
         return pinned[name.removeprefix("node-")]
-    return "Debian's version"
+    return "as Debian has it"
 
 
 def download(requirements: Path, folder: Path, *options: str) -> None:
@@ -159,5 +159,5 @@ def _node(package: Path, home: Path, say: Say) -> None:
 def _must(command: list[str], what: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = " ".join((done.stdout + done.stderr).strip().splitlines()[-3:])
-        raise Crashed(f"{what} failed with exit code {done.returncode}: {said}")
+        output = " ".join((done.stdout + done.stderr).strip().splitlines()[-3:])
+        raise Crashed(f"{what} failed with exit code {done.returncode}: {output}")

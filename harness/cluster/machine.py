@@ -157,8 +157,8 @@ def _firewall() -> Finding:
         ["iptables", "-w", "2", "-n", "-L", "INPUT"], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        said = done.stderr.strip().splitlines()[:1]
-        return Finding(False, what, f"{' '.join(said)}: load it (`modprobe ip_tables`)")
+        stderr = done.stderr.strip().splitlines()[:1]
+        return Finding(False, what, f"{' '.join(stderr)}: load it (`modprobe ip_tables`)")
     return Finding(True, what, "iptables")
 
 

@@ -48,15 +48,15 @@ def take() -> tuple[str, Reservation]:
 def setting_up(say: Callable[[str], None]) -> Iterator[None]:
     """Let only one command at a time set up engine and image; others wait for it."""
     reservation = Reservation(SETUP)
-    told = False
+    reported = False
     while True:
         try:
             reservation.take()
             break
         except InUse as busy:
-            if not told:
+            if not reported:
                 say(f"Waiting for another command to set up the engine and the image. {busy}")
-            told = True
+            reported = True
             time.sleep(_LOOK_S)
     try:
         yield

@@ -48,7 +48,7 @@ COMMANDS = (
     Command(
         "doctor",
         "doctor:doctor",
-        "Check whether this machine can run tests, and how to fix what is missing.",
+        "Check whether this machine can run tests, and how to fix problems.",
         examples=("fencepost doctor",),
     ),
     Command(

@@ -1,4 +1,4 @@
-"""`fencepost heal`: undoes and removes what a killed run left."""
+"""`fencepost heal`: undoes and removes the remains of a killed run."""
 
 from __future__ import annotations
 

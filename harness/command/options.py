@@ -122,7 +122,7 @@ Requirements = Annotated[
 def with_settings(
     wanted: Collection[str] = SETTINGS,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command an option for every setting, or for these, in the place of `**settings`."""
+    """Give a command an option for every setting, or for these, instead of `**settings`."""
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         signature = inspect.signature(command, eval_str=True)

@@ -223,8 +223,8 @@ class Server:
         return seen["low_s"], seen["high_s"]
 
     def _clocks(self, clock: str, *options: str) -> dict[str, Any]:
-        said = self._remote.run([PROGRAM, "clocks", self.kind.name, clock, *options]).out
-        answer: dict[str, Any] = json.loads(said)
+        output = self._remote.run([PROGRAM, "clocks", self.kind.name, clock, *options]).out
+        answer: dict[str, Any] = json.loads(output)
         if "hidden" in answer:
             raise Hidden(answer["hidden"])
         return answer

@@ -26,8 +26,8 @@ def shorten(remote: Remote, path: str) -> dict[str, int] | None:
         RemoteError: the node does not answer, or has no such log.
     """
     words = ["log", "shorten", path, str(HEAD), str(TAIL), BAD.pattern]
-    said = remote.run([PROGRAM, *words], timeout_s=_SEARCH_S).out.strip()
-    found: dict[str, int] | None = json.loads(said) if said else None
+    output = remote.run([PROGRAM, *words], timeout_s=_SEARCH_S).out.strip()
+    found: dict[str, int] | None = json.loads(output) if output else None
     return found
 
 

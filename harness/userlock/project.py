@@ -25,12 +25,12 @@ def begin(folder: Path) -> tuple[list[Path], list[Path]]:
     Raises:
         BadArguments: the folder cannot be written.
     """
-    written, kept = [], []
+    written, existing = [], []
     for template, place in PLACES.items():
         path = folder / place
         text = (TEMPLATES / f"{template}.in").read_text(encoding="utf-8")
         if path.exists():
-            kept.append(path)
+            existing.append(path)
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,4 +39,4 @@ def begin(folder: Path) -> tuple[list[Path], list[Path]]:
         except OSError as error:
             raise BadArguments(f"cannot write {path}: {error.strerror}") from error
         written.append(path)
-    return written, kept
+    return written, existing

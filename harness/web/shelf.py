@@ -104,13 +104,13 @@ class Shelf:
                 continue  # it may lead out of the results folder
             try:
                 signature = _signature(folder)
-                kept = self._known.get(folder)
-                if kept is None or kept[0] != signature or kept[1]["live"]:
-                    kept = signature, row(run_index.stored(folder, run_index.name_of(folder)))
+                cached = self._known.get(folder)
+                if cached is None or cached[0] != signature or cached[1]["live"]:
+                    cached = signature, row(run_index.stored(folder, run_index.name_of(folder)))
             except OSError:
                 continue  # the run was removed just now
-            known[folder] = kept
-            rows.append(kept[1])
+            known[folder] = cached
+            rows.append(cached[1])
         self._known = known
         return rows
 
