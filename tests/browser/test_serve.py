@@ -134,7 +134,7 @@ def test_two_runs_are_chosen_and_compared(root, address, window):
     assert compare.is_disabled()
     for box in page.locator("td.choose input").all()[-2:]:
         box.check()
-    assert page.locator("[data-count]").inner_text() == "2 chosen"
+    assert page.locator("[data-count]").inner_text() == "2 selected"
     compare.click()
     assert page.locator("h1").inner_text().startswith("The results are")
     assert page.locator("tr.differs").count() > 0

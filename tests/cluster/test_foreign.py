@@ -168,7 +168,7 @@ def test_a_project_that_is_up_is_used_and_left_as_it_was(place, containers):
             env=environ, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "is up: its servers are used as they are" in done.stdout
+        assert "is running: its servers are used and kept" in done.stdout
         after = kept(), {one: started(one.split()[1]) for one in kept() if name in one}
         assert after == before
         (server,) = [one.split()[1] for one in kept() if "r1" in one]
@@ -212,7 +212,7 @@ def test_after_a_sigkill_in_the_middle_of_faults_heal_leaves_everything_as_it_wa
     assert "FENCEPOST" in rules("k1")
 
     code, said = fencepost("heal", "--check")
-    assert code == 1 and "what was done beside k3: a run left it" in said, said
+    assert code == 1 and "the sidecar of k3: a run left it" in said, said
     code, said = healed()
     assert code == 0, said
     for words in (
@@ -293,7 +293,7 @@ def test_an_impossible_request_gives_one_sentence_and_leaves_nothing(place, cont
         (["--containers", "mortal:7000"], "nothing in the container mortal listens on port 7000"),
         (["--containers", "mortal", "--nemesis", "kill:mortal"], "when it ends (--rm)"),
         (["--compose", "compose.yml", "--servers", "r9"], "there is no service 'r9'"),
-        (["--compose", "mydb.py", "--servers", "r1"], "mydb.py cannot be used"),
+        (["--compose", "mydb.py", "--servers", "r1"], "mydb.py is not a valid Compose file"),
     ):
         code, said = fencepost("test", "redis", "--time", "2s", *words)
         assert code == 254, said
@@ -311,10 +311,7 @@ def test_a_subnet_in_use_gives_one_sentence_and_leaves_nothing(place):
         code, said = fencepost("test", "redis", "--compose", "compose.yml", "--servers", "r1")
         assert code == 255, said
         last = said.strip().splitlines()[-1]
-        assert (
-            last.startswith("fencepost: compose.yml cannot be brought up: ")
-            and "pool" in last.lower()
-        )
+        assert last.startswith("fencepost: cannot start compose.yml: ") and "pool" in last.lower()
         assert kept() == before
     finally:
         docker("network", "rm", "taken")

@@ -216,7 +216,7 @@ def command(results, monkeypatch, capfd) -> Iterator[Callable[..., tuple[int, st
 
 RUN = ("test", "redis", "--time", "3s", "--ttl", "500ms", "--concurrency", "2",
        "--hold", "0..20ms", "--think", "0..20ms", "--contention", "all")  # fmt: skip
-HUNG, GONE = "The engine hangs: restart it", "no engine is there"
+HUNG, GONE = "The engine hangs: restart it", "no engine runs"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_an_engine_that_hangs_or_dies_within_a_run_is_a_sentence_and_heal_remove
     with once_it_works(results, lambda: daemons(which, number)):
         code, said = command(*RUN)
     assert code == 255, said
-    assert words in said and "`fencepost heal` removes what is left" in said, said
+    assert words in said and "run `fencepost heal` to remove what is left" in said, said
     assert "Traceback" not in said and "a defect of fencepost" not in said, said
     judged = (results / "redis" / "latest" / "results.json").read_text()
     assert f'"valid": {"true" if valid is True else chr(34) + valid + chr(34)}' in judged

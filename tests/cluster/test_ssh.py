@@ -105,7 +105,7 @@ def test_each_node_has_a_host_key_of_its_own_and_no_other_is_taken(cluster, remo
     line = next(row for row in other if row.startswith(f"{cluster.address('redis-2')} "))
     known = tmp_path / "known_hosts"
     known.write_text(line.replace(cluster.address("redis-2"), remote.host.host) + "\n")
-    with pytest.raises(RemoteError, match=f"its host key is another than in {known}"):
+    with pytest.raises(RemoteError, match=f"its host key differs from the one in {known}"):
         SshRemote("redis-1", replace(remote.host, known_hosts=known)).run(["true"])
 
 
@@ -289,7 +289,7 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
     ways[0].run(["bash", "-c", "setsid redis-server --port 6379 > /dev/null 2>&1 < /dev/null &"])
     ways[0].run(["timeout", "5", "bash", "-c", "until redis-cli ping; do :; done"])
     with (
-        pytest.raises(Crashed, match="redis-1: something listens on port 6379 already"),
+        pytest.raises(Crashed, match="redis-1: another program listens on port 6379"),
         brought_up([*spec.servers, "storage", *CLIENTS], print, way=Way("ssh", read(file))),
     ):
         pass

@@ -173,7 +173,7 @@ def test_a_host_with_another_key_is_refused(remote, server):
     server.knows(paramiko.ECDSAKey.generate())
     with pytest.raises(RemoteError) as refused:
         remote.run(["true"])
-    assert f"its host key is another than in {server.known_hosts}" in str(refused.value)
+    assert f"its host key differs from the one in {server.known_hosts}" in str(refused.value)
     assert server.commands == []
 
 

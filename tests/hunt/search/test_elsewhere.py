@@ -37,5 +37,5 @@ def test_a_hunt_needs_nothing_that_windows_does_not_have(tmp_path, lock):
 def test_a_command_that_needs_a_cluster_names_the_missing_module():
     done = fencepost("cluster", "status")
     assert done.returncode == 255
-    assert "needs a POSIX system" in done.stderr
+    assert "needs Linux or macOS" in done.stderr
     assert "Traceback" not in done.stderr
