@@ -12,7 +12,7 @@ import pytest
 
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.history.history import History, Op
-from fencepost.harness.campaigns.matrix_plan import plan
+from fencepost.harness.campaigns.matrix import plan
 from fencepost.harness.cluster import healing
 from fencepost.harness.command import nemesis as command
 from fencepost.harness.errors import BadArguments

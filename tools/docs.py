@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.harness.campaigns.bench import BASELINE
-from fencepost.harness.campaigns.matrix_plan import columns_of
+from fencepost.harness.campaigns.matrix import columns_of
 from fencepost.harness.cluster import libraries as installed
 from fencepost.nemesis.families import FAMILIES
 from fencepost.report.pages import suite as suite_page

@@ -16,7 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fencepost.report.pages import matrix, sweep
+from fencepost.report.campaign_files import kind
+from fencepost.report.pages import matrix, suite, sweep
 from fencepost.report.stored import ReportError
 
 MEASURED = Path(__file__).parent.parent / "docs" / "measured"
@@ -31,7 +32,7 @@ _ENTRY = (
 def kept(folder: Path) -> dict[str, Any]:
     """Return the figures of the sweep or the matrix in this folder. Raises ReportError if it is
     neither."""
-    found = sweep.read(folder) if (folder / sweep.FILE).is_file() else matrix.read(folder)
+    found = sweep.read(folder) if kind(folder) == "sweep" else matrix.read(folder)
     return {
         "date": _date(folder),
         "plan": found["plan"],
@@ -50,7 +51,7 @@ def kept_suite(folder: Path) -> list[dict[str, Any]]:
     Raises ReportError if it is not a suite, or one of its runs is missing.
     """
     try:
-        rows = json.loads((folder / "suite.json").read_text("utf-8"))
+        rows = suite.read(folder)
         return [
             {"suite": folder.resolve().parent.name.removeprefix("suite-"), "date": _date(folder)}
             | {"seeds": _seeds(folder, row)}
@@ -76,7 +77,7 @@ def _date(folder: Path) -> str:
 
 
 def _text(folders: list[Path]) -> str:
-    if all((folder / "suite.json").is_file() for folder in folders):
+    if all(kind(folder) == "suite" for folder in folders):
         rows = [row for folder in folders for row in kept_suite(folder)]
         return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"
     if len(folders) > 1:

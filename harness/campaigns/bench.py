@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,7 @@ from fencepost.harness.clients.worker import Worker
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.site import RunSite
-from fencepost.harness.results import results
 from fencepost.harness.spec.spec import Spec
-from fencepost.report.pages import bench as report
 from fencepost.settings import MOST_CLIENTS
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -45,7 +43,7 @@ class Measured:
     """One lock's costs. Latencies in ms; `rate`: pairs (acquire, release) a second, of all clients.
 
     `trips`: round trips of one acquire and of one release, uncontended (medians).
-    `versions`: of its servers.
+    `versions`: of its servers and of the machine.
     """
 
     lock: str
@@ -54,7 +52,7 @@ class Measured:
     versions: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {"lock": self.lock, "phases": self.phases, "trips": self.trips}
+        return {"phases": self.phases, "trips": self.trips, "versions": self.versions}
 
 
 def spec_of(lock: str, seed: int) -> Spec:
@@ -81,7 +79,7 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
         recorder = Recorder(Path(folder) / "history.jsonl")
         site = RunSite(spec, cluster, recorder)
         try:
-            found.versions = site.prepare()
+            found.versions = {**cluster.versions, **site.prepare()}
             recorder.start()
             site.start_clients()
             found.trips = _trips(site)
@@ -99,42 +97,6 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
     for phase, (start, end) in spans.items():
         found.phases[phase] = _figures([c for c in calls if start <= c.begin.time < end])
     return found
-
-
-def kept(
-    specs: Sequence[Spec],
-    cluster: Cluster,
-    time_s: float,
-    command: str,
-    say: Callable[[str], None],
-) -> tuple[Path, dict[str, Any]]:
-    """Measure these locks, and leave bench.json and its page in a folder; returns it and what
-    bench.json has.
-
-    `command`: the one that measures the same.
-    """
-    found = [measure(spec, cluster, time_s, say) for spec in specs]
-    folder, stored = store(found, command, cluster.versions)
-    report.render(folder)
-    return folder, stored
-
-
-def store(
-    found: Sequence[Measured], command: str, versions: Mapping[str, str]
-) -> tuple[Path, dict[str, Any]]:
-    """Write bench.json into a folder of its own; returns the folder and what was written.
-
-    `versions`: what the cluster says of itself.
-    """
-    stored = {
-        "baseline": BASELINE,
-        "locks": [one.to_json() for one in found],
-        "command": command,
-        "versions": dict(versions) | {kind: v for one in found for kind, v in one.versions.items()},
-    }
-    folder = results.create("bench")
-    results.write(folder / "bench.json", stored)
-    return folder, stored
 
 
 def _phase(site: RunSite, recorder: Recorder, phase: str, time_s: float) -> tuple[int, int]:

@@ -1,10 +1,10 @@
-"""Runs on real servers that Dask's workers carry out, on machines that have Docker each.
+"""Items that Dask's workers carry out, on machines that have Docker each where items need servers.
 
 A worker starts a process for each run, in a folder of its own: signals, the results folder and what
 a run may break are that process' own. It brings its cluster up, carries the run out, judges it and
 removes the cluster; what it leaves in its results folder comes back in one archive. Where a worker
 is killed, its process ends the run and removes what is its own all the same, and Dask gives the run
-to another worker.
+to another worker. A simulation that leaves no files needs no process of its own.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ import sys
 import tempfile
 import traceback
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fencepost.atomic_write import beside
 from fencepost.harness import package, process
-from fencepost.harness.campaigns import bench, executors
+from fencepost.harness.campaigns.executors import Clusters, Execute, Gone, alone
+from fencepost.harness.campaigns.item import Hushed, Item
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.execute.run import run
 from fencepost.harness.interrupts import interrupt_on_signals
-from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results
-from fencepost.harness.spec.needs import cluster_for
-from fencepost.harness.spec.spec import Spec
-from fencepost.nemesis.schedule import Scheduled
-from fencepost.workloads.scenarios.scenario import Scenario
+
+ANSWERS_S = 10
+"""How long a scheduler may take to answer, and its first worker to be there."""
+_LOST = 10
+"""An item that so many workers have died with is given up."""
 
 
 @dataclass(frozen=True)
@@ -59,41 +60,33 @@ class Done:
     failure: str = ""
 
 
-def carried_out(
-    spec: Spec, scenario: Scenario | None = None, schedule: list[Scheduled] | None = None
-) -> tuple[Path, Outcome]:
-    """A run on a cluster that comes up for it."""
-    with cluster_for([spec], _hushed) as cluster:
-        outcome = run(spec, cluster, _hushed, scenario, schedule)
-    return outcome.folder, outcome
-
-
-def measured(specs: Sequence[Spec], time_s: float, command: str) -> tuple[Path, Mapping[str, Any]]:
-    """What these locks cost, on one cluster (bench.py)."""
-    with cluster_for(specs, _hushed) as cluster:
-        return bench.kept(specs, cluster, time_s, command, _hushed)
-
-
-def _hushed(_: object) -> None:
-    """What a run says while it goes on is in its harness.log."""
+def carried_out(item: Item) -> tuple[Path, Any]:
+    """Run an item on its own cluster; return its folder and its result."""
+    with Clusters(Hushed()).place([item]) as execute:
+        found = execute(item)
+    return getattr(found, "folder", None) or results.root(), found
 
 
 class Workers:
-    """Dask's workers, who each do one job at a time for each of their threads."""
+    """Dask's workers, who each do one job at a time for each of their threads.
 
-    def __init__(self, scheduler: str) -> None:
+    `ahead`: the number of items submitted per thread, so that workers that join later get some.
+    """
+
+    def __init__(self, scheduler: str, ahead: int = 1) -> None:
         """Raises BadArguments: there is no Dask here, no such scheduler, or no worker."""
-        self._client = executors.connected(scheduler)
+        self._client = connected(scheduler)
         self._scheduler = scheduler
         try:
-            self._client.wait_for_workers(1, timeout=executors.ANSWERS_S)
+            self._client.wait_for_workers(1, timeout=ANSWERS_S)
         except TimeoutError as error:
             self.close()
             raise BadArguments(
                 f"the scheduler {scheduler} has no workers. `dask worker {scheduler}` starts one, "
-                "on a machine with Docker and this fencepost"
+                "on a machine with Docker and this fencepost (a hunt needs no Docker)"
             ) from error
         self.count = sum(self._client.nthreads().values())
+        self.lanes = self.count * ahead
 
     def begin(self, job: Job) -> Callable[[], tuple[Path, Any]]:
         """Have a job done. What is returned waits for it, stores what it left in the results folder
@@ -107,44 +100,62 @@ class Workers:
         future = self._client.submit(_do, job, pure=False)
 
         def done() -> tuple[Path, Any]:
-            try:
-                came = future.result()
-            except Exception as error:  # whatever Dask says of workers that die, or lack fencepost
-                raise executors.Gone(
-                    f"the workers of {self._scheduler} could not do a run: "
-                    f"{type(error).__name__}: {error}"
-                ) from error
+            came = self._answer(future)
             if came.failure:
                 raise Crashed(came.failure)
             return _kept(came), came.found
 
         return done
 
-    def run(
-        self,
-        spec: Spec,
-        scenario: Scenario | None = None,
-        schedule: list[Scheduled] | None = None,
-    ) -> Callable[[], Outcome]:
-        """Have a run carried out; what is returned waits for what came of it."""
-        done = self.begin(Job(carried_out, (spec, scenario, schedule)))
+    def _answer(self, future: Any) -> Any:
+        try:
+            return future.result()
+        except Exception as error:  # whatever Dask says of workers that die, or lack fencepost
+            raise Gone(
+                f"the workers of {self._scheduler} could not do the work: "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
-        def outcome() -> Outcome:
-            folder, found = done()
-            assert isinstance(found, Outcome)
-            return replace(found, folder=folder)
+    @contextmanager
+    def place(self, items: Sequence[Item]) -> Iterator[Execute]:
+        yield self._execute
 
-        return outcome
+    def _execute(self, item: Item) -> Any:
+        if not item.leaves:
+            # Dask must not reuse an earlier result.
+            return self._answer(self._client.submit(alone, item, pure=False))
+        folder, found = self.begin(Job(carried_out, (item,)))()
+        return replace(found, folder=folder) if getattr(found, "folder", None) else found
 
-    def measure(
-        self, specs: Sequence[Spec], time_s: float, command: str
-    ) -> Callable[[], tuple[Path, Mapping[str, Any]]]:
-        """Have costs measured; what is returned waits for them."""
-        return self.begin(Job(measured, (specs, time_s, command)))
+    def stop(self) -> None:
+        self.close()
 
     def close(self) -> None:
         """What has not begun is not done any more; what has is ended by its worker."""
         self._client.close()
+
+
+def connected(address: str) -> Any:
+    """Return a client of Dask's scheduler (distributed.Client).
+
+    Raises:
+        BadArguments: Dask is not installed, or the scheduler does not answer.
+    """
+    try:
+        import dask
+        from distributed import Client
+    except ImportError as error:
+        raise BadArguments("--engine dask needs Dask: pip install 'fencepost[dask]'") from error
+    dask.config.set({"distributed.scheduler.allowed-failures": _LOST})
+    try:
+        return Client(address, timeout=ANSWERS_S, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise BadArguments(
+            f"the scheduler {address} does not answer within {ANSWERS_S} s. `dask scheduler` "
+            "starts one, `dask worker ADDRESS` its workers"
+        ) from error
+    except ValueError as error:
+        raise BadArguments(f"scheduler {address}: {error}") from error
 
 
 def _kept(came: Done) -> Path:

@@ -1,56 +1,77 @@
-"""The matrix: each lock under each fault with each guard, on real servers, and what came of it.
+"""The matrix: each lock under each fault with each guard, on real servers.
 
-The cells that can be tested (matrix_plan.py) are run in rounds (rounds.py), each run with a seed of
-its own, which follows from the matrix' seed. matrix.json is written after each run, so that a
-matrix that ends early leaves what it found, and goes on with what is missing.
+What cannot apply is found before anything starts: a cell that is not tested says why. All runs are
+of one length and under one lease where the lock permits it, so that they can be compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, ClassVar
 
 import msgspec
 
-from fencepost.harness.campaigns import rounds
-from fencepost.harness.campaigns.matrix_plan import Cell, Plan, cells, plan, seeded
-from fencepost.harness.campaigns.rounds import Rounds, Run, around, stored
+from fencepost.harness.campaigns.item import Item, around, in_random_order, round_s, test
+from fencepost.harness.campaigns.tally import tally
+from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.results import results
-from fencepost.harness.spec.spec import Spec
-from fencepost.report.pages import matrix as report
+from fencepost.harness.servers.kinds import independent
+from fencepost.harness.spec.spec import Spec, layout_of, schedule_of
+from fencepost.harness.spec.validation import validate
+from fencepost.nemesis.families import FAMILIES, check, columns
+from fencepost.nemesis.fault_spec import families
+from fencepost.settings import SETTINGS
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.registry import GUARDS
 
-SCHEMA = 1
-FILE = "matrix.json"
+GUARD_ROWS = ("none", "fenced")
+QUICK = "14m"
+"""The budget of a quick matrix."""
+_USUAL_S, _SHORTEST_S, _LONGEST_S, _MOST_S = 20.0, 2.5, 60.0, 600.0
+_TTL_MS, _QUICK_TTL_MS = 2000, 1000
+# A client takes a while to start, of which two show as much as five.
+_CLIENTS, _QUICK_CLIENTS = 5, 3
+# With the usual holds and rests a run of some seconds has a hold or two a second. These give three
+# times as many, and some of them still end after their leases.
+_QUICK_HOLD, _QUICK_THINK = "0..1.1ttl", "0..20ms"
+# A fault of each family comes within a run's time in most of the seeds.
+_TRIES = 50
 
 
-class Matrix:
-    """The cells of a plan with their runs, as matrix.json in `folder` has them."""
+@dataclass(frozen=True)
+class Plan:
+    """What a matrix is to run. `time_s`: for how long the clients of each run work. `ttl_ms`: the
+    lease, where the lock can have it; else the shortest that it can have. `hold` and `think`: how
+    long clients hold the lock, and rest, as for a test. `aim`: faults wait for their moment."""
 
-    def __init__(self, folder: Path, asked: Plan, runs: Mapping[str, Any] | None = None) -> None:
-        self.folder = folder
-        self.plan = asked
-        self.rounds = Rounds(cells(asked), asked.seed, runs or {})
-        self.versions: dict[str, dict[str, str]] = dict((runs or {}).get("", {}))
+    locks: tuple[str, ...]
+    faults: tuple[str, ...]
+    guards: tuple[str, ...]
+    seed: int
+    time_s: float
+    ttl_ms: int
+    clients: int = _CLIENTS
+    hold: str = SETTINGS["hold"].default
+    think: str = SETTINGS["think"].default
+    aim: bool = False
 
-    def seeded(self, cell: Cell, number: int) -> Spec:
-        return seeded(cell, self.plan.seed, number)
+    kind: ClassVar[str] = "matrix"
 
-    def takes_s(self, cell: Cell) -> float:
-        return self.plan.time_s + around(cell.kind)
-
-    def add(self, cell: Cell, spec: Spec, number: int, outcome: Outcome | None, why: str) -> None:
-        """Keep what came of a run, or why it did not come about, and write matrix.json."""
-        self.rounds.runs[cell.name].append(rounds.row(self.folder, spec, number, outcome, why))
-        if outcome is not None:
-            self.versions[cell.lock] = results.read_test(outcome.folder).get("versions") or {}
-        self.write()
+    @cached_property
+    def cells(self) -> list[Cell]:
+        return cells(self)
 
     def to_json(self) -> dict[str, Any]:
-        rows = [
+        return {**asdict(self), "columns": columns_of(self.faults)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
             {
+                "key": cell.name,
                 "lock": cell.lock,
                 "fault": cell.fault,
                 "guard": cell.guard,
@@ -58,72 +79,248 @@ class Matrix:
                 "ttl_ms": cell.spec.ttl_ms if cell.spec else None,
                 "options": dict(cell.spec.options) if cell.spec else {},
                 "reason": cell.reason,
-                "runs": self.rounds.runs[cell.name],
             }
-            for cell in self.rounds.cells
+            for cell in self.cells
         ]
-        described = {"schema": SCHEMA, "plan": self.plan.to_json(), "versions": self.versions}
-        return described | {"cells": report.with_sums(rows)}
 
-    def write(self) -> None:
-        results.write(self.folder / FILE, self.to_json())
+    def items(self, number: int) -> list[Item]:
+        return [
+            self._item(cell, seeded(cell, self.seed, number), number)
+            for cell, _ in in_random_order(self.cells, self.seed, number)
+        ]
 
-    def render(self) -> Path:
-        """Write the page and the table beside matrix.json; returns the page's path."""
-        self.write()
-        return report.render(self.folder)
+    def _item(self, cell: Cell, spec: Spec, number: int) -> Item:
+        return Item(
+            cell.name,
+            test,
+            number,
+            spec.seed,
+            cell.kind,
+            (spec,),
+            title=f"{spec.lock}, {','.join(spec.nemesis) or 'no fault'}, guard {spec.guard}",
+            takes_s=self.time_s + around(cell.kind),
+        )
+
+    def line(self, folder: Path, item: Item, found: Outcome) -> dict[str, Any]:
+        return tally(found)
 
 
-def create(asked: Plan) -> Matrix:
-    """A matrix of which nothing was run yet, in a folder of its own."""
-    made = Matrix(results.create("matrix"), asked)
-    made.write()
-    return made
+@dataclass(frozen=True)
+class Cell:
+    """One lock under one fault with one guard; `spec` None where that cannot be, for a `reason`."""
 
-
-class _Cell(msgspec.Struct):
     lock: str
     fault: str
     guard: str
-    runs: list[Run]
+    spec: Spec | None
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.lock}/{self.fault}/{self.guard}"
+
+    @property
+    def kind(self) -> str:
+        return LOCKS[self.lock].kind
 
 
-class _File(msgspec.Struct):
-    schema: int
-    plan: Plan
-    cells: list[_Cell]
-    versions: dict[str, dict[str, str]] = {}
-
-
-def find(name: str) -> Path:
-    """The folder of a matrix, by its path, or by TIME or `latest` in the results folder.
+def plan(
+    locks: Sequence[str],
+    faults: Sequence[str],
+    guards: Sequence[str],
+    seed: int,
+    time_s: float | None = None,
+    budget_s: float | None = None,
+    quick: bool = False,
+    lanes: int = 1,
+    aim: bool = False,
+) -> Plan:
+    """What was asked for; what was not has its default. The length of a run is such that one round
+    fits the budget, with so many cells (`lanes`) at a time.
 
     Raises:
-        BadArguments: there is none.
+        BadArguments: there is no such lock, fault or guard.
     """
-    return rounds.find(name, "matrix", FILE)
-
-
-def resumed(name: str) -> Matrix:
-    """A matrix as it was left.
-
-    Raises:
-        BadArguments: there is none, or its matrix.json cannot be used.
-    """
-    folder = find(name)
-    with stored(folder / FILE, SCHEMA, _File) as (rows, file):
-        asked = plan(
-            file.plan.locks, file.plan.faults, file.plan.guards, file.plan.seed, file.plan.time_s,
-            aim=file.plan.aim,
-        )  # fmt: skip
+    chosen = tuple(choose("lock", name, LOCKS) for name in locks) or tuple(usual_locks())
+    asked_for = tuple(map(_fault, faults)) or usual_faults()
+    rows = tuple(choose("guard", name, GUARDS) for name in guards)
+    rows = rows or (GUARD_ROWS[:1] if quick else GUARD_ROWS)
+    if time_s is not None and not 1 <= time_s <= _MOST_S:
+        raise BadArguments(f"time {time_s:g} s is out of range (1 s to {_MOST_S / 60:.0f} min)")
+    chosen, asked_for, rows = map(_each_once, (chosen, asked_for, rows))
+    asked = Plan(chosen, asked_for, rows, seed, time_s or _USUAL_S, _TTL_MS, aim=aim)
+    if quick:
         asked = replace(
             asked,
-            ttl_ms=file.plan.ttl_ms,
-            clients=file.plan.clients,
-            hold=file.plan.hold,
-            think=file.plan.think,
+            ttl_ms=_QUICK_TTL_MS,
+            clients=_QUICK_CLIENTS,
+            hold=_QUICK_HOLD,
+            think=_QUICK_THINK,
         )
-        runs = {f"{c['lock']}/{c['fault']}/{c['guard']}": c["runs"] for c in rows["cells"]}
-        found = Matrix(folder, asked, runs | {"": file.versions})
-        found.to_json()
+    found = cells(asked)
+    for entry in asked.faults:
+        column = [cell for cell in found if cell.fault == entry]
+        if not any(cell.spec for cell in column):
+            raise BadArguments(f"fault {entry}: {column[0].reason}")
+    if time_s is None and budget_s is not None:
+        asked = replace(asked, time_s=_fitting(found, budget_s, lanes))
+    return asked
+
+
+def again(stored: Mapping[str, Any]) -> Plan:
+    """Return a stored plan.
+
+    Raises:
+        BadArguments: one of its locks, faults or guards no longer exists.
+    """
+    found = msgspec.convert(stored, Plan)
+    plan(found.locks, found.faults, found.guards, found.seed, found.time_s, aim=found.aim)
     return found
+
+
+def _fault(entry: str) -> str:
+    """An entry as `--nemesis` has it, `none` or `all`. Whether a lock's servers can have it is for
+    its cell to say."""
+    for family in families([] if entry in ("none", "all") else [entry]):
+        choose("fault", family, ("none", "all", *FAMILIES))
+    return entry
+
+
+def columns_of(faults: Sequence[str]) -> dict[str, dict[str, str]]:
+    """How a report names these faults, of those that their families say it of."""
+    found = (column for column in columns() if column.entry in faults)
+    return {one.entry: {"title": one.title, "sentence": one.sentence} for one in found}
+
+
+def usual_faults() -> tuple[str, ...]:
+    """The faults of a matrix that names none. `all` stands for all others of a matrix together."""
+    return ("none", *(column.entry for column in columns()), "all")
+
+
+def usual_locks() -> list[str]:
+    """Every lock but those that are there to be broken."""
+    return [name for name in LOCKS if name != "none" and not name.startswith("broken-")]
+
+
+def _each_once(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _fitting(found: Sequence[Cell], budget_s: float, lanes: int) -> float:
+    """How long the clients of each run may work, so that one round of all cells takes no longer."""
+    kinds = kinds_of(found)
+    fixed_s = round_s(kinds, 0.0, lanes)
+    of_each_s = round_s(kinds, 1.0, lanes) - fixed_s
+    each_s = (budget_s - fixed_s) / max(of_each_s, 1e-9)
+    return round(min(max(each_s, _SHORTEST_S), _LONGEST_S), 1)
+
+
+def kinds_of(found: Sequence[Cell]) -> list[str]:
+    """The kind of server of each cell that can be run."""
+    return [cell.kind for cell in found if cell.spec is not None]
+
+
+def cells(asked: Plan) -> list[Cell]:
+    """All cells, in the order of the table. Those that cannot be run say why."""
+    return [
+        _cell(asked, lock, fault, guard)
+        for lock in asked.locks
+        for guard in asked.guards
+        for fault in asked.faults
+    ]
+
+
+def _cell(asked: Plan, lock: str, fault: str, guard: str) -> Cell:
+    try:
+        spec = _spec(asked, lock, guard)
+        entries = _entries(fault, asked, spec)
+        spec = validate(replace(spec, nemesis=entries, aim=asked.aim and bool(entries)))
+    except BadArguments as error:
+        return Cell(lock, fault, guard, None, _reason(str(error), fault))
+    return Cell(lock, fault, guard, spec)
+
+
+def _spec(asked: Plan, lock: str, guard: str) -> Spec:
+    """The test of a lock with a guard, without faults. Where the guard needs a token that the lock
+    gives on demand, it is demanded."""
+    found = LOCKS[lock]
+    options = found.read_options({})
+    if not GUARDS[guard].serves(found, options):
+        for token in found.tokens():
+            if GUARDS[guard].serves(found, options | {"token": token}):
+                options |= {"token": token}
+                break
+    # A client that waits for servers which do not answer must not use up its lease.
+    waits_ms = options.get("node_timeout_ms", 0) * (found.servers if independent(found.kind) else 1)
+    ttl_ms = max(asked.ttl_ms, found.least_ttl_ms)
+    if waits_ms >= ttl_ms:
+        ttl_ms = 2 * waits_ms
+    if found.whole_seconds:
+        ttl_ms = -(-ttl_ms // 1000) * 1000
+    spec = Spec(
+        f"matrix-{lock}",
+        lock,
+        options,
+        guard=guard,
+        time_s=asked.time_s,
+        ttl_ms=ttl_ms,
+        concurrency=asked.clients,
+        hold=asked.hold,
+        think=asked.think,
+        interval_s=round(min(5.0, asked.time_s / 4), 2),
+        segment_s=3600.0,
+    )
+    return validate(spec)
+
+
+def _entries(fault: str, asked: Plan, spec: Spec) -> tuple[str, ...]:
+    """What `--nemesis` says for a column: of `all`, what this lock's servers can have of the
+    others."""
+    if fault == "none":
+        return ()
+    if fault != "all":
+        return (fault,)
+    others = [one for one in asked.faults if one not in ("none", "all")] or [
+        column.entry for column in columns()
+    ]
+    found = tuple(one for one in others if _possible(one, spec))
+    if not found:
+        raise BadArguments("none of the other faults can strike its servers")
+    return found
+
+
+def _possible(entry: str, spec: Spec) -> bool:
+    try:
+        check([entry], layout_of(spec))
+    except ValueError:
+        return False
+    return True
+
+
+def _reason(text: str, fault: str) -> str:
+    """Why a cell cannot be, without the hints for somebody who has mistyped."""
+    return text.removeprefix(f"nemesis {fault}: ").partition(". These do:")[0]
+
+
+def seeded(cell: Cell, seed: int, number: int) -> Spec:
+    """A cell's test in one round: of the seeds that follow from the matrix', the cell and the
+    round, the first that draws a fault of each family that is asked for, or the one that draws
+    most. Of all families at once a run is asked for those for which there is room in it: faults
+    that strike the same server come one after another. With an aim it is the first seed and every
+    family: its faults are drawn while it runs, for as long as it runs."""
+    assert cell.spec is not None
+    random = Random(f"{seed}/{cell.name}/{number}")
+    if cell.spec.aim:
+        return replace(cell.spec, seed=random.randrange(1_000_000_000))
+    wanted = set(cell.spec.families)
+    tried: list[tuple[Spec, set[str]]] = []
+    for _ in range(_TRIES):
+        spec = replace(cell.spec, seed=random.randrange(1_000_000_000))
+        drawn = {fault.family for fault in schedule_of(spec)} & wanted if wanted else set()
+        tried.append((spec, drawn))
+        if drawn == wanted:
+            break
+    best, drawn = max(tried, key=lambda one: len(one[1]))
+    if cell.fault != "all":
+        return best
+    return replace(best, nemesis=tuple(e for e in best.nemesis if drawn.issuperset(families([e]))))

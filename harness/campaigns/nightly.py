@@ -27,11 +27,12 @@ import msgspec
 from fencepost.harness.campaigns import baseline, suite, track_record
 from fencepost.harness.campaigns import outcomes as entries
 from fencepost.harness.campaigns.baseline import Known
-from fencepost.harness.campaigns.matrix_plan import usual_locks
+from fencepost.harness.campaigns.matrix import usual_locks
 from fencepost.harness.campaigns.outcomes import Entry
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.results import results, run_index
+from fencepost.report.campaign_files import kind
 from fencepost.report.pages import nightly as page
 from fencepost.report.stored import ReportError
 from fencepost.strictjson import decode
@@ -219,25 +220,35 @@ def _completed(part: Part, keys: Sequence[str], found: list[Entry]) -> list[Entr
 def _suites(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
     names = list(SUITES)
     Random(night.seed).shuffle(names)  # whoever comes last may not fit
-    words = ["suite", *names, "--seed", str(night.seed)]
-    part, made = _played(night, "suites", words, share_s, run, say)
-    found = [one for folder in made if (folder / "suite.json").is_file()
-             for one in entries.of_suite(folder)]  # fmt: skip
-    keys = [f"suite/{item.spec.name}" for name in names for item in suite.items(name, night.seed)]
-    yield _completed(part, keys, found)
+    keys = [f"suite/{one.spec.name}" for name in names for one in suite.entries(name, night.seed)]
+    yield _campaigns(night, "suites", ["suite", *names], keys, share_s, run, say)
 
 
 def _matrix(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
     # It stays within its budget by itself; what it began when that was up may end.
     words = ["matrix", "--quick", "--budget", f"{max(int(share_s * 0.9), 1)}s"]
-    words += ["--seed", str(night.seed)]
-    part, made = _played(night, "matrix", words, share_s, run, say)
-    found = [one for folder in made if (folder / "matrix.json").is_file()
-             for one in entries.of_matrix(folder)]  # fmt: skip
+    found = _campaigns(night, "matrix", words, [], share_s, run, say)
+    part = night.parts[-1]
     for one in found:
         if not one.marks and not one.crashed:
             one.said = part.why or one.said
-    yield _completed(part, [] if found else ["matrix"], found)
+    yield found or _completed(part, ["matrix"], [])
+
+
+def _record(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
+    keys = [f"track-record/{one.key}" for one in track_record.entries([], night.seed)]
+    yield _campaigns(night, "track-record", ["track-record"], keys, share_s, run, say)
+
+
+def _campaigns(
+    night: NightlyRun, name: str, words: list[str], keys: Sequence[str], share_s: float, run: Carry,
+    say: Callable[[str], None],
+) -> list[Entry]:  # fmt: skip
+    """Run a part that leaves campaigns; their entries, with one for each key that is missing."""
+    part, made = _played(night, name, [*words, "--seed", str(night.seed)], share_s, run, say)
+    kinds = ((folder, kind(folder)) for folder in made)
+    found = [one for folder, of in kinds if of in _ENTRIES for one in _ENTRIES[of](folder)]
+    return _completed(part, keys, found)
 
 
 def _hunts(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
@@ -263,15 +274,6 @@ def _simulated() -> list[str]:
             continue
         found.append(name)
     return found
-
-
-def _record(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
-    words = ["track-record", "--seed", str(night.seed)]
-    part, made = _played(night, "track-record", words, share_s, run, say)
-    found = [one for folder in made if (folder / track_record.FILE).is_file()
-             for one in entries.of_record(folder)]  # fmt: skip
-    keys = [f"track-record/{one.key}" for one in track_record.entries([], night.seed)]
-    yield _completed(part, keys, found)
 
 
 _PARTS = {"suites": _suites, "matrix": _matrix, "hunts": _hunts, "track-record": _record}

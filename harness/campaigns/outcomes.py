@@ -17,12 +17,12 @@ import msgspec
 from fencepost.checker.history.history import HistoryError, read
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.results import results
+from fencepost.report import known_defects
 from fencepost.report.figures.measures import QUANTILES, quantiles
-from fencepost.report.pages import matrix
+from fencepost.report.pages import matrix, suite
 from fencepost.report.pages.suite import shares
 from fencepost.report.words.cells import STATES
 from fencepost.report.words.questions import verdict
-from fencepost.strictjson import decode
 
 UNKNOWN = "unknown"
 CALM = frozenset(("kept", "nothing broken", "nothing found", "measured"))
@@ -61,7 +61,7 @@ class Entry(msgspec.Struct):
 
 def of_suite(folder: Path) -> list[Entry]:
     """The entries of a suite's folder."""
-    return [_suite(row, folder) for row in _rows(folder / "suite.json")]
+    return [_suite(row, folder) for row in suite.read(folder)]
 
 
 def _suite(row: Mapping[str, Any], folder: Path) -> Entry:
@@ -143,7 +143,7 @@ def of_matrix(folder: Path) -> list[Entry]:
 def of_record(folder: Path) -> list[Entry]:
     """The entries of a track record's folder."""
     found = []
-    for row in _rows(folder / "track-record.json"):
+    for row in known_defects.read(folder):
         outcome = str(row["outcome"])
         made = Entry(f"track-record/{row['key']}", sure=True, said=str(row.get("said", "")))
         made.crashed, made.expected = outcome == "not played", "seen"
@@ -172,16 +172,6 @@ def of_hunt(lock: str, code: int, folder: Path | None) -> Entry:
     else:
         made.crashed, made.said = True, f"the hunt ended with exit code {code}"
     return made
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        rows = decode(path.read_bytes())
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise ValueError("it is no list of rows")
-    except (OSError, ValueError) as error:
-        raise BadArguments(f"{path} cannot be used: {error}") from error
-    return rows
 
 
 def _named(folder: Path) -> str:

@@ -1,16 +1,14 @@
-"""What a rate counts of each run, and what its runs come to together."""
+"""What a rate counts of each run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from fencepost.checker.history.accesses import Access, Key, accesses
 from fencepost.checker.history.history import History
 from fencepost.harness.campaigns.tally import tally
 from fencepost.harness.judge.judge import Outcome
 from fencepost.report import stored
-from fencepost.report.words import intervals
 
 Counts = Mapping[str, tuple[int, int]]
 """By what was counted: how often it was seen, of how many."""
@@ -79,17 +77,3 @@ def _last(ended: list[Access]) -> Key | None:
 def _end(one: Access) -> int:
     assert one.call.end is not None
     return one.call.end.time
-
-
-def summed(runs: Iterable[Counts]) -> dict[str, dict[str, Any]]:
-    """What was counted in all these runs, with the 95 % interval of each share."""
-    totals: dict[str, tuple[int, int]] = {}
-    for run in runs:
-        for name, (count, of) in run.items():
-            before = totals.get(name, (0, 0))
-            totals[name] = (before[0] + count, before[1] + of)
-    found = {}
-    for name, (count, of) in totals.items():
-        low, high = intervals.share(count, of)
-        found[name] = {"count": count, "of": of, "low": low, "high": high}
-    return found

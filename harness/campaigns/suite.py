@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import msgspec
 
 from fencepost.checker.verdict import Valid
-from fencepost.harness.campaigns import bench, rate_counts
-from fencepost.harness.errors import BadArguments
+from fencepost.harness.campaigns import bench, costs, rate_counts
+from fencepost.harness.campaigns.costs import Costs
+from fencepost.harness.campaigns.item import Item, around, test
+from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.execute.scripted import of_suite
 from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.locked import locked
 from fencepost.harness.results import results
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.schedule import Scheduled, stored
-from fencepost.report.pages import suite as report
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.caused import unnamed
 from fencepost.workloads.scenarios.registry import SUITES
-from fencepost.workloads.scenarios.scenario import Scenario
-from fencepost.workloads.scenarios.suite import Cost, Entry, TimedRun
+from fencepost.workloads.scenarios.scenario import (
+    LeaseOver,
+    Pass,
+    Scenario,
+    TtlByClock,
+    TtlOver,
+    plain,
+)
+from fencepost.workloads.scenarios.suite import Cost, Entry, Rate, TimedRun
+
+_KIND = "suites"
 
 
 @dataclass(frozen=True)
-class Item:
+class EntryRuns:
     """One entry of a suite with its runs: of a rate one for each seed, of a cost one for each lock,
     else a single one. If it expects nothing, its verdict is a finding."""
 
@@ -54,40 +65,46 @@ class Item:
         return {} if isinstance(self.entry, Cost) else self.entry.expected
 
     @property
+    def rate(self) -> Rate | None:
+        return self.entry.rate if isinstance(self.entry, TimedRun) else None
+
+    @property
     def name(self) -> str:
         return self.entry.name
 
 
-def items(
+def entries(
     suite: str, seed: int, server: Mapping[str, str] | None = None, seeds: int | None = None
-) -> list[Item]:
+) -> list[EntryRuns]:
     """The entries of a suite, in order. `server`: versions of servers for runs that name none.
-    `seeds`: how many seeds rates are counted over, in the place of each one's own number."""
+    `seeds`: how many seeds rates are counted over, in place of each one's own number."""
     found = SUITES[suite]
-    return [_item(suite, found.lock, entry, seed, server or {}, seeds) for entry in found.entries]
+    return [_entry(suite, found.lock, entry, seed, server or {}, seeds) for entry in found.entries]
 
 
-def _item(
+def _entry(
     suite: str, lock: str, entry: Entry, seed: int, server: Mapping[str, str], seeds: int | None
-) -> Item:
+) -> EntryRuns:
     match entry:
         case Scenario():
             return _scripted(suite, lock, entry, seed, server)
         case TimedRun():
             return _timed(suite, lock, entry, seed, server, seeds)
     specs = (bench.spec_of(lock, seed) for lock in (bench.BASELINE, *entry.locks))
-    return Item(tuple(replace(spec, server=dict(server)) for spec in specs), entry)
+    return EntryRuns(tuple(replace(spec, server=dict(server)) for spec in specs), entry)
 
 
-def _scripted(suite: str, lock: str, entry: Scenario, seed: int, server: Mapping[str, str]) -> Item:
+def _scripted(
+    suite: str, lock: str, entry: Scenario, seed: int, server: Mapping[str, str]
+) -> EntryRuns:
     name = f"{suite}-{entry.name}-{entry.guard}"
     versions = {**server, **entry.settings.get("server", {})}
-    return Item((of_suite(name, lock, entry, seed, server=versions),), entry)
+    return EntryRuns((of_suite(name, lock, entry, seed, server=versions),), entry)
 
 
 def _timed(
     suite: str, lock: str, entry: TimedRun, seed: int, server: Mapping[str, str], seeds: int | None
-) -> Item:
+) -> EntryRuns:
     lock = entry.lock or lock
     spec = Spec(
         name=f"{suite}-{entry.name}-{entry.guard}",
@@ -98,43 +115,149 @@ def _timed(
         **{**entry.settings, "server": {**server, **entry.settings.get("server", {})}},
     )
     count = (seeds or entry.rate.seeds) if entry.rate else 1
-    item = Item(tuple(replace(spec, seed=seed + n) for n in range(count)), entry)
+    item = EntryRuns(tuple(replace(spec, seed=seed + n) for n in range(count)), entry)
     if faults := item.schedule(spec):
         asked = tuple(dict.fromkeys(fault.family for fault in faults))
         specs = (replace(one, nemesis=asked, scheduled=True) for one in item.specs)
-        item = Item(tuple(specs), entry)
+        item = EntryRuns(tuple(specs), entry)
     validate(item.spec)
     return item
 
 
-def row(item: Item, outcome: Outcome, folder: Path) -> dict[str, Any]:
-    """The suite's record of one run."""
-    observed = {name: outcome.verdicts[name].valid for name in item.expected}
-    if not item.expected:
+@dataclass(frozen=True)
+class Plan:
+    """A suite to run. `only`: the names of its entries; all if empty."""
+
+    suite: str
+    seed: int
+    server: Mapping[str, str] = field(default_factory=dict)
+    seeds: int | None = None
+    only: tuple[str, ...] = ()
+    kind: ClassVar[str] = "suite"
+
+    @cached_property
+    def entries(self) -> dict[str, EntryRuns]:
+        every = entries(self.suite, self.seed, self.server, self.seeds)
+        return {one.spec.name: one for one in every if not self.only or one.name in self.only}
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [_row(key, one) for key, one in self.entries.items()]
+
+    def items(self, number: int) -> list[Item]:
+        if number > 1:
+            return []
+        return [item for key, one in self.entries.items() for item in _items(key, one)]
+
+    def line(self, folder: Path, item: Item, found: Any) -> dict[str, Any]:
+        one = self.entries[item.row]
+        if isinstance(found, Costs):
+            return cost_line(one, found.stored)
+        return rate_line(one, found) if one.rate else line(one, found)
+
+
+def again(stored: Mapping[str, Any]) -> Plan:
+    """Return a stored plan.
+
+    Raises:
+        BadArguments: its suite no longer exists.
+    """
+    if "seed" not in stored:
+        raise BadArguments("neither its files nor its runs have the seed")
+    found = msgspec.convert(stored, Plan)
+    choose("suite", found.suite, SUITES)
+    return found
+
+
+def _row(key: str, one: EntryRuns) -> dict[str, Any]:
+    row = {
+        "key": key,
+        "test": key,
+        "scenario": one.name,
+        "lock": one.spec.lock,
+        "guard": one.spec.guard,
+        "claim": one.entry.claim,
+        "source": one.entry.source,
+        "what": one.entry.what,
+        "expected": dict(one.expected),
+    }
+    rate = {"of": one.rate.of, "published": one.rate.published} if one.rate else {}
+    return row | ({"rate": rate} if rate else {})
+
+
+def _items(key: str, one: EntryRuns) -> list[Item]:
+    """Return the items of an entry. All items of suites share a cluster with their nodes."""
+    if isinstance(one.entry, Cost):
+        plan = costs.Plan(one.entry.locks, one.entry.time_s, one.spec.seed)
+        total_s = sum(item.takes_s for item in plan.items(1))
+        return [Item(key, costs.together, 1, plan.seed, _KIND, one.specs, asked=plan,
+                     takes_s=total_s)]  # fmt: skip
+    return [
+        Item(key, test, number, spec.seed, _KIND, (spec,), one.scenario, one.schedule(spec),
+             takes_s=takes_s(spec, one.scenario))
+        for number, spec in enumerate(one.specs, 1)
+    ]  # fmt: skip
+
+
+def takes_s(spec: Spec, scenario: Scenario | None) -> float:
+    """Estimate the time of a run, and of the steps in which its scenario waits (s)."""
+    waits_s = 0.0
+    for step in map(plain, scenario.steps if scenario else ()):
+        match step:
+            case Pass(seconds):
+                waits_s += seconds
+            case LeaseOver() | TtlOver() | TtlByClock():
+                waits_s += spec.ttl_ms / 1000
+    return spec.time_s + waits_s + around(spec.lock_type.kind)
+
+
+def line(one: EntryRuns, outcome: Outcome) -> dict[str, Any]:
+    """Return the line of a run, compared with the expectation."""
+    observed = {name: outcome.verdicts[name].valid for name in one.expected}
+    if not one.expected:
         observed = {name: verdict.valid for name, verdict in outcome.verdicts.items()}
-    as_expected = not item.expected or (
-        not _unproved(outcome) and observed == dict(item.expected) and not _uncaused(item, outcome)
+    as_expected = not one.expected or (
+        not _unproved(outcome) and observed == dict(one.expected) and not _uncaused(one, outcome)
     )
-    return _described(item, outcome.folder, folder, _versions(item.spec, outcome)) | {
+    return {
+        "versions": _versions(one.spec, outcome),
         "observed": observed,
         "as_expected": as_expected,
-        "why": "" if as_expected else _why(item, outcome),
+        "why": "" if as_expected else _why(one, outcome),
     }
 
 
-def _described(item: Item, run: Path, folder: Path, versions: Mapping[str, Any]) -> dict[str, Any]:
+def rate_line(one: EntryRuns, outcome: Outcome) -> dict[str, Any]:
+    """Return the line of one run of a rate. A run without proof of its faults does not count."""
+    assert one.rate is not None
+    why = " ".join(_unproved(outcome))
+    counts = {} if why else rate_counts.counts(outcome, one.rate.of)
+    found = {"versions": _versions(one.spec, outcome), "counts": counts}
+    return found | ({"why": why} if why else {})
+
+
+def cost_line(one: EntryRuns, measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line of measured costs: as expected if each lock is slower than the first."""
+    assert isinstance(one.entry, Cost)
+    rows = [
+        {
+            "lock": row["lock"],
+            "ms": row["phases"]["alone"].get("pair_p50"),
+            "trips": sum(row["trips"].values()),
+            "rate": row["phases"]["apart"].get("rate"),
+        }
+        for row in measured["locks"]
+    ]
+    base = rows[0]
+    cheap = [row["lock"] for row in rows[1:] if (row["ms"] or 0) <= (base["ms"] or 0)]
     return {
-        "test": item.spec.name,
-        "run": _relative(run, folder),
-        "scenario": item.name,
-        "lock": item.spec.lock,
-        "guard": item.spec.guard,
-        "claim": item.entry.claim,
-        "source": item.entry.source,
-        "what": item.entry.what,
-        "versions": dict(versions),
-        "expected": dict(item.expected),
+        "versions": _tested(measured["versions"]),
         "observed": {},
+        "cost": {"locks": rows, "published": one.entry.published},
+        "as_expected": not cheap,
+        "why": f"no slower than {base['lock']}: {', '.join(cheap)}" if cheap else "",
     }
 
 
@@ -151,67 +274,16 @@ def _tested(versions: Mapping[str, str], library: str = "") -> dict[str, str]:
     return {name: said for name, said in versions.items() if name in KINDS or name == library}
 
 
-def rate_row(item: Item, outcomes: Sequence[Outcome], folder: Path) -> dict[str, Any]:
-    """The suite's record of a rate, of the runs that are over. Without proof of its faults a run is
-    not counted, and the rate is not as it should be."""
-    assert isinstance(item.entry, TimedRun) and item.entry.rate is not None
-    rate = item.entry.rate
-    runs: list[dict[str, Any]] = []
-    for spec, outcome in zip(item.specs, outcomes, strict=False):
-        why = " ".join(_unproved(outcome))
-        counts = {} if why else rate_counts.counts(outcome, rate.of)
-        run = {"run": _relative(outcome.folder, folder), "seed": spec.seed, "counts": counts}
-        runs.append(run | ({"why": why} if why else {}))
-    missed = [run for run in runs if "why" in run]
-    words = f"{len(missed)} of {len(runs)} runs could not be counted: " if missed else ""
-    return _described(item, outcomes[0].folder, folder, _versions(item.spec, outcomes[0])) | {
-        "rate": {
-            "of": rate.of,
-            "published": rate.published,
-            "runs": runs,
-            "shares": rate_counts.summed(run["counts"] for run in runs),
-        },
-        "as_expected": not missed,
-        "why": words + (missed[0]["why"] if missed else ""),
-    }
-
-
-def cost_row(item: Item, measured: Path, costs: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The suite's record of what locks cost, measured in a folder with this in its bench.json: as
-    expected if each takes longer than the first."""
-    rows = [
-        {
-            "lock": row["lock"],
-            "ms": row["phases"]["alone"].get("pair_p50"),
-            "trips": sum(row["trips"].values()),
-            "rate": row["phases"]["apart"].get("rate"),
-        }
-        for row in costs["locks"]
-    ]
-    assert isinstance(item.entry, Cost)
-    base = rows[0]
-    cheap = [row["lock"] for row in rows[1:] if (row["ms"] or 0) <= (base["ms"] or 0)]
-    return _described(item, measured, folder, _tested(costs["versions"])) | {
-        "cost": {"locks": rows, "published": item.entry.published},
-        "as_expected": not cheap,
-        "why": f"no slower than {base['lock']}: {', '.join(cheap)}" if cheap else "",
-    }
-
-
-def _relative(run: Path, folder: Path) -> str:
-    return os.path.relpath(run, folder)
-
-
-def _why(item: Item, outcome: Outcome) -> str:
+def _why(one: EntryRuns, outcome: Outcome) -> str:
     """Describe what differs from the expectation; first, whether the schedule ran at all."""
     reasons = _unproved(outcome)
     reasons += [
         f"{name} is {outcome.verdicts[name].valid}, {valid} was expected: "
         f"{outcome.verdicts[name].summary}"
-        for name, valid in item.expected.items()
+        for name, valid in one.expected.items()
         if outcome.verdicts[name].valid != valid
     ]
-    return " ".join(reasons or _uncaused(item, outcome))
+    return " ".join(reasons or _uncaused(one, outcome))
 
 
 def _unproved(outcome: Outcome) -> list[str]:
@@ -223,90 +295,6 @@ def _unproved(outcome: Outcome) -> list[str]:
     ]
 
 
-def _uncaused(item: Item, outcome: Outcome) -> list[str]:
+def _uncaused(one: EntryRuns, outcome: Outcome) -> list[str]:
     """What names another cause than the scenario's, a sentence each."""
-    return unnamed(item.scenario, outcome.verdicts) if item.scenario else []
-
-
-CarryOut = Callable[[Item, Spec], Outcome]
-Measure = Callable[[Item], tuple[Path, Mapping[str, Any]]]
-"""Measures what the locks of an entry cost, and returns the folder and its bench.json."""
-Say = Callable[[dict[str, Any], Outcome | None], None]
-
-
-def run(
-    suite: str,
-    chosen: list[Item],
-    carry_out: CarryOut,
-    measure: Measure,
-    say: Say,
-) -> tuple[Path, list[dict[str, Any]]]:
-    """Carry out a suite's runs; return its folder and its rows.
-
-    suite.json is written after every run, and the report at the end, so that a suite that is
-    interrupted leaves what it found.
-    """
-    folder = results.create(f"suite-{suite}")
-    rows: list[dict[str, Any]] = []
-    with locked(folder):
-        try:
-            for item in chosen:
-                done = rows
-                for made in _rows(item, carry_out, measure, folder):
-                    rows = [*done, made[0]]
-                    results.write(folder / "suite.json", rows)
-                say(*made)
-        finally:
-            if rows:
-                report.render(folder)
-    return folder, rows
-
-
-def _rows(
-    item: Item,
-    carry_out: CarryOut,
-    measure: Measure,
-    folder: Path,
-) -> Iterator[tuple[dict[str, Any], Outcome | None]]:
-    """The row of an entry after each of its runs, with the run."""
-    if isinstance(item.entry, Cost):
-        yield cost_row(item, *measure(item), folder), None
-        return
-    outcomes: list[Outcome] = []
-    for spec in item.specs:
-        outcomes.append(carry_out(item, spec))
-        if isinstance(item.entry, TimedRun) and item.entry.rate is not None:
-            yield rate_row(item, outcomes, folder), outcomes[-1]
-        else:
-            yield row(item, outcomes[-1], folder), outcomes[-1]
-
-
-def tally(rows: list[dict[str, Any]]) -> str:
-    """How many runs ended as expected, and how many rates were counted, in a sentence."""
-    expected = [row for row in rows if row["expected"] or "cost" in row]
-    good = sum(1 for row in expected if row["as_expected"])
-    rates = [row["rate"] for row in rows if "rate" in row]
-    words = [f"{good} of {len(expected)} came out as published."] if expected or not rates else []
-    if rates:
-        runs = sum(len(rate["runs"]) for rate in rates)
-        said = f"{len(rates)} rates were" if len(rates) > 1 else "One rate was"
-        words.append(f"{said} counted, over {runs} runs.")
-    return " ".join(words)
-
-
-def summary(name: str, seed: int, rows: list[dict[str, Any]]) -> str:
-    """A suite in Markdown: what was not as expected, and what runs without expectation found."""
-    lines = [f"### {name}, seed {seed}: {tally(rows)}", ""]
-    lines += [
-        f"- **{row['scenario']}**, guard {row['guard']}: {row['why']}"
-        for row in rows
-        if not row["as_expected"]
-    ]
-    for row in rows:
-        if "rate" in row:
-            lines += [f"- {row['scenario']}: {words}" for words in report.shares(row["rate"])]
-        elif not row["expected"] and "cost" not in row:
-            broken = [checker for checker, valid in row["observed"].items() if valid is not True]
-            found = ", ".join(broken) or "nothing broken"
-            lines.append(f"- {row['scenario']}, guard {row['guard']} (a finding): {found}")
-    return "\n".join([*lines, "", ""])
+    return unnamed(one.scenario, outcome.verdicts) if one.scenario else []

@@ -14,16 +14,20 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import msgspec
 
 from fencepost.checker.history.history import read
 from fencepost.harness.campaigns import suite
+from fencepost.harness.campaigns.item import Item, Watcher, test
 from fencepost.harness.cluster import libraries
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed
@@ -33,40 +37,97 @@ from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
+from fencepost.report.known_defects import NOT_PLAYED
 from fencepost.strictjson import decode
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.scenarios.defects import DEFECTS, ByHunt, ByLeases, Defect, InSuite, Way
-from fencepost.workloads.scenarios.scenario import Scenario
+from fencepost.workloads.scenarios.defects import DEFECTS, ByLeases, Defect, InSuite, Way
 
-FILE = "track-record.json"
-SEEN, NOT_SEEN, NOT_PLAYED = "seen", "not seen", "not played"
+SEEN, NOT_SEEN = "seen", "not seen"
 TRIES = 3
+_KIND = "known defects"
+_OF_A_RUN = ("run", "tries", "row", "number", "seed", "crashed")
+_MOST_LEASES = "most_leases"
 _HUNT_BUDGET = "120s"
 _COUNT_EVERY_S = 0.25
 # The distributions whose code a hunt runs.
 _PACKAGES = {"redis-py": "redis"}
 
-Play = Callable[[Spec, Scenario | None], Outcome]
-"""Carries out a test on the cluster."""
-
 
 @dataclass(frozen=True)
 class Entry:
-    """A defect and one of the ways to show it; `item` is the run that shows it, if it needs one."""
+    """A defect and one of the ways to show it; `shown` is the suite's entry that shows it, if one
+    does."""
 
     defect: Defect
     way: Way
     command: str
-    item: suite.Item | None
-    spec: Spec | None
+    item: Item
+    shown: suite.EntryRuns | None = None
 
     @property
     def key(self) -> str:
         return f"{self.defect.name}/{self.way.where}"
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The known defects to reproduce. `only`: prefixes of their names, all if empty; `simulated`:
+    only those that need no servers."""
+
+    seed: int
+    only: tuple[str, ...] = ()
+    simulated: bool = False
+    kind: ClassVar[str] = "track-record"
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        found = entries(self.only, self.seed)
+        # What needs no servers comes first: it has finished before the nodes are up.
+        found.sort(key=lambda one: bool(one.item.specs))
+        return {one.key: one for one in found if not (self.simulated and one.item.specs)}
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "key": one.key,
+                "defect": one.defect.name,
+                "software": one.defect.software,
+                "what": one.defect.what,
+                "issue": one.defect.issue,
+                "related": one.defect.related,
+                "where": one.way.where,
+                "command": one.command,
+            }
+            for one in self.entries.values()
+        ]
+
+    def items(self, number: int) -> list[Item]:
+        return [one.item for one in self.entries.values()] if number == 1 else []
+
+    def line(self, folder: Path, item: Item, found: Any) -> dict[str, Any]:
+        """Return the outcome, the reason (`said`), and the tested versions."""
+        one = self.entries[item.row]
+        if isinstance(found, Hunted):
+            line = {"versions": found.versions, "outcome": found.outcome, "said": found.said}
+        elif isinstance(one.way, ByLeases):
+            line = _counted(one.way, item.spec, found)
+        else:
+            line = _scripted(one, found)
+        return line | {"date": datetime.now(UTC).date().isoformat()}
+
+
+def again(stored: Mapping[str, Any]) -> Plan:
+    """Return a stored plan. Raise BadArguments if it lacks the seed."""
+    if "seed" not in stored:
+        raise BadArguments("neither its files nor its runs have the seed")
+    return msgspec.convert(stored, Plan)
+
+
 def entries(only: Sequence[str], seed: int) -> list[Entry]:
-    """What is to be played, in order: all of it, or the defects whose names begin so.
+    """What is to be shown, in order: all of it, or the defects whose names begin so.
 
     Raises:
         BadArguments: no defect's name does.
@@ -84,69 +145,44 @@ def entries(only: Sequence[str], seed: int) -> list[Entry]:
 
 
 def _entry(defect: Defect, way: Way, command: str, seed: int) -> Entry:
+    key = f"{defect.name}/{way.where}"
     match way:
         case InSuite(name, scenario):
-            (item,) = [one for one in suite.items(name, seed) if one.name == scenario]
-            return Entry(defect, way, command, item, item.spec)
+            (shown,) = [one for one in suite.entries(name, seed) if one.name == scenario]
+            item = Item(
+                key, test, 1, seed, _KIND, shown.specs, shown.scenario, shown.schedule(shown.spec),
+                title=defect.name, takes_s=suite.takes_s(shown.spec, shown.scenario), tries=TRIES,
+                settled=_came_about,
+            )  # fmt: skip
+            return Entry(defect, way, command, item, shown)
         case ByLeases(lock):
             settings: dict[str, Any] = dict(way.settings)
             options = LOCKS[lock].read_options({})
-            spec = Spec(f"leases-{lock}", lock, options, seed=seed, **settings)
-            return Entry(defect, way, command, None, validate(spec))
-    return Entry(defect, way, command, None, None)
+            spec = validate(Spec(f"leases-{lock}", lock, options, seed=seed, **settings))
+            item = Item(key, count_leases, 1, seed, _KIND, (spec,), title=defect.name,
+                        takes_s=suite.takes_s(spec, None))  # fmt: skip
+            return Entry(defect, way, command, item)
+    return Entry(defect, way, command, Item(key, hunt, 1, seed, asked=(way, command)))
 
 
-def play(entry: Entry, folder: Path, cluster: Cluster | None, run: Play) -> dict[str, Any]:
-    """Play one entry; its row. `cluster` is there where the entry has a test, which `run` carries
-    out on it."""
-    row: dict[str, Any] = {
-        "key": entry.key,
-        "defect": entry.defect.name,
-        "software": entry.defect.software,
-        "what": entry.defect.what,
-        "issue": entry.defect.issue,
-        "related": entry.defect.related,
-        "where": entry.way.where,
-        "command": entry.command,
-        "versions": {},
-    }
-    try:
-        row |= _played(entry, folder, cluster, run)
-    except (Crashed, RemoteError, BadArguments) as error:
-        row |= {"outcome": NOT_PLAYED, "said": str(error)}
-    return row | {"date": datetime.now(UTC).date().isoformat()}
+def _came_about(outcome: Outcome) -> bool:
+    """Whether a schedule ran to its end, with proof of its faults."""
+    return outcome.verdicts["faults"].valid is True and "run" not in outcome.verdicts
 
 
-def _played(entry: Entry, folder: Path, cluster: Cluster | None, run: Play) -> dict[str, Any]:
-    way = entry.way
-    if isinstance(way, ByHunt):
-        return _hunted(way, entry.command)
-    assert entry.spec is not None and cluster is not None
-    if isinstance(way, ByLeases):
-        return _counted(way, entry.spec, cluster, run)
-    assert entry.item is not None
-    return _scripted(way, entry.item, folder, run)
-
-
-def _scripted(way: InSuite, item: suite.Item, folder: Path, run: Play) -> dict[str, Any]:
-    tries = 0
-    while True:
-        tries += 1
-        outcome = run(item.spec, item.scenario)
-        proved = outcome.verdicts["faults"].valid is True
-        if tries == TRIES or (proved and "run" not in outcome.verdicts):
-            break
-    row = suite.row(item, outcome, folder)
-    found = {"versions": _versions(outcome), "run": row["run"], "tries": tries}
-    if not row["as_expected"]:
-        return found | {"outcome": _otherwise(outcome), "said": row["why"]}
-    if way.shows is None:
-        wrong = [name for name, valid in item.expected.items() if valid is False]
-        return found | {"outcome": SEEN, "said": outcome.verdicts[wrong[0]].summary}
-    shown = way.shows(read(outcome.folder / "history.jsonl"))
+def _scripted(one: Entry, outcome: Outcome) -> dict[str, Any]:
+    assert one.shown is not None and isinstance(one.way, InSuite)
+    found = suite.line(one.shown, outcome)
+    line = {"versions": _versions(outcome)}
+    if not found["as_expected"]:
+        return line | {"outcome": _otherwise(outcome), "said": found["why"]}
+    if one.way.shows is None:
+        wrong = [name for name, valid in one.shown.expected.items() if valid is False]
+        return line | {"outcome": SEEN, "said": outcome.verdicts[wrong[0]].summary}
+    shown = one.way.shows(read(outcome.folder / "history.jsonl"))
     if not shown:
-        return found | {"outcome": NOT_SEEN, "said": "the schedule came out, and nothing shows it"}
-    return found | {"outcome": SEEN, "said": shown}
+        return line | {"outcome": NOT_SEEN, "said": "the schedule came out, and nothing shows it"}
+    return line | {"outcome": SEEN, "said": shown}
 
 
 def _otherwise(outcome: Outcome) -> str:
@@ -158,20 +194,37 @@ def _otherwise(outcome: Outcome) -> str:
     return NOT_SEEN if proved and as_scheduled else NOT_PLAYED
 
 
-def _hunted(way: ByHunt, command: str) -> dict[str, Any]:
-    asked = hunts.described(
-        way.lock, {}, {"seed": str(way.seed)}, faults=way.faults, until=way.until,
-        budget=_HUNT_BUDGET,
-    )  # fmt: skip
-    tried, find = asked.carry_out()
+@dataclass(frozen=True)
+class Hunted:
+    """The result of a hunt; `folder` is None if it found no counterexample."""
+
+    outcome: str
+    said: str
+    versions: dict[str, str]
+    folder: Path | None = None
+
+
+def hunt(item: Item, cluster: Cluster | None, watcher: Watcher) -> Hunted:
+    """Hunt the library's own code, on simulated servers.
+
+    Raises:
+        Crashed: the library cannot be simulated here, for example because it is not installed.
+    """
+    way, command = item.asked
+    try:
+        asked = hunts.described(
+            way.lock, {}, {"seed": str(way.seed)}, faults=way.faults, until=way.until,
+            budget=_HUNT_BUDGET,
+        )  # fmt: skip
+        tried, find = asked.carry_out()
+    except BadArguments as error:
+        raise Crashed(str(error)) from error
     versions = {way.lock: _installed(way.lock)}
     if find is None:
-        said = f"nothing was found in {tried.schedules:,} schedules"
-        return {"versions": versions, "outcome": NOT_SEEN, "said": said}
+        return Hunted(NOT_SEEN, f"nothing was found in {tried.schedules:,} schedules", versions)
     outcome, _ = asked.store(tried, find, command)
-    found = {"versions": versions, "run": str(outcome.folder), "outcome": SEEN}
-    verdict = outcome.verdicts[way.until]
-    return found | {"said": verdict.evidence[0]["what"]}
+    said = outcome.verdicts[way.until].evidence[0]["what"]
+    return Hunted(SEEN, said, versions, outcome.folder)
 
 
 def _installed(lock: str) -> str:
@@ -182,16 +235,23 @@ def _installed(lock: str) -> str:
         return "not installed"
 
 
-def _counted(way: ByLeases, spec: Spec, cluster: Cluster, run: Play) -> dict[str, Any]:
-    with _leases(cluster, spec.servers[0]) as counts:
-        outcome = run(spec, None)
-    most = max(counts, default=0)
-    found = {"versions": _versions(outcome), "run": str(outcome.folder)}
-    if not counts:
+def count_leases(item: Item, cluster: Cluster | None, watcher: Watcher) -> Outcome:
+    """Run a test, and count the leases of etcd meanwhile. The results have the most; None if etcd
+    never answered."""
+    assert cluster is not None
+    with _leases(cluster, item.spec.servers[0]) as counts:
+        outcome = test(item, cluster, watcher)
+    most = max(counts, default=None)
+    return replace(outcome, results={**outcome.results, _MOST_LEASES: most})
+
+
+def _counted(way: ByLeases, spec: Spec, outcome: Outcome) -> dict[str, Any]:
+    line, most = {"versions": _versions(outcome)}, outcome.results[_MOST_LEASES]
+    if most is None:
         said = f"{spec.servers[0]} was never heard to say which leases it has"
-        return found | {"outcome": NOT_PLAYED, "said": said}
+        return line | {"outcome": NOT_PLAYED, "said": said}
     said = f"up to {most} leases at a time, for {spec.concurrency} clients and one lock"
-    return found | {"outcome": SEEN if most > way.most else NOT_SEEN, "said": said}
+    return line | {"outcome": SEEN if most > way.most else NOT_SEEN, "said": said}
 
 
 @contextmanager
@@ -231,22 +291,6 @@ def _versions(outcome: Outcome) -> dict[str, str]:
     return found
 
 
-def changed(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows whose outcome is no longer what it was."""
-    return [row for row in rows if row["outcome"] == NOT_SEEN]
-
-
-def create() -> Path:
-    """A folder for what is played now."""
-    return results.create("track-record")
-
-
-def write(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Write what was played so far; returns the file."""
-    results.write(folder / FILE, list(rows))
-    return folder / FILE
-
-
 def keep(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Put rows into a file that is kept, in the place of those of the same keys. Rows of what was
     not played stay as they are; those of what does not exist any more go.
@@ -269,7 +313,7 @@ def keep(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _without_run(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as it is kept: the run stays where it was made."""
-    return {name: value for name, value in row.items() if name not in ("run", "tries")}
+    return {name: value for name, value in row.items() if name not in _OF_A_RUN}
 
 
 def _kept(path: Path) -> list[dict[str, Any]]:

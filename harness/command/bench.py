@@ -6,32 +6,56 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost.harness.campaigns import bench as costs
+from fencepost.harness.campaigns import campaign, costs
+from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.command import screen
+from fencepost.harness.command.campaign import How, View, carry_out, with_how
 from fencepost.harness.command.options import Seed
-from fencepost.harness.errors import choose
+from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.pages import bench as report
-from fencepost.workloads.locks.registry import LOCKS
 
 
+@with_how
 def bench(
-    locks: Annotated[list[str], typer.Argument(help="The locks to measure, against redis.")],
-    time: Annotated[str, typer.Option(help="How long each of the three phases takes.")] = "5s",
+    how: How,
+    locks: Annotated[
+        list[str] | None, typer.Argument(help="The locks to measure, against redis.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="How long each of the three phases takes. [default: 5s]")
+    ] = None,
     seed: Seed = None,
-) -> None:
-    time_s, number = seconds("time", time), from_arguments.seed(seed)
-    names = list(dict.fromkeys([costs.BASELINE, *locks]))
-    specs = [costs.spec_of(choose("lock", name, LOCKS), number) for name in names]
-    with cluster_for(specs, screen.say) as cluster:
-        found = [costs.measure(spec, cluster, time_s, screen.say) for spec in specs]
-        # Before the nodes are removed, which may fail.
-        command = f"fencepost bench {' '.join(locks)} --time {time_s:g}s --seed {number}"
-        folder, stored = costs.store(found, command, cluster.versions)
-    _table(report.relative(stored["locks"], costs.BASELINE))
-    screen.write(f"report: {report.render(folder)}")
+) -> int:
+    if how.parallel or how.scheduler:
+        raise BadArguments(
+            "costs are compared with each other, and one machine that does nothing else measures "
+            "them all: leave --parallel and --engine out"
+        )
+    given = {"LOCK": locks, "--time": time, "--seed": seed}
+    if name := how.resumes("bench", given):
+        found = campaign.resumed(name, "bench", costs.again, screen.say)
+    elif not locks:
+        raise BadArguments("a bench needs LOCK (fencepost bench redlock), or --resume")
+    else:
+        plan = costs.plan(tuple(locks), seconds("time", time or "5s"), from_arguments.seed(seed))
+        found = campaign.create(plan)
+    with how.executor() as executor:
+        return carry_out([found], how, _VIEW, executor)
+
+
+def _finished(found: Campaign, line: Line) -> None:
+    if "crashed" in line:
+        screen.write(f"{line['row']}: {line['crashed']}")
+
+
+def _ended(found: Campaign) -> None:
+    stored = report.read(found.folder)
+    _table(report.relative(stored["locks"], stored["baseline"]))
+
+
+_VIEW = View(_finished, _ended, lambda found: report.render(found.folder))
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
@@ -46,7 +70,8 @@ def _table(rows: list[dict[str, Any]]) -> None:
     screen.console().print(table)
 
 
-def _cell(value: float | None, ratio: float) -> str:
+def _cell(value: float | None, ratio: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.3g} ({ratio:.2f})" if value < 1000 else f"{value:,.0f} ({ratio:.2f})"
+    figure = f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+    return f"{figure} ({ratio:.2f})" if ratio is not None else figure

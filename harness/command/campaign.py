@@ -1,125 +1,250 @@
-"""`fencepost hunt --seeds N`: hunts from many seeds, here or on Dask's workers, on one page."""
+"""The options and the output that all commands of campaigns share."""
 
 from __future__ import annotations
 
-import os
-import shlex
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, fields
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any
 
-from fencepost.harness.campaigns import campaigns
-from fencepost.harness.campaigns.campaigns import Campaign
-from fencepost.harness.campaigns.executors import Engine
-from fencepost.harness.command import screen
-from fencepost.harness.command.exits import EXIT
-from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.hunting.hunts import Hunt, described
-from fencepost.harness.locked import locked
-from fencepost.hunt.search.campaign import Group, Item, Merged, merged
-from fencepost.hunt.search.hunt import again
-from fencepost.hunt.search.search import Tried
-from fencepost.hunt.sim.schedule import Schedule
-from fencepost.hunt.story.story import drawn
-from fencepost.report.pages import campaign as page
+from rich.text import Text
+
+from fencepost.checker.verdict import count
+from fencepost.harness.campaigns import engine
+from fencepost.harness.campaigns.campaign import Campaign, Line
+from fencepost.harness.campaigns.executors import ENGINES, Clusters, Executor, scheduler_of
+from fencepost.harness.campaigns.item import Hushed, Watcher
+from fencepost.harness.command import options, screen
+from fencepost.harness.command.exits import CRASHED, EXIT
+from fencepost.harness.command.reporter import Files, Lines, line
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.spec.spec import seconds
+from fencepost.report import batches
+from fencepost.report.batches import Collected
+from fencepost.report.exports import junit
+from fencepost.report.words.cells import STATES, summed
+from fencepost.runfiles import SCHEMA
+
+_UNTOLD = ("states", "covered")
+"""Fields of a hunt's line that only its page needs: thousands of numbers."""
 
 
-def begin(lock: str, asked: Mapping[str, Any], seeds: int, engine: Engine) -> int:
-    """Hunt from so many seeds, the one that is asked for and those that follow it."""
-    hunt = described(lock, **asked)
-    first = hunt.spec.seed
-    made = campaigns.begun(hunt.spec.name, lock, tuple(range(first, first + seeds)), asked)
-    return _carry_out(made, hunt, engine)
+@dataclass(frozen=True)
+class How:
+    """The options that all campaigns have (options.py)."""
+
+    budget: options.Budget = None
+    resume: options.Resume = None
+    parallel: options.Parallel = None
+    engine: options.Engine = ENGINES[0]
+    scheduler: options.Scheduler = None
+    remote: options.Remote = "docker"
+    hosts: options.HostsFile = None
+    junit: options.Junit = None
+    summary: options.Summary = None
+    json: options.Json = False
+    results: options.Results = None
+
+    @property
+    def budget_s(self) -> float | None:
+        return None if self.budget is None else seconds("budget", self.budget)
+
+    def resumes(self, kind: str, given: Mapping[str, Any]) -> str | None:
+        """Return the name of the campaign to resume. Raise BadArguments if an option that the
+        campaign sets is given too."""
+        wrong = next((word for word, value in given.items() if value), None)
+        if self.resume is not None and wrong:
+            raise BadArguments(
+                f"{wrong} cannot be combined with --resume, which takes everything from the {kind} "
+                "that it names"
+            )
+        return self.resume
+
+    @contextmanager
+    def executor(self, lanes: int = 1, leave_up: bool = False) -> Iterator[Executor]:
+        """Provide the executor of items that need servers.
+
+        Raises:
+            BadArguments: there is no such engine, or options exclude one another.
+        """
+        watcher: Watcher = _Program() if self.json else screen
+        address = scheduler_of(self.engine, self.scheduler)
+        if address:
+            if self.parallel or leave_up or self.remote != "docker" or self.hosts is not None:
+                raise BadArguments(
+                    "--engine dask starts containers on its workers' machines, and runs an item "
+                    "on each worker at a time: leave --hosts, --remote, --parallel and "
+                    "--leave-db-running out"
+                )
+            with closing(workers(address)) as made:
+                screen.say(f"Runs go to {count(made.lanes, 'worker')} of {address}")
+                yield made
+            return
+        lanes = self.parallel or lanes
+        if lanes > 1 and self.hosts is not None:
+            raise BadArguments("--parallel needs containers: the hosts of a file are one cluster")
+        if lanes > 1 and leave_up:
+            raise BadArguments("--leave-db-running leaves one cluster up: leave --parallel out")
+        yield Clusters(watcher, lanes, leave_up, self.remote, self.hosts)
 
 
-def resume(lock: str, run: str, engine: Engine) -> int:
-    """Go on with the seeds of a campaign that are left."""
-    made = campaigns.resumed(lock, run)
-    return _carry_out(made, described(made.lock, **made.asked), engine)
+def workers(address: str, ahead: int = 1) -> Any:
+    from fencepost.harness.campaigns.dask_executor import Workers
+
+    return Workers(address, ahead)
 
 
-def _carry_out(made: Campaign, hunt: Hunt, engine: Engine) -> int:
-    left = made.left
-    done = f", {len(made.done)} done" if made.done else ""
-    screen.say(f"Hunting {made.lock} from {len(made.seeds)} seeds{done}: {made.folder}")
-    items = [Item(hunt.setting, seed, hunt.budget_s, hunt.depth) for seed in left]
-    try:
-        if items:
-            with locked(made.folder):
-                for outcome in engine(items):
-                    made.keep(outcome)
-                    found = f"found: {outcome.broken[0]}" if outcome.broken else "nothing found"
-                    words = outcome.failure or found
-                    screen.say(f"seed {outcome.seed}: {words}, {outcome.schedules:,} schedules")
-    finally:
-        total = merged(made.done.values())
-        path = _written(made, hunt, total)
-        if made.left:
-            screen.say(f"go on with: fencepost hunt {made.lock} --resume {made.folder.name}")
-    _told(total)
-    screen.write(f"report: {path}")
-    if total.failures and not total.found:
-        seed, words = total.failures[0]
-        raise Crashed(f"{made.lock}, in the simulation, from seed {seed}: {words}")
-    return EXIT[not total.found]
+class _Program(Hushed):
+    """Reports the set-up to a program that reads JSON."""
+
+    def say(self, text: str) -> None:
+        line("said", text=text)
 
 
-def _told(total: Merged) -> None:
-    screen.write(
-        f"{total.found} of {total.seeds} seeds found something, {len(total.groups)} minimal "
-        f"schedules; {total.schedules:,} schedules, {total.rate:,.0f} a second in each hunt; "
-        f"{total.states:,} different histories, {total.covered:,} pairs of a fault and what the "
-        "clients were doing"
-    )
-    for group in total.groups:
-        named = ", ".join(map(str, group.seeds))
-        screen.write(f"  {group.broken[0]}, {_strikes(group)}, from seed {named}")
-        for number, words in enumerate(group.story, 1):
-            screen.write(f"    {number}. {words}")
-
-
-def _strikes(group: Group) -> str:
-    return f"{group.strikes} strike" + ("s" if group.strikes != 1 else "")
-
-
-def _written(made: Campaign, hunt: Hunt, total: Merged) -> Any:
-    """One page for all; each minimal schedule is played once more, and has a run of its own."""
-    command = shlex.join(["fencepost", "hunt", made.lock, "--resume", made.folder.name])
-    groups = []
-    for group in total.groups:
-        numbers = list(group.schedule)
-        find = again(hunt.setting, Schedule.of(numbers, len(hunt.setting.clients)))
-        outcome, _ = hunt.store(Tried(schedules=total.schedules), find, command)
-        groups.append(
-            {
-                "broken": list(group.broken),
-                "strikes": group.strikes,
-                "seeds": list(group.seeds),
-                "story": list(group.story),
-                "drawing": drawn(find.story, find.run),
-                "report": os.path.relpath(outcome.folder / "report.html", made.folder),
-            }
+def with_how(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options of How, in place of `how`."""
+    signature = inspect.signature(command, eval_str=True)
+    annotations = inspect.get_annotations(How, eval_str=True)
+    own = [one for one in signature.parameters.values() if one.name != "how"]
+    added = [
+        inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default,
+            annotation=annotations[one.name],
         )
-    values = {
-        "lock": made.lock,
-        "command": command,
-        "seeds": total.seeds,
-        "left": len(made.left),
-        "found": total.found,
-        "schedules": total.schedules,
-        "seconds": total.seconds,
-        "rate": total.rate,
-        "states": total.states,
-        "covered": total.covered,
-        "new": total.new,
-        "struck": total.struck,
-        "failures": total.failures,
-        "groups": groups,
-    }
-    return page.render(made.folder, values)
+        for one in fields(How)
+        if one.name not in signature.parameters
+    ]  # fmt: skip
+
+    @wraps(command)
+    def call(**given: Any) -> int:
+        how = How(**{one.name: given.pop(one.name) for one in added})
+        Files(how.junit, how.summary).must_be_writable()
+        with screen.muted(how.json):
+            try:
+                return command(**given, how=how)
+            except BaseException as error:
+                if how.json:
+                    Lines().error(error)
+                raise
+
+    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *added)]
+    )
+    return call
 
 
-def must_be_left_out(**given: object) -> None:
-    """Raise BadArguments where something is given that a campaign has said already."""
-    for name, value in given.items():
-        if value:
-            raise BadArguments(f"--resume takes all from the campaign that it names: not --{name}")
+@dataclass(frozen=True)
+class View:
+    """The output of a kind of campaign. `finished` prints a line when an item has finished, `ended`
+    prints tables at the end, `render` writes the page (`page` is its label) and returns its path.
+    """
+
+    finished: Callable[[Campaign, Line], None]
+    ended: Callable[[Campaign], None]
+    render: Callable[[Campaign], Path]
+    exit_code: Callable[[Collected], int] = lambda found: 0
+    collected: Callable[[Path], Collected] = batches.read
+    page: str = "report"
+
+
+def carry_out(
+    found: Sequence[Campaign], how: How, view: View, executor: Executor, rounds: int | None = 1
+) -> int:
+    """Run campaigns, write the output and the files, also if they end early, and return the exit
+    code."""
+    ended: BaseException | None = None
+    whole, came = True, list[Collected]()
+    with ExitStack() as stack:
+        for one in found:
+            stack.enter_context(one.running())
+            if how.json:
+                _started(one)
+        try:
+            say = partial(_finished, how, view)
+            whole = engine.carry_out(found, executor, say, rounds, how.budget_s)
+        except BaseException as error:
+            ended = error
+            raise
+        finally:
+            for one in found:
+                if not one.has_begun:
+                    screen.write(f"Not run: {one.name}")
+                    continue
+                came.append(_ended(one, how, view))
+                if ended is not None or (not whole and one.done < (rounds or 1)):
+                    screen.write(f"Not all of it was run; resume with: {_resume(one)}")
+            _to_junit(how, found[0].plan.seed, came, ended)
+    return max(map(view.exit_code, came), key=_SEVERITY.index, default=0)
+
+
+_SEVERITY = (EXIT[True], CRASHED, EXIT["unknown"], EXIT[False])
+
+
+def _resume(one: Campaign) -> str:
+    """Return the command that resumes a campaign."""
+    plan = one.plan.to_json()
+    command = f"hunt {plan['lock']}" if one.plan.kind == "campaign" else one.plan.kind
+    return f"fencepost {command} --resume {one.folder.name}"
+
+
+def _started(campaign: Campaign) -> None:
+    plan = campaign.plan
+    rows = len(campaign.rows)
+    line("started", schema=SCHEMA, kind=plan.kind, name=campaign.name, seed=plan.seed, rows=rows)
+
+
+def _finished(how: How, view: View, campaign: Campaign, row: Line) -> None:
+    view.finished(campaign, row)
+    if how.json:
+        kept = {name: value for name, value in row.items() if name not in _UNTOLD}
+        line("finished", folder=str(campaign.folder), **kept)
+
+
+def _ended(campaign: Campaign, how: How, view: View) -> Collected:
+    page = view.render(campaign)
+    view.ended(campaign)
+    screen.write(f"{view.page}: {page}")
+    found = view.collected(campaign.folder)
+    places = {"folder": str(campaign.folder), "report": str(page)}
+    _told(how, campaign.plan.seed, found, view.exit_code(found), **places)
+    return found
+
+
+def tell(how: How, seed: int, found: Collected, exit_code: int) -> None:
+    """Write the JSON and the files of a summary that is not a campaign's."""
+    _told(how, seed, found, exit_code)
+    _to_junit(how, seed, [found])
+
+
+def _told(how: How, seed: int, found: Collected, exit_code: int, **more: str) -> None:
+    if how.summary is not None:
+        with how.summary.open("a", encoding="utf-8") as file:
+            file.write(batches.markdown(f"{found.name}, seed {seed}", found))
+    if how.json:
+        rows = {name: asdict(one) for name, one in found.lines.items()}
+        more |= {"kind": found.kind, "words": found.words}
+        line("result", seed=seed, exit_code=exit_code, rows=rows, **more)
+
+
+def _to_junit(
+    how: How, seed: int, found: Sequence[Collected], ended: BaseException | None = None
+) -> None:
+    if how.junit is not None:
+        how.junit.write_bytes(junit.campaigns(found, seed, ended))
+
+
+STATE_STYLE = {
+    "kept": "green", "broken": "red", "damaged": "red", "unavailable": "red", "untested": "dim",
+}  # fmt: skip
+
+
+def cell_line(title: str, row: Line) -> None:
+    """Print the result of a run of a cell of a matrix or a sweep."""
+    came = summed({"runs": [row], "reason": ""})
+    text = Text(f"{title}: ")
+    text.append(STATES[came["state"]].word, style=STATE_STYLE.get(came["state"], "yellow"))
+    text.append(f"  {came['words']}")
+    screen.console().print(text, soft_wrap=True)

@@ -9,35 +9,35 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fencepost.harness.campaigns.executors import ENGINES
-from fencepost.harness.campaigns.executors import engine as engine_of
-from fencepost.harness.command import campaign, screen
+from fencepost.harness.campaigns.executors import ENGINES, Place
+from fencepost.harness.campaigns.item import Item, test
+from fencepost.harness.command import hunt_campaign, screen
+from fencepost.harness.command.campaign import How, tell, with_how
 from fencepost.harness.command.exits import EXIT
-from fencepost.harness.command.options import EndsWith, OwnServers, Scheduler, Servers
+from fencepost.harness.command.options import EndsWith, OwnServers, Servers
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.execute.run import run
 from fencepost.harness.hunting.confirm import TRIES
 from fencepost.harness.hunting.confirm import confirm as confirm_
 from fencepost.harness.hunting.hunts import DEPTH, SEARCHES, Hunt, described, renamed
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.spec.needs import cluster_for
 from fencepost.hunt.bridge.bridge import Bridge
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.search.hunt import Find
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.story.story import drawn, numbered
-
-SEEDS = 16
-"""How many seeds a campaign has, unless told otherwise."""
+from fencepost.report.batches import Collected, hunted
 
 
+@with_how
 def hunt(
+    how: How,
     lock: Annotated[
         str, typer.Argument(help="The lock to hunt: redlock, say, or your own: mylock.py:MyLock.")
     ],
@@ -89,22 +89,18 @@ def hunt(
         int | None,
         typer.Option(help=f"How many strikes an exhaustive search goes up to: {DEPTH}.", min=1),
     ] = None,
-    processes: Annotated[
+    parallel: Annotated[
         int | None,
-        typer.Option(help="How many processes search: as many as there are cores.", min=1),
+        typer.Option(
+            "--processes",
+            "--parallel",
+            help="How many processes search. [default: one a core]",
+            min=1,
+        ),
     ] = None,
     seeds: Annotated[
         int | None,
         typer.Option(help="A campaign: hunt from so many seeds, from --seed on.", min=1),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(help=f"Who hunts in a campaign: {' or '.join(ENGINES)}.", show_default=False),
-    ] = None,
-    scheduler: Scheduler = None,
-    resume: Annotated[
-        str | None,
-        typer.Option(metavar="RUN", help="Go on with a campaign: its folder's name, or latest."),
     ] = None,
     confirm: Annotated[
         bool,
@@ -133,14 +129,16 @@ def hunt(
         "search": search,
         "depth": depth,
     }
-    if seeds or engine or scheduler or resume:
+    if not confirm and (how.hosts is not None or how.remote != "docker"):
+        raise BadArguments(
+            "a hunt simulates its servers and needs no hosts: leave --hosts and --remote out, or "
+            "add --confirm to replay what is found on them"
+        )
+    if seeds or how.resume or how.scheduler or how.engine != ENGINES[0]:
         if confirm:
             raise BadArguments("--confirm is for a hunt from one seed, and not for a campaign")
-        who = engine_of(engine or ENGINES[0], scheduler, processes)
-        if resume:
-            campaign.must_be_left_out(seeds=seeds, **settings, **_given(arguments))
-            return campaign.resume(lock, resume, who)
-        return campaign.begin(lock, arguments, seeds or SEEDS, who)
+        given = {"--seeds": seeds, **_given(settings), **_given(arguments)}
+        return hunt_campaign.run(lock, arguments, given, seeds, how, parallel)
     asked = described(lock, **arguments)
     spec, setting = asked.spec, asked.setting
     words = [word for word in sys.argv[1:] if word]
@@ -149,25 +147,37 @@ def hunt(
         f"Hunting {spec.lock}, seed {spec.seed}: {', '.join(setting.faults) or 'no faults'}; "
         f"until {', '.join(setting.goals)}"
     )
-    tried, find = asked.carry_out(processes, _told)
+    tried, find = asked.carry_out(parallel, _told)
+    code = EXIT[True]
     if find is None:
         _nothing(asked, tried)
-        return 0
-    made = _something(asked, tried, find, command)
-    if not confirm:
-        return EXIT[False]
-    return _confirmed(asked, made)
+    else:
+        made = _something(asked, tried, find, command)
+        code = _confirmed(asked, made, how) if confirm else EXIT[False]
+    _written_down(asked, tried, find, how, code)
+    return code
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that are not as they are where nothing is said of them."""
-    usual = {
-        "clients": 2,
-        "budget": "60s",
-        "search": SEARCHES[0],
-        "settings": arguments["settings"],
+    """Return the options that differ from their defaults."""
+    usual = {"clients": 2, "budget": "60s", "search": SEARCHES[0]}
+    return {
+        f"--{name.replace('_', '-')}": one
+        for name, one in arguments.items()
+        if name != "settings" and one != usual.get(name)
     }
-    return {name: one for name, one in arguments.items() if one != usual.get(name)}
+
+
+def _written_down(asked: Hunt, tried: Tried, find: Find | None, how: How, code: int) -> None:
+    """Write the JSON and the files of a hunt's result."""
+    story = [step.words for step in find.story] if find else []
+    broken, strikes = (list(find.broken), len(find.schedule.injections)) if find else ([], 0)
+    line = hunted(broken, strikes, tried.schedules, story)
+    if code == EXIT["unknown"]:
+        line = replace(line, state="skipped", outcome=f"not confirmed: {line.outcome}")
+    seed, name = asked.spec.seed, f"hunt-{asked.spec.name}"
+    lines = {f"seed {seed}": line}
+    tell(how, seed, Collected("hunt", str(line), None, [asked.lock], lines, name=name), code)
 
 
 def _told(tried: Tried) -> None:
@@ -239,7 +249,7 @@ def _on_real_servers(asked: Hunt, schedule: Path) -> str:
     return shlex.join(words)
 
 
-def _confirmed(asked: Hunt, made: Bridge) -> int:
+def _confirmed(asked: Hunt, made: Bridge, how: How) -> int:
     """Play what was found on real servers, and say whether the same comes of it."""
     scenario = made.scenario
     kind, servers = asked.spec.lock_type.kind, len(asked.spec.servers)
@@ -252,14 +262,16 @@ def _confirmed(asked: Hunt, made: Bridge) -> int:
         found = confirm_(made, _never, screen.write)
     else:
         specs = [asked.test_of(scenario, number) for number in range(1, TRIES + 1)]
-        with cluster_for(specs[:1], screen.say) as cluster:
+        tries = [Item("", test, n, specs=(spec,), scenario=scenario, title=f"{spec.name}, try {n}")
+                 for n, spec in enumerate(specs, 1)]  # fmt: skip
+        with how.executor() as executor, Place(executor, tries) as place:
 
-            def play(number: int) -> Outcome:
-                spec = specs[number - 1]
-                with screen.progress(f"{spec.name}, try {number}") as progress:
-                    outcome = run(spec, cluster, progress, scenario)
-                screen.say(f"try {number}: {outcome.folder / 'report.html'}")
-                return outcome
+            def play(number: int) -> Outcome | str:
+                place.come_up()
+                outcome, why = place.run(tries[number - 1])
+                if not why:
+                    screen.say(f"try {number}: {outcome.folder / 'report.html'}")
+                return why or outcome
 
             found = confirm_(made, play, screen.write)
     screen.write(found.sentence)

@@ -56,11 +56,32 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the resul
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object a line; the last one is the result.")
 ]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Time budget: start nothing that would end later. A matrix and a sweep start new "
+        "rounds within it. [default: no limit, one round]",
+    ),
+]
+Parallel = Annotated[
+    int | None,
+    typer.Option(
+        help="How many items run at a time, each on a cluster of its own. [default: 1; with "
+        "--quick 2]",
+        min=1,
+        max=4,
+    ),
+]
+Resume = Annotated[
+    str | None,
+    typer.Option(metavar="RUN", help="Resume one that was stopped: its folder, TIME, or latest."),
+]
 Engine = Annotated[
     str,
     typer.Option(
-        help="Who carries the runs out: local, on this machine, or dask, by a scheduler's workers, "
-        "each on a machine with Docker.",
+        help="What carries the items out: local, this machine, or dask, a scheduler's workers "
+        "(machines with Docker).",
     ),
 ]
 Scheduler = Annotated[

@@ -88,7 +88,7 @@ class Lines:
     """Reports to a program: one JSON object per line (report/results.schema.json)."""
 
     def begin(self, spec: Spec, faults: int | None) -> None:
-        _line(
+        line(
             "started",
             schema=SCHEMA,
             test=spec.name,
@@ -98,19 +98,19 @@ class Lines:
         )
 
     def say(self, text: str) -> None:
-        _line("said", text=text)
+        line("said", text=text)
 
     @contextmanager
     def progress(self, spec: Spec) -> Iterator[Progress]:
         def report(status: Status) -> None:
             row = asdict(status)
-            _line("progress", faults_on=row.pop("on"), **row)
+            line("progress", faults_on=row.pop("on"), **row)
 
         yield report
 
     def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None:
         answer = counted(outcome.results, asked)
-        _line(
+        line(
             "result",
             answer=answer,
             fail_on=list(asked),
@@ -127,7 +127,7 @@ class Lines:
             code = BAD_ARGUMENTS
         elif isinstance(error, KeyboardInterrupt):
             code = INTERRUPTED
-        _line("error", error=str(error) or type(error).__name__, exit_code=code)
+        line("error", error=str(error) or type(error).__name__, exit_code=code)
 
 
 @dataclass(frozen=True)
@@ -223,5 +223,5 @@ def reporting(quiet: bool, as_json: bool, files: Files, asked: Sequence[str]) ->
         raise
 
 
-def _line(event: str, **fields: Any) -> None:
+def line(event: str, **fields: Any) -> None:
     print(json.dumps({"event": event, **fields}), flush=True)

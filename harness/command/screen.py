@@ -32,6 +32,17 @@ def console() -> Console:
     return made if made.is_terminal else Console(highlight=False, width=_LOG_WIDTH)
 
 
+@contextmanager
+def muted(is_muted: bool = True) -> Iterator[None]:
+    """Write nothing within the block: a program reads standard output."""
+    before = console().quiet
+    console().quiet = is_muted or before
+    try:
+        yield
+    finally:
+        console().quiet = before
+
+
 def say(text: str) -> None:
     """Print a line about the progress of a command."""
     console().print(text, style="dim", markup=False, soft_wrap=True)

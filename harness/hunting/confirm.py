@@ -42,16 +42,17 @@ class Confirmation:
 
 
 def confirm(
-    bridge: Bridge, play: Callable[[int], Outcome], tell: Callable[[str], None]
+    bridge: Bridge, play: Callable[[int], Outcome | str], tell: Callable[[str], None]
 ) -> Confirmation:
     """Play a scenario until it comes out as it did in the simulation. `play` is given the number
-    of the try, from 1 on."""
+    of the try, from 1 on, and returns its outcome, or the reason if it crashed."""
     (checker,) = bridge.scenario.expected
     if bridge.cannot:
         return Confirmation(checker, bridge.cannot, ())
     found: list[str] = []
     for number in range(1, TRIES + 1):
-        found.append(difference(play(number), checker))
+        came = play(number)
+        found.append(came if isinstance(came, str) else difference(came, checker))
         if not found[-1]:
             break
         tell(f"Try {number} of up to {TRIES}: {found[-1]}")

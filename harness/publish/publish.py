@@ -39,7 +39,8 @@ _SUMMARY_BYTES = 3_000
 """Maximum size of a summary and its row (more only with long names)."""
 _ROOM = 1_000_000
 """Bytes reserved for documents, index and trend."""
-_DATA = ("night.json", "suite.json", "matrix.json", "matrix.csv", "sweep.json", "sweep.csv")
+_DATA = ("night.json", "campaign.json", "campaign.jsonl", "suite.json", "matrix.json", "matrix.csv",
+         "sweep.json", "sweep.csv")  # fmt: skip
 
 
 @dataclass
@@ -131,7 +132,7 @@ def _add(shelf: _Shelf, name: str, one: Stored, every: dict[str, Stored]) -> Non
     names = dict.fromkeys(run_index.name_of(place.resolve()) for place in places)
     runs = {run: every[run] for run in names if run in every and every[run].came is None}
     new = [run for run in runs if run not in shelf.runs]
-    size = sum(_size(one.folder / file) for file in ("report.html", *_DATA))
+    size = sum(_size(one.folder / file) for file in _files(one))
     needed = size + len(new) * _SUMMARY_BYTES + _SUMMARY_BYTES
     if not _size(one.folder / "report.html") or shelf.room < needed:
         shelf.left_out += 1
@@ -139,6 +140,11 @@ def _add(shelf: _Shelf, name: str, one: Stored, every: dict[str, Stored]) -> Non
     shelf.room -= needed
     shelf.collections[name] = one
     shelf.runs |= runs
+
+
+def _files(one: Stored) -> tuple[str, ...]:
+    """The files of a collection. Of hunts, lines have thousands of numbers for their page alone."""
+    return ("report.html", *(() if one.kind == "campaign" else _DATA))
 
 
 def _take(shelf: _Shelf, name: str, one: Stored) -> None:
@@ -168,7 +174,7 @@ def _write(to: Path, shelf: _Shelf, docs: Path, most_bytes: int) -> None:
     (to / "style.css").write_text(page.source("page.css"), encoding="utf-8")
     for name, one in shelf.collections.items():
         place = _folder(to, name)
-        for file in ("report.html", *_DATA):
+        for file in _files(one):
             if _size(one.folder / file):
                 shutil.copyfile(one.folder / file, place / file)
     for name, one in shelf.runs.items():

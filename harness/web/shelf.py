@@ -15,7 +15,7 @@ from fencepost.harness.results import run_index
 
 _FILES = (
     "test.json", "results.json", "suite.json", "matrix.json", "sweep.json", "track-record.json",
-    "campaign.json", "seeds.jsonl", "bench.json", "report.html",
+    "campaign.json", "campaign.jsonl", "seeds.jsonl", "bench.json", "report.html",
 )  # fmt: skip
 COLUMNS = {
     "began": "began", "run": "run", "kind": "kind", "what": "result", "lock": "lock",

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from fencepost.report.pages.suite import shares
+from fencepost.report.batches import Collected, Line
 from fencepost.report.words.answer import QUESTIONS, sentence
 from fencepost.report.words.questions import Part, questions, the_test
 
@@ -61,76 +61,55 @@ def _failed(name: str, error: BaseException) -> Element:
     return suite
 
 
-def scenarios(
-    suites: Mapping[str, Sequence[Mapping[str, Any]]],
-    seed: int,
-    error: BaseException | None = None,
-) -> bytes:
-    """Return the XML of suites, each with its rows as in suite.json: a test case per run.
-
-    A run whose outcome is not as published is a failure; a run that crashed is an error. `error` is
-    why the suites ended early, if they did.
-    """
-    made = []
-    for name, rows in suites.items():
-        suite = Element("testsuite", name=_suite(f"suite-{name}"))
-        _properties(suite, {"seed": seed})
-        for row in rows:
-            case = _case(suite, str(row["scenario"]), f"guard {row['guard']}")
-            _as_published(case, row)
-        made.append(suite)
+def campaigns(found: Sequence[Collected], seed: int, error: BaseException | None = None) -> bytes:
+    """The file of campaigns: a test case a row. `error` is what ended them early, if anything
+    did."""
+    made = [_rows(one.name, seed, one.lines) for one in found]
     if error is not None:
-        made.append(_failed("suite", error))
+        made.append(_failed("campaign", error))
     return _file(*made)
 
 
 def night(found: Mapping[str, Any]) -> bytes:
-    """Return the XML of a nightly run (night.json): a test case per outcome.
-
-    A changed outcome is a failure, a crashed one an error. An unknown one, and one that did not fit
-    the budget, is skipped with its reason.
-    """
-    parts: dict[str, list[Mapping[str, Any]]] = {}
+    """The file of a night (night.json): a test case an outcome. A changed one is a failure, a
+    crashed one an error; one that is unknown or did not fit is skipped, with its reason."""
+    parts: dict[str, dict[str, Line]] = {}
     for one in found["entries"]:
-        parts.setdefault(str(one["key"]).partition("/")[0], []).append(one)
-    made = []
-    for name, rows in parts.items():
-        suite = Element("testsuite", name=_suite(f"night-{name}"))
-        _properties(suite, {"seed": found["seed"]})
-        for one in rows:
-            case = _case(suite, name, _clean(str(one["key"])))
-            marks = "; ".join(one["marks"])
-            text = _clean(f"{marks}\n{one['said']}\nrun: {one['run']}")
-            match one["state"]:
-                case "changed":
-                    known = "; ".join((one["known"] or {}).get("marks") or [one["expected"]])
-                    message = _clean(f"known: {known}; now: {marks}")
-                    SubElement(case, "failure", message=message, type="changed").text = text
-                case "crashed":
-                    message = _clean(str(one["said"]))
-                    SubElement(case, "error", message=message, type="run").text = text
-                case "unknown" | "not run":
-                    message = _clean(f"{one['state']}: {one['said']}")
-                    SubElement(case, "skipped", message=message)
-                case _:
-                    SubElement(case, "system-out").text = text
-        made.append(suite)
-    return _file(*made)
+        part = str(one["key"]).partition("/")[0]
+        parts.setdefault(part, {})[str(one["key"])] = _of_night(part, one)
+    return _file(*(_rows(f"night-{part}", found["seed"], rows) for part, rows in parts.items()))
 
 
-def _as_published(case: Element, row: Mapping[str, Any]) -> None:
-    """Describe the outcome of a suite's run. A run without an expectation is a finding, and
-    passes."""
-    verdicts = ", ".join(f"{name}: {valid}" for name, valid in row["observed"].items())
-    if "rate" in row:
-        verdicts = "\n".join(shares(row["rate"]))
-    text = _clean(f"{row['what']}\n{row['why']}\n{verdicts}\nrun: {row['run']}")
-    if row["as_expected"]:
-        SubElement(case, "system-out").text = text
-        return
-    tag = "error" if str(row["why"]).startswith("run: ") else "failure"
-    kind = "run" if tag == "error" else "not as published"
-    SubElement(case, tag, message=_clean(str(row["why"])), type=kind).text = text
+def _of_night(part: str, one: Mapping[str, Any]) -> Line:
+    marks = "; ".join(one["marks"])
+    text = f"{marks}\n{one['said']}\nrun: {one['run']}"
+    match one["state"]:
+        case "changed":
+            known = "; ".join((one["known"] or {}).get("marks") or [one["expected"]])
+            words = f"known: {known}; now: {marks}"
+            return Line(words, "", "failure", "changed", part, one["key"], text)
+        case "crashed":
+            return Line(str(one["said"]), "", "error", "run", part, one["key"], text)
+        case "unknown" | "not run":
+            words = f"{one['state']}: {one['said']}"
+            return Line(words, "", "skipped", group=part, test=one["key"])
+    return Line(marks, group=part, test=one["key"], text=text)
+
+
+def _rows(name: str, seed: int, rows: Mapping[str, Line]) -> Element:
+    suite = Element("testsuite", name=_suite(name))
+    _properties(suite, {"seed": seed})
+    for key, line in rows.items():
+        case = _case(suite, _clean(line.group or name), _clean(line.test or key))
+        text = _clean(line.text or str(line))
+        if line.state == "passed":
+            SubElement(case, "system-out").text = text
+            continue
+        found = SubElement(case, line.state, message=_clean(str(line)))
+        if line.state != "skipped":
+            found.set("type", line.kind)
+            found.text = text
+    return suite
 
 
 def _suite(name: str) -> str:

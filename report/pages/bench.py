@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from fencepost.report import campaign_files
 from fencepost.report.pages import page
 from fencepost.report.stored import ReportError
 
@@ -21,19 +21,32 @@ COLUMNS = (
 )
 
 
-def render(folder: Path) -> Path:
-    """Write report.html next to the bench.json in `folder`; return its path.
+def read(folder: Path) -> dict[str, Any]:
+    """Read the costs in this folder: `baseline`, `command`, `versions`, and of each of `locks` its
+    `phases` and `trips`.
 
     Raises:
-        ReportError: bench.json is missing or malformed.
+        ReportError: there are none.
+    """
+    stored = campaign_files.read(folder, "bench")
+    locks = [one for one in stored.flat if not one.get("crashed")]
+    versions = [stored.plan.get("versions") or {}, *stored.versions.values()]
+    merged = {name: said for one in versions for name, said in one.items()}
+    return {"baseline": "redis", "command": "", **stored.plan, "versions": merged, "locks": locks}
+
+
+def render(folder: Path) -> Path:
+    """Write report.html into the folder of a bench; return its path.
+
+    Raises:
+        ReportError: what is in it is not what a bench writes.
         OSError: report.html cannot be written.
     """
-    path = folder / "bench.json"
+    stored = read(folder)
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
         rows = relative(stored["locks"], stored["baseline"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReportError(f"{path}: no report, because it cannot be read ({error!r})") from error
+    except (KeyError, TypeError) as error:
+        raise ReportError(f"{folder}: costs that cannot be used ({error!r})") from error
     return page.write(
         folder / "report.html",
         "bench.html",
@@ -50,8 +63,8 @@ def render(folder: Path) -> Path:
 
 
 def relative(locks: list[dict[str, Any]], baseline: str) -> list[dict[str, Any]]:
-    """Return every lock's figures, each with its ratio to the baseline's."""
-    base = next(row for row in locks if row["lock"] == baseline)
+    """Every lock's figures, each with its ratio to the baseline's, None where there is none."""
+    base: dict[str, Any] = next((row for row in locks if row["lock"] == baseline), {"phases": {}})
     return [
         {
             "lock": row["lock"],
@@ -66,7 +79,7 @@ def relative(locks: list[dict[str, Any]], baseline: str) -> list[dict[str, Any]]
 def _cell(
     row: dict[str, Any], base: dict[str, Any], phase: str, name: str
 ) -> tuple[float | None, float | None]:
-    value, other = row["phases"][phase].get(name), base["phases"][phase].get(name)
+    value, other = row["phases"][phase].get(name), (base["phases"].get(phase) or {}).get(name)
     return value, value / other if value is not None and other else None
 
 

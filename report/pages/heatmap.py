@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fencepost.report import campaign_files
 from fencepost.report.stored import ReportError
 from fencepost.report.words import cells
 from fencepost.report.words.cells import STATES, figure, unseen
@@ -24,20 +24,20 @@ _QUESTIONS = {
 WithSums = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
-def read(path: Path, what: str, with_sums: WithSums) -> dict[str, Any]:
-    """Read the file of a matrix or a sweep (`what`), its cells with their sums.
+def read(folder: Path, what: str, with_sums: WithSums) -> dict[str, Any]:
+    """Read the plan of a matrix or a sweep (`what`), its versions, its cells with their sums, and
+    the name of its file.
 
     Raises:
         ReportError: the file is missing or malformed.
     """
+    stored = campaign_files.read(folder, what)
     try:
-        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return {**stored, "cells": with_sums(stored["cells"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReportError(
-            f"{path} cannot be read ({error}): name the folder of a {what}, such as "
-            f"results/{what}/latest"
-        ) from error
+        cells = with_sums(stored.rows)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReportError(f"{folder}: a {what} whose cells cannot be used ({error!r})") from error
+    file = stored.older or campaign_files.LINES
+    return {"plan": stored.plan, "versions": stored.versions, "cells": cells, "file": file}
 
 
 def cell(id: str, title: str, row: Mapping[str, Any]) -> dict[str, Any]:

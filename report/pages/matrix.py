@@ -27,19 +27,19 @@ def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the matrix.json of this folder, its cells with their sums.
+    """Read the matrix in this folder: its plan, versions by lock, and cells with their sums.
 
     Raises:
         ReportError: the file is missing or malformed.
     """
-    return heatmap.read(folder / "matrix.json", "matrix", with_sums)
+    return heatmap.read(folder, "matrix", with_sums)
 
 
 def render(folder: Path) -> Path:
-    """Write report.html and matrix.csv next to the matrix.json in `folder`; return the page's path.
+    """Write report.html and matrix.csv into the folder of a matrix; return the page's path.
 
     Raises:
-        ReportError: matrix.json is missing or malformed.
+        ReportError: there is no matrix in it.
         OSError: a file cannot be written.
     """
     stored = read(folder)
@@ -74,6 +74,7 @@ def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -
         "guards": len(plan["guards"]),
         "cells": [one for one in shown if one["runs"]],
         "plan": plan,
+        "file": stored.get("file", ""),
         "ttls": sorted({row["ttl_ms"] for row in rows if row["ttl_ms"]}),
         "ran": sum(row["sum"]["runs"] for row in rows),
         "holds": sum(row["sum"]["holds"] for row in rows),

@@ -5,38 +5,64 @@ A scenario has an outcome, a rate a figure, and costs an order.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fencepost.report import campaign_files
 from fencepost.report.pages import page
-from fencepost.report.stored import ReportError
+from fencepost.report.words import intervals
 from fencepost.report.words.cells import figure
 from fencepost.report.words.intervals import not_seen
 from fencepost.report.words.questions import ordered, question, verdict
 from fencepost.report.words.settings import named
 
 
-def render(folder: Path) -> Path:
-    """Write report.html next to the suite.json in `folder`; return its path.
+def read(folder: Path) -> list[dict[str, Any]]:
+    """Read the entries of the suite in this folder that have run, each with its outcome.
 
     Raises:
-        ReportError: suite.json is missing or is not a list of objects.
+        ReportError: there is no suite in it.
+    """
+    return [entry(row) for row in campaign_files.read(folder, "suite").rows if row["runs"]]
+
+
+def entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry with the outcome of its `runs`, of which it has at least one."""
+    last = row["runs"][-1]
+    if "rate" in row:
+        return _rate_of(row)
+    found = {**{name: row[name] for name in row if name != "runs"}, **last}
+    if why := last.get("crashed"):
+        found |= {"run": "", "observed": {}, "as_expected": False, "why": f"run: {why}"}
+    return found
+
+
+def _rate_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a rate over the runs with proof of their faults. Each of its runs needs proof."""
+    runs = [
+        {"counts": {}, "why": f"run: {run['crashed']}", **run} if run.get("crashed") else run
+        for run in row["runs"]
+    ]
+    missed = [run["why"] for run in runs if run.get("why")]
+    words = f"{len(missed)} of {len(runs)} runs could not be counted: {missed[0]}" if missed else ""
+    shares = row["rate"].get("shares") or intervals.summed(run["counts"] for run in runs)
+    rate = {**row["rate"], "runs": runs, "shares": shares}
+    first = {"run": "", "versions": {}, **runs[0]}
+    more = {"rate": rate, "observed": {}, "as_expected": not missed, "why": words}
+    return {**first, **{name: row[name] for name in row if name != "runs"}, **more}
+
+
+def render(folder: Path) -> Path:
+    """Write report.html into the folder of a suite; return its path.
+
+    Raises:
+        ReportError: there is no suite in it.
         OSError: report.html cannot be written.
     """
-    path = folder / "suite.json"
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
-            raise ValueError("not a list of objects")
-    except (OSError, ValueError) as error:
-        raise ReportError(
-            f"{path}: no report, because it cannot be read ({error}); name the folder of a suite"
-        ) from error
-    return page.write(folder / "report.html", "suite.html", contents(_name(folder), entries))
+    return page.write(folder / "report.html", "suite.html", contents(_name(folder), read(folder)))
 
 
 def _name(folder: Path) -> str:
@@ -90,7 +116,7 @@ def headline(scripted: list[dict[str, Any]]) -> str:
     )
 
 
-def _counted(entries: list[dict[str, Any]]) -> list[str]:
+def _counted(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     runs = sum(len(entry["rate"]["runs"]) for entry in entries)
     rates = f"{len(entries)} rates were" if len(entries) > 1 else "One rate was"
     return [f"{rates} counted, over {runs} runs."] if entries else []
@@ -100,6 +126,15 @@ def _measured(entries: list[dict[str, Any]]) -> str:
     locks = list(dict.fromkeys(row["lock"] for one in entries for row in one["cost"]["locks"]))
     slower = "each other is" if all(one.get("as_expected") for one in entries) else "not all are"
     return f"The costs of {len(locks)} locks were measured: {slower} slower than {locks[0]}."
+
+
+def tally(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many runs ended as expected, and how many rates were counted, in a sentence."""
+    expected = [row for row in rows if row["expected"] or "cost" in row]
+    good = sum(1 for row in expected if row["as_expected"])
+    rates = [row for row in rows if "rate" in row]
+    words = [f"{good} of {len(expected)} came out as published."] if expected or not rates else []
+    return " ".join([*words, *_counted(rates)])
 
 
 _SHARES = {

@@ -12,7 +12,6 @@ from fencepost.report.pages import heatmap, page
 from fencepost.report.words import cells
 from fencepost.report.words.cells import figure
 
-FILE = "sweep.json"
 _QUESTIONS = {
     "service": (
         "The service granted a lease twice",
@@ -34,19 +33,20 @@ def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the sweep.json of this folder, its cells with their sums.
+    """Read the sweep in this folder: its plan, versions, and cells with their sums.
 
     Raises:
         ReportError: the file is missing or malformed.
     """
-    return heatmap.read(folder / FILE, "sweep", with_sums)
+    found = heatmap.read(folder, "sweep", with_sums)
+    return {**found, "versions": found["versions"].get("", {})}
 
 
 def render(folder: Path) -> Path:
-    """Write report.html and sweep.csv next to the sweep.json in `folder`; return the page's path.
+    """Write report.html and sweep.csv into the folder of a sweep; return the page's path.
 
     Raises:
-        ReportError: sweep.json is missing or malformed.
+        ReportError: there is no sweep in it.
         OSError: a file cannot be written.
     """
     stored = read(folder)
@@ -68,6 +68,7 @@ def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
         "title": f"{plan['lock']}, {sides[0]['title']} × {sides[1]['title']}",
         "headline": headline(stored),
         "plan": plan,
+        "file": stored.get("file", ""),
         "maps": [_map(one, plan, rows, shown) for one in asked or ["service"]],
         "unseen": [_unseen(one, rows) for one in _QUESTIONS if one not in asked],
         "cells": [one for one in shown if one["runs"]],

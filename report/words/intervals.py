@@ -17,9 +17,10 @@ MB.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import comb, exp, inf, lgamma, log, log1p
+from typing import Any
 
 OUTSIDE = 0.05
 """The part of the distribution outside a 95 % interval, half of it on each side."""
@@ -47,6 +48,20 @@ def share(count: int, of: int) -> tuple[float, float]:
 def not_seen(of: int) -> float:
     """Return the upper 95 % bound on the proportion of an event not seen in n tries: 3 / n."""
     return min(1.0, 3 / of) if of else 1.0
+
+
+def summed(runs: Iterable[Mapping[str, Sequence[int]]]) -> dict[str, dict[str, Any]]:
+    """What was counted in all these runs, by name: how often, of how many, with the interval."""
+    totals: dict[str, tuple[int, int]] = {}
+    for run in runs:
+        for name, (count, of) in run.items():
+            before = totals.get(name, (0, 0))
+            totals[name] = (before[0] + count, before[1] + of)
+    found = {}
+    for name, (count, of) in totals.items():
+        low, high = share(count, of)
+        found[name] = {"count": count, "of": of, "low": low, "high": high}
+    return found
 
 
 def median(values: Sequence[float]) -> tuple[float, float, float]:

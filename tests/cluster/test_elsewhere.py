@@ -12,6 +12,8 @@ import time
 import pytest
 
 from fencepost.harness.cluster.provision import there
+from fencepost.report.pages import matrix as matrix_page
+from fencepost.report.pages import suite as suite_page
 from tests.cluster.healed import healed
 from tests.dasked import dasked, needs_dask
 
@@ -68,7 +70,7 @@ def test_a_suite_has_the_published_outcome_though_a_worker_is_killed(dask, start
     assert suite.returncode == 0, said
     assert "Runs go to 2 workers of tcp://" in said
     (folder,) = (tmp_path / "results" / "suite-redis").glob("2*")
-    rows = json.loads((folder / "suite.json").read_text())
+    rows = suite_page.read(folder)
     assert len(rows) >= 3 and all(row["as_expected"] for row in rows)
     for row in rows:
         run = folder / row["run"]
@@ -82,7 +84,7 @@ def test_a_matrix_has_a_cell_a_worker(started, tmp_path):
     assert matrix.returncode == 0, said
     assert "2 at a time" in said
     (folder,) = (tmp_path / "results" / "matrix").glob("2*")
-    cells = json.loads((folder / "matrix.json").read_text())["cells"]
+    cells = matrix_page.read(folder)["cells"]
     assert [len(cell["runs"]) for cell in cells] == [1, 1]
     for cell in cells:
         assert (folder / cell["runs"][0]["run"] / "report.html").exists()

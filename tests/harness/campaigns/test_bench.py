@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from types import SimpleNamespace
 
 import pytest
 
-from fencepost.harness.campaigns import bench
+from fencepost.harness.campaigns import bench, campaign, costs
+from fencepost.harness.campaigns.item import Hushed, Item
 from fencepost.harness.clients import streams, worker
 from fencepost.harness.errors import Crashed
 from fencepost.harness.spec import needs
+from fencepost.report.pages import bench as page
 from tests.harness.memory import Cluster
 from tests.harness.memory_service import Silent
 
@@ -47,17 +48,34 @@ def test_every_phase_is_measured_and_the_clients_are_closed(cluster):
 
 
 def test_the_versions_of_the_servers_that_were_measured_are_stored(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FENCEPOST_RESULTS", raising=False)
-    measured = [
-        bench.Measured("redis", versions={"redis": "Redis 7.0.15"}),
-        bench.Measured("etcd", versions={"etcd": "etcd Version: 3.5.16"}),
-    ]
-    folder, stored = bench.store(measured, "fencepost bench etcd", {"docker": "20.10"})
-    assert stored["versions"] == {
-        "docker": "20.10", "redis": "Redis 7.0.15", "etcd": "etcd Version: 3.5.16"
-    }  # fmt: skip
-    assert json.loads((folder / "bench.json").read_text()) == stored
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
+    made = campaign.create(costs.plan(("etcd",), 5.0, 7))
+    redis, etcd = made.plan.items(1)
+    found = {"redis": "Redis 7.0.15", "docker": "20.10"}
+    made.add(redis, bench.Measured("redis", versions=found), "")
+    made.add(etcd, bench.Measured("etcd", versions={"etcd": "etcd Version: 3.5.16"}), "")
+    stored = page.read(made.folder)
+    assert stored["versions"] == found | {"etcd": "etcd Version: 3.5.16"}
+    assert [one["lock"] for one in stored["locks"]] == ["redis", "etcd"]
+    assert stored["command"] == "fencepost bench etcd --time 5s --seed 7"
+
+
+def test_locks_are_measured_one_by_one_and_a_bench_is_resumed(cluster, tmp_path, monkeypatch):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
+    made = campaign.create(costs.plan(("redis",), 0.05, 7))
+    (item,) = made.left(1)
+    made.add(item, item.does(item, cluster, Hushed()), "")
+    again = campaign.resumed("latest", "bench", costs.again, lambda words: None)
+    assert again.plan == made.plan and again.left(1) == []
+    assert page.render(made.folder).is_file()
+
+
+def test_what_a_suite_measures_together_has_a_folder_of_its_own(cluster, tmp_path, monkeypatch):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
+    item = Item("bench", costs.together, specs=(SPEC,), asked=costs.Plan(("redis",), 0.05, 7))
+    found = costs.together(item, cluster, Hushed())
+    assert (found.folder / "report.html").is_file()
+    assert [one["lock"] for one in found.stored["locks"]] == ["redis"]
 
 
 def test_the_counter_of_packets_is_removed(cluster):

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from fencepost.harness.campaigns import executors
+from fencepost.harness.campaigns import dask_executor, executors
 from fencepost.harness.campaigns.dask_executor import Job, Workers
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments, Crashed
@@ -90,7 +90,7 @@ def test_a_run_whose_worker_is_killed_is_retried_on_another(tmp_path, eventually
 
 
 def test_without_a_worker_the_error_says_how_to_start_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(executors, "ANSWERS_S", 5)
+    monkeypatch.setattr(dask_executor, "ANSWERS_S", 5)
     said = "has no workers. `dask worker tcp://127.0.0.1:"
     with dasked(tmp_path, workers=0) as dask, pytest.raises(BadArguments, match=said):
         Workers(dask.address)
@@ -102,7 +102,7 @@ def test_a_lost_scheduler_ends_all_runs(tmp_path):
         workers = Workers(dask.address)
         done = workers.begin(Job(jobs.waits, (str(tmp_path),)))
         dask.close()
-        with pytest.raises(executors.Gone, match="could not do a run"):
+        with pytest.raises(executors.Gone, match="could not do the work"):
             done()
         workers.close()
         (tmp_path / "go").touch()
@@ -125,7 +125,7 @@ def test_invalid_arguments_are_refused(monkeypatch, capsys, command, options, sa
 
 
 def test_a_scheduler_that_does_not_answer_is_reported(monkeypatch):
-    monkeypatch.setattr(executors, "ANSWERS_S", 1)
+    monkeypatch.setattr(dask_executor, "ANSWERS_S", 1)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from contextlib import contextmanager
 
 import pytest
 
-from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns import campaign as campaigns
+from fencepost.harness.campaigns import engine, item
 from fencepost.harness.campaigns import matrix as matrices
-from fencepost.harness.campaigns import matrix_plan, rounds
-from fencepost.harness.campaigns.matrix import Matrix
-from fencepost.harness.campaigns.matrix_plan import cells, plan, seeded, usual_faults
+from fencepost.harness.campaigns.matrix import cells, plan, seeded, usual_faults
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.results import results
-from fencepost.harness.spec.spec import schedule_of
+from fencepost.harness.spec.spec import schedule_of, seconds
+from fencepost.report.campaign_files import lines
+from fencepost.report.pages import matrix as page
 from fencepost.workloads.locks.registry import LOCKS
+from tests.harness.campaigns.places import Places, counted
 
 FAULTS = ("none", "pause:client", "kill")
 
@@ -25,62 +23,18 @@ FAULTS = ("none", "pause:client", "kill")
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setattr(rounds, "tally", counted)
+    monkeypatch.setattr(matrices, "tally", counted)
     return tmp_path / "results"
 
 
-def counted(outcome):
-    return {
-        "valid": True,
-        "checkers": {"lease_exclusion": True},
-        "service": {"lease_exclusion": True},
-        "questions": {"service": True, "clients": True, "data": True},
-        "holds": 100,
-        "granted": 100,
-        "work_s": 10.0,
-        "violations": {"service": 0, "clients": 0, "data": 0},
-        "first_s": {"service": None, "clients": None, "data": None},
-        "longest_s": 0.5,
-        "longest_calm_s": 0.2,
-        "faults": 1,
-    }
-
-
-class Bench:
-    """Records clusters and runs without executing them."""
-
-    def __init__(self):
-        self.ups, self.downs, self.ran = [], 0, []
-        self.fails, self.notes = {}, {}
-
-    @contextmanager
-    def up(self, specs):
-        self.ups.append(sorted({spec.lock_type.kind for spec in specs}))
-        try:
-            yield f"cluster {len(self.ups)}"
-        finally:
-            self.downs += 1
-
-    def run(self, cell, spec, cluster):
-        self.ran.append((spec.lock, spec.nemesis, spec.guard, spec.seed, cluster))
-        if error := self.fails.get(len(self.ran)):
-            raise error
-        run = results.create(spec.name)
-        results.write(run / "test.json", {"versions": {"server": "1.0"}})
-        notes = self.notes.get(len(self.ran), [])
-        return Outcome(run, True, {"faults": Verdict(True, "")}, {"run_notes": notes})
-
-    def carry_out(self, matrix, most=1, budget_s=None, lanes=1):
-        said = []
-        whole = rounds.carry_out(
-            matrix, most, budget_s, self.up, self.run, lambda *row: said.append(row), lanes
-        )
-        return whole, said
+def resumed(name):
+    said = []
+    return campaigns.resumed(name, "matrix", matrices.again, said.append)
 
 
 @pytest.fixture
 def bench():
-    return Bench()
+    return Places()
 
 
 def small(**more):
@@ -98,7 +52,7 @@ def test_by_default_every_sound_lock_runs_under_every_usual_fault():
 
 
 def test_every_cell_is_a_valid_test_or_gives_the_reason():
-    found = cells(plan((), (), tuple(matrix_plan.GUARDS), 7, quick=True))
+    found = cells(plan((), (), tuple(matrices.GUARDS), 7, quick=True))
     assert len({cell.name for cell in found}) == len(found)
     assert all((cell.spec is None) == bool(cell.reason) for cell in found)
     reasons = {cell.name: cell.reason for cell in found if cell.reason}
@@ -162,16 +116,16 @@ def test_the_length_of_a_run_is_such_that_a_round_fits_the_budget():
     assert small(budget_s=60.0).time_s == 2.5  # a shorter run would contain no fault
     assert small(budget_s=86_400.0).time_s == 60
     middle = small(budget_s=200.0)
-    taken = sum(rounds.around(cell.kind) + middle.time_s for cell in cells(middle))
+    taken = sum(item.around(cell.kind) + middle.time_s for cell in cells(middle))
     assert 2.5 < middle.time_s < 60 and taken <= 200
     assert middle.time_s < small(budget_s=200.0, lanes=2).time_s <= 60
     assert small(budget_s=200.0, time_s=9.0).time_s == 9
 
 
 def test_the_quick_matrix_is_planned_for_a_quarter_of_an_hour():
-    asked = plan((), (), (), 7, budget_s=matrix_plan.QUICK_S, quick=True)
+    asked = plan((), (), (), 7, budget_s=seconds("budget", matrices.QUICK), quick=True)
     found = [cell for cell in cells(asked) if cell.spec]
-    assert {cell.lock for cell in found} == set(matrix_plan.usual_locks())
+    assert {cell.lock for cell in found} == set(matrices.usual_locks())
     assert {cell.fault for cell in found} == set(usual_faults())
     assert {cell.guard for cell in found} == {"none"}
     assert asked.time_s >= 2.5
@@ -196,86 +150,86 @@ def test_a_run_s_seed_draws_a_fault_of_each_family_that_is_asked_for():
 
 
 def test_each_kind_of_server_has_one_cluster_and_its_cells_come_in_random_order(bench):
-    found = matrices.create(small(locks=("redis", "redlock", "etcd", "chubby")))
-    whole, said = bench.carry_out(found)
+    found = campaigns.create(small(locks=("redis", "redlock", "etcd", "chubby")))
+    whole, said = bench.carry_out(found), bench.said
     assert whole and len(said) == len(bench.ran) == 12
     assert sorted(bench.ups) == [["etcd"], ["redis"]] and bench.downs == 2
     clusters = [cluster for *_, cluster in bench.ran]
     assert clusters == sorted(clusters)
-    again = Bench()
-    again.carry_out(matrices.create(small(locks=("redis", "redlock", "etcd", "chubby"))))
+    again = Places()
+    again.carry_out(campaigns.create(small(locks=("redis", "redlock", "etcd", "chubby"))))
     assert [run[:4] for run in again.ran] == [run[:4] for run in bench.ran]
-    plain = [(cell.lock, cell.spec.nemesis) for cell in found.rounds.cells]
+    plain = [(cell.lock, cell.spec.nemesis) for cell in found.plan.cells]
     assert sorted(run[:2] for run in bench.ran) == sorted(plain)
     assert [run[:2] for run in bench.ran] != plain
 
 
 def test_rounds_continue_while_the_budget_lasts(bench, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(rounds.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(engine.time, "monotonic", lambda: now[0])
     carried = bench.run
 
-    def slowly(cell, spec, cluster):
+    def slowly(item, cluster):
         now[0] += 10.0
-        return carried(cell, spec, cluster)
+        return carried(item, cluster)
 
     bench.run = slowly
-    found = matrices.create(small(locks=("redis",), time_s=5.0))
-    whole, _ = bench.carry_out(found, most=None, budget_s=100.0)
+    found = campaigns.create(small(locks=("redis",), time_s=5.0))
+    whole = bench.carry_out(found, most=None, budget_s=100.0)
     assert not whole
     assert now[0] <= 100
-    assert found.rounds.done == 3 and len(bench.ran) == 9
+    assert found.done == 3 and len(bench.ran) == 9
     assert len({seed for _, _, _, seed, _ in bench.ran}) == len(bench.ran)
 
 
 def test_cells_beyond_the_budget_are_not_tested_until_it_resumes(bench):
-    found = matrices.create(small())
+    found = campaigns.create(small())
     with pytest.raises(KeyboardInterrupt):
         bench.fails[3] = KeyboardInterrupt()
         bench.carry_out(found)
     assert bench.downs == len(bench.ups)
     first, bench.fails = [run[:4] for run in bench.ran[:2]], {}
-    again = matrices.resumed(found.folder.name)
-    assert [len(runs) for runs in again.rounds.runs.values()].count(1) == 2
-    assert (again.plan, again.rounds.done) == (found.plan, 0)
+    again = resumed(found.folder.name)
+    assert [len(runs) for runs in again.lines.values()].count(1) == 2
+    assert (again.plan, again.done) == (found.plan, 0)
     bench.ran.clear()
     bench.carry_out(again)
-    straight = Bench()
-    straight.carry_out(matrices.create(small()))
+    straight = Places()
+    straight.carry_out(campaigns.create(small()))
     assert first + [run[:4] for run in bench.ran] == [run[:4] for run in straight.ran]
-    assert again.rounds.done == 1
+    assert again.done == 1
 
 
 def test_a_matrix_with_an_aim_keeps_its_aim_when_it_resumes():
-    found = matrices.create(small(aim=True))
-    assert matrices.resumed(found.folder.name).plan == found.plan
+    found = campaigns.create(small(aim=True))
+    assert resumed(found.folder.name).plan == found.plan
 
 
 def test_a_matrix_that_is_whole_is_resumed_without_a_run(bench):
-    found = matrices.create(small(locks=("redis",)))
+    found = campaigns.create(small(locks=("redis",)))
     bench.carry_out(found)
     bench.ran.clear()
-    again = matrices.resumed("latest")
-    assert bench.carry_out(again) == (True, [])
-    assert again.to_json() == found.to_json()
+    again = resumed("latest")
+    assert bench.carry_out(again) and bench.said == []
+    assert again.stored() == found.stored()
     bench.carry_out(again, most=2)
-    assert len(bench.ran) == 3 and again.rounds.done == 2
+    assert len(bench.ran) == 3 and again.done == 2
 
 
 def test_a_run_that_crashes_is_recorded_and_the_next_has_a_new_cluster(bench):
     bench.fails[1] = Crashed("client-1 did not come up")
     bench.notes[2] = ["This could not be healed: a partition."]
-    found = matrices.create(small(locks=("redis",)))
-    whole, said = bench.carry_out(found)
+    found = campaigns.create(small(locks=("redis",)))
+    whole, said = bench.carry_out(found), bench.said
     assert whole and [cluster for *_, cluster in bench.ran] == [
         "cluster 1",
         "cluster 2",
         "cluster 3",
     ]
-    assert said[0][2]["crashed"] == "client-1 did not come up"
-    (first,) = found.rounds.runs[said[0][0].name]
-    assert "run" not in first and first["round"] == 1
-    states = [row["sum"]["state"] for row in found.to_json()["cells"]]
+    assert said[0]["crashed"] == "client-1 did not come up"
+    (first,) = found.lines[said[0]["row"]]
+    assert "run" not in first and first["number"] == 1
+    states = [row["sum"]["state"] for row in page.read(found.folder)["cells"]]
     assert sorted(states) == ["kept", "kept", "unknown"]
 
 
@@ -284,76 +238,78 @@ def at_once(bench, count):
     both = threading.Barrier(count, timeout=10)
     carried = bench.run
 
-    def run(cell, spec, cluster):
+    def run(item, cluster):
         both.wait()  # which a single lane would never pass
-        return carried(cell, spec, cluster)
+        return carried(item, cluster)
 
     bench.run = run
 
 
 def test_several_lanes_run_the_same_cells_each_on_a_cluster_of_a_kind_of_its_own(bench):
     at_once(bench, 2)
-    found = matrices.create(small())
-    whole, said = bench.carry_out(found, lanes=2)
-    assert whole and len(said) == 6 and found.rounds.done == 1
+    bench.lanes = 2
+    found = campaigns.create(small())
+    whole, said = bench.carry_out(found), bench.said
+    assert whole and len(said) == 6 and found.done == 1
     assert sorted(bench.ups) == [["etcd"], ["redis"]] and bench.downs == 2
-    alone = Bench()
-    alone.carry_out(matrices.create(small()))
+    alone = Places()
+    alone.carry_out(campaigns.create(small()))
     assert {run[:4] for run in bench.ran} == {run[:4] for run in alone.ran}
 
 
 def test_a_lane_without_a_kind_of_its_own_joins_another_where_that_is_worth_a_cluster(bench):
     at_once(bench, 2)
     asked = small(locks=("redis", "redlock"), faults=("none", "kill"))
-    assert bench.carry_out(matrices.create(asked), lanes=2)[0]
+    bench.lanes = 2
+    assert bench.carry_out(campaigns.create(asked))
     assert bench.ups == [["redis"], ["redis"]]
-    few = Bench()
-    few.carry_out(matrices.create(small(locks=("redis",), faults=("none",))), lanes=2)
+    few = Places(lanes=2)
+    few.carry_out(campaigns.create(small(locks=("redis",), faults=("none",))))
     assert few.ups == [["redis"]] and len(few.ran) == 1
 
 
 def test_a_lane_that_fails_ends_the_others_after_their_current_run(bench):
-    bench.fails[1] = RuntimeError("a defect")
-    found = matrices.create(small(locks=("redis", "redlock")))
+    bench.fails[1], bench.lanes = RuntimeError("a defect"), 2
+    found = campaigns.create(small(locks=("redis", "redlock")))
     with pytest.raises(RuntimeError, match="a defect"):
-        bench.carry_out(found, lanes=2)
+        bench.carry_out(found)
     assert bench.downs == len(bench.ups)
 
 
 def test_a_cluster_that_does_not_start_ends_the_matrix(bench):
-    def nothing(specs):
+    def nothing(items):
         raise Crashed("there is no engine")
 
-    bench.up = nothing
+    bench.place = nothing
     with pytest.raises(Crashed, match="no engine"):
-        bench.carry_out(matrices.create(small()))
+        bench.carry_out(campaigns.create(small()))
 
 
-def test_matrix_json_is_written_after_each_run_with_the_runs_paths(bench, folder):
-    found = matrices.create(small(locks=("redis",)))
+def test_a_line_is_written_after_each_run_with_the_way_to_the_run(bench, folder):
+    found = campaigns.create(small(locks=("redis",)))
     seen = []
 
     def say(*_):
-        seen.append(json.loads((found.folder / "matrix.json").read_text()))
+        seen.append(lines(found.folder / "campaign.jsonl"))
 
-    rounds.carry_out(found, 1, None, bench.up, bench.run, say)
-    ran = [sum(len(row["runs"]) for row in one["cells"]) for one in seen]
-    assert ran == [1, 2, 3]
-    last = seen[-1]
-    assert last["versions"] == {"redis": {"server": "1.0"}}
-    for row in last["cells"]:
+    bench.carry_out(found, say=say)
+    assert [len(one) for one in seen] == [1, 2, 3]
+    stored = page.read(found.folder)
+    assert stored["versions"] == {"redis": {"server": "1.0"}}
+    for row in stored["cells"]:
         (run,) = row["runs"]
         assert (found.folder / run["run"] / "test.json").is_file()
-    assert found.render().read_text().startswith("<!doctype html>")
+    assert page.render(found.folder).read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "cannot be gone on with"),
-        ("[]", "cannot be gone on with: Expected `object`"),
-        ('{"schema": 1, "cells": []}', "missing required field `plan`"),
-        ('{"schema": 9}', "cannot be gone on with"),
+        ("", "cannot resume: .*matrix.json cannot be read"),
+        ("[]", "cannot resume: .*matrix.json cannot be read"),
+        ('{"schema": 1, "cells": []}', "cannot be read .'plan'."),
+        ('{"schema": 1, "plan": {}, "cells": []}', "missing required field `locks`"),
+        ('{"schema": 9}', "its version is 9"),
     ],
 )
 def test_a_matrix_json_that_is_none_is_refused(folder, content, message):
@@ -361,25 +317,25 @@ def test_a_matrix_json_that_is_none_is_refused(folder, content, message):
     place.mkdir(parents=True)
     (place / "matrix.json").write_text(content)
     with pytest.raises(BadArguments, match=message):
-        matrices.resumed(place.name)
+        resumed(place.name)
 
 
-def test_a_matrix_whose_lock_no_longer_exists_cannot_be_resumed(bench):
-    found = matrices.create(small(locks=("redis",)))
-    path = found.folder / "matrix.json"
+def test_a_matrix_of_a_lock_that_is_gone_cannot_be_resumed(bench):
+    found = campaigns.create(small(locks=("redis",)))
+    path = found.folder / "campaign.json"
     path.write_text(path.read_text().replace('"redis"', '"gone"'))
     with pytest.raises(BadArguments, match="there is no lock 'gone'"):
-        matrices.resumed(str(found.folder))
+        resumed(str(found.folder))
 
 
 def test_a_folder_that_is_no_matrix_is_not_resumed():
     with pytest.raises(BadArguments, match="'nowhere' is no matrix"):
-        matrices.resumed("nowhere")
+        resumed("nowhere")
 
 
 def test_a_matrix_keeps_its_lease_and_its_work_when_it_is_resumed():
-    found = matrices.create(small(quick=True))
-    again = matrices.resumed(str(found.folder))
+    found = campaigns.create(small(quick=True))
+    again = resumed(str(found.folder))
     assert again.plan == found.plan and again.plan.ttl_ms == 1000
-    assert {cell.spec.hold for cell in again.rounds.testable} == {"0..1.1ttl"}
-    assert isinstance(matrices.resumed("latest"), Matrix)
+    assert {cell.spec.hold for cell in again.plan.cells if cell.spec} == {"0..1.1ttl"}
+    assert resumed("latest").folder == found.folder.resolve()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 
 import pytest
 
+from fencepost.harness.campaigns import campaign, item
 from fencepost.harness.campaigns import matrix as matrices
-from fencepost.harness.campaigns import matrix_plan, rounds
 from fencepost.harness.command import app
 from fencepost.harness.command import matrix as command
 from fencepost.report.exports import frames
+from fencepost.report.pages import matrix as page
 
 pytestmark = pytest.mark.slow
 
@@ -22,8 +22,8 @@ NAMED = ("--locks", "redis", "--faults", "none,pause:server@200ms", "--guards", 
 @pytest.fixture
 def matrix(machine, short, capsys, monkeypatch):
     """Run the command with short runs; return its exit code and output."""
-    monkeypatch.setattr(matrix_plan, "_QUICK_TTL_MS", 200)
-    monkeypatch.setattr(matrix_plan, "_TTL_MS", 200)
+    monkeypatch.setattr(matrices, "_QUICK_TTL_MS", 200)
+    monkeypatch.setattr(matrices, "_TTL_MS", 200)
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["fencepost", "matrix", *words])
@@ -35,11 +35,11 @@ def matrix(machine, short, capsys, monkeypatch):
 
 
 def made():
-    return matrices.find("latest")
+    return campaign.find("latest", "matrix")
 
 
 def sums():
-    rows = json.loads((made() / "matrix.json").read_text())["cells"]
+    rows = page.read(made())["cells"]
     return {(row["lock"], row["fault"]): row["sum"] for row in rows}
 
 
@@ -85,7 +85,7 @@ def test_an_interrupted_matrix_resumes(matrix, machine):
 
 
 def test_two_cells_at_a_time_run_on_two_clusters_which_both_go_down(matrix, machine, monkeypatch):
-    monkeypatch.setattr(rounds, "UP_S", 1)  # or four cells were not worth a second one
+    monkeypatch.setattr(item, "UP_S", 1)  # or four cells were not worth a second one
     words = ["--locks", "redis", "--faults", "none,pause:server@200ms,kill,partition"]
     code, said = matrix(
         *words, "--guards", "none", "--time", "2s", "--seed", "7", "--parallel", "2"
@@ -135,9 +135,12 @@ def test_the_table_is_written_as_parquet_where_that_is_asked_for(matrix, monkeyp
         (["--budget", "0"], "budget '0' is not a duration"),
         (["--time", "soon"], "time 'soon' is not a duration"),
         (["--seed", "lucky"], "seed 'lucky' is not an integer"),
-        (["--resume", "nowhere"], "'nowhere' is no matrix (a folder with matrix.json)"),
-        (["--resume", "x", "--locks", "redis"], "--resume takes all from the matrix that it names"),
-        (["--resume", "x", "--quick"], "not --quick"),
+        (["--resume", "nowhere"], "'nowhere' is no matrix (a folder with campaign.json)"),
+        (
+            ["--resume", "x", "--locks", "redis"],
+            "--locks cannot be combined with --resume",
+        ),
+        (["--resume", "x", "--quick"], "--quick cannot be combined with --resume"),
     ],
 )
 def test_bad_arguments_exit_with_254_and_the_valid_values(matrix, machine, words, message):

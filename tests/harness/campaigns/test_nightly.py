@@ -187,7 +187,7 @@ class Parts:
         name = words[0]
         if name == "suite" and name not in self.codes:
             names = words[1 : words.index("--seed")]
-            every = [item.spec.name for one in names for item in suite.items(one, 7)]
+            every = [item.spec.name for one in names for item in suite.entries(one, 7)]
             suite_of(*map(scenario, ["redis-control-none"] if "suite" in self.up else every))
         return self.codes.get(name, 0), name in self.up
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fencepost.harness.campaigns.rate_counts import lost_updates, summed
+from fencepost.harness.campaigns.rate_counts import lost_updates
+from fencepost.report.words.intervals import summed
 from tests.histories import Story
 
 

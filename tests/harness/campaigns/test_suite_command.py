@@ -9,16 +9,16 @@ from xml.etree import ElementTree
 import pytest
 
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns import executors, item
 from fencepost.harness.campaigns import suite as suites
 from fencepost.harness.command import app
-from fencepost.harness.command import suite as command
 from fencepost.harness.errors import Crashed
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.results import results
 
 
 def as_published(spec, *_):
-    item = next(item for item in suites.items("redis", spec.seed) if item.spec.name == spec.name)
+    item = next(item for item in suites.entries("redis", spec.seed) if item.spec.name == spec.name)
     valid = {name: Verdict(one, "") for name, one in item.expected.items()}
     verdicts = {"faults": Verdict(True, "All."), **valid}
     return Outcome(results.create(spec.name), True, verdicts, {})
@@ -28,10 +28,10 @@ def as_published(spec, *_):
 def suite(monkeypatch, tmp_path, capsys):
     """Run the command with fake runs; `runs` has their results."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "elsewhere"))
-    monkeypatch.setattr(command, "cluster_for", lambda *asked: nullcontext())
+    monkeypatch.setattr(executors, "cluster_for", lambda *asked: nullcontext("a cluster"))
 
     def call(run, *options):
-        monkeypatch.setattr(command, "run", run)
+        monkeypatch.setattr(item, "run", run)
         words = ["suite", "redis", "--only", "control", *options]
         monkeypatch.setattr(sys, "argv", ["fencepost", *words])
         code = app.run()
@@ -63,20 +63,35 @@ def test_an_outcome_other_than_published_fails_the_case_there_too(suite, tmp_pat
     assert code == 1 and int(found.get("failures")) == int(found.get("tests")) > 0
 
 
-def test_a_suite_that_ends_early_leaves_its_results_and_the_reason(suite, tmp_path):
+def second(error):
+    """Runs of which the second one raises this."""
     begun = []
 
     def fails(spec, *given):
         begun.append(spec)
-        if len(begun) > 1:
-            raise Crashed("client-1 did not come up")
+        if len(begun) == 2:
+            raise error
         return as_published(spec, *given)
 
-    code, _ = suite(fails, "--only", "", "--junit", str(tmp_path / "junit.xml"))
+    return fails
+
+
+def test_a_suite_that_ends_early_leaves_its_results_and_the_reason(suite, tmp_path):
+    asked = ("--only", "", "--junit", str(tmp_path / "junit.xml"))
+    code, said = suite(second(KeyboardInterrupt()), *asked)
     done, ended = ElementTree.parse(tmp_path / "junit.xml").getroot()
-    assert code == 255
+    assert code == 130 and "resume with: fencepost suite --resume 2" in said
     assert (done.get("tests"), done.get("errors")) == ("1", "0")
-    assert "client-1 did not come up" in ended.find("testcase/error").get("message")
+    assert "KeyboardInterrupt" in ended.find("testcase/error").get("message")
+
+
+def test_a_run_that_crashes_is_an_error_and_the_suite_goes_to_its_end(suite, tmp_path):
+    asked = ("--only", "", "--junit", str(tmp_path / "junit.xml"))
+    code, said = suite(second(Crashed("client-1 did not come up")), *asked)
+    (done,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert code == 255 and "NOT AS PUBLISHED  run: client-1 did not come up" in said
+    assert int(done.get("tests")) > 2 and done.get("errors") == "1"
+    assert "client-1 did not come up" in done.find("testcase/error").get("message")
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_starts(suite, tmp_path):

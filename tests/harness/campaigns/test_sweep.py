@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import contextmanager
-
 import pytest
 
-from fencepost.checker.verdict import Verdict
-from fencepost.harness.campaigns import rounds, sweep_plan
+from fencepost.harness.campaigns import campaign as campaigns
 from fencepost.harness.campaigns import sweep as sweeps
 from fencepost.harness.campaigns.axes import AXES
-from fencepost.harness.campaigns.sweep_plan import cells, plan, schedule, seeded, values
+from fencepost.harness.campaigns.sweep import cells, plan, schedule, seeded, values
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.results import results
 from fencepost.harness.spec.spec import layout_of
-from tests.harness.campaigns.test_matrix import counted
+from fencepost.report.pages import sweep as page
+from tests.harness.campaigns.places import Places, counted
 
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setattr(rounds, "tally", counted)
+    monkeypatch.setattr(sweeps, "tally", counted)
     return tmp_path / "results"
 
 
@@ -58,7 +53,7 @@ def test_each_axis_sets_its_parameter_and_nothing_renews_a_lease_meanwhile():
         asked = small(x=other.get(name, "ttl=1s..4s"), y=f"{name}={ends}", steps="2x2")
         cell = cells(asked)[-1]
         spec, faults = seeded(asked, cell, 1), schedule(asked, cell, seeded(asked, cell, 1))
-        assert spec.work == {"extend": 0} and len(faults) == sweep_plan.FAULTS
+        assert spec.work == {"extend": 0} and len(faults) == sweeps.FAULTS
         assert spec.families == [faults[0].family] and bool(axis.sets) != bool(axis.strikes)
 
 
@@ -128,42 +123,38 @@ def test_invalid_arguments_are_refused_before_anything_starts(given, message):
     assert message in str(raised.value)
 
 
-@contextmanager
-def no_cluster(specs):
-    yield "a cluster"
+def resumed(name):
+    return campaigns.resumed(name, "sweep", sweeps.again, lambda words: None)
 
 
-def carry_out(sweep, most=1, stop_after=99):
-    ran = []
-
-    def run(cell, spec, cluster):
-        if len(ran) == stop_after:
-            raise KeyboardInterrupt
-        ran.append((cell.name, spec.seed))
-        made = results.create(spec.name)
-        results.write(made / "test.json", {"versions": {"redis": "7.0"}})
-        return Outcome(made, True, {"faults": Verdict(True, "")}, {"run_notes": []})
-
-    rounds.carry_out(sweep, most, None, no_cluster, run, lambda *said: None)
-    return ran
+def carry_out(sweep, stop_after=99):
+    """The seeds of the runs, in order, and their faults."""
+    places = Places()
+    places.fails[stop_after + 1] = KeyboardInterrupt()
+    places.carry_out(sweep)
+    return [(run[3], faults) for run, faults in zip(places.ran, places.schedules, strict=True)]
 
 
 def test_a_stopped_sweep_resumes_with_the_missing_cells():
-    straight = carry_out(sweeps.create(small()))
-    found = sweeps.create(small())
+    straight = carry_out(campaigns.create(small()))
+    found = campaigns.create(small())
     with pytest.raises(KeyboardInterrupt):
         carry_out(found, stop_after=2)
-    again = sweeps.resumed("latest")
-    assert again.plan == found.plan and again.versions == {"redis": "7.0"}
+    again = resumed("latest")
+    assert again.plan == found.plan
+    assert page.read(again.folder)["versions"] == {"server": "1.0"}
     assert straight[2:] == carry_out(again)
-    assert again.rounds.done == 1
-    assert [name for name, _ in straight] != [cell.name for cell in again.rounds.cells]
+    assert again.done == 1
+    plain = [seeded(found.plan, cell, 1).seed for cell in found.plan.cells]
+    assert [seed for seed, _ in straight] != plain
+    assert sorted(seed for seed, _ in straight) == sorted(plain)
+    assert all(len(faults) == sweeps.FAULTS for _, faults in straight)
 
 
-def test_sweep_json_has_the_command_that_makes_it_again():
+def test_a_stored_sweep_has_the_command_that_makes_it_again():
     asked = small("redlock", options={"node_timeout_ms": "20"}, y="drift=1.1..2")
-    found = sweeps.create(asked)
-    stored = json.loads((found.folder / "sweep.json").read_text())
+    found = campaigns.create(asked)
+    stored = page.read(found.folder)
     assert stored["plan"]["command"] == (
         "fencepost sweep redlock -o node_timeout_ms=20 --x ttl=1s..4s --y drift=1.1..2 "
         "--steps 2x3 --seed 7"
@@ -175,23 +166,23 @@ def test_sweep_json_has_the_command_that_makes_it_again():
     ("change", "message"),
     [
         (lambda s: s.replace('"redlock"', '"gone"'), "there is no lock 'gone'"),
-        (lambda s: s.replace('"schema": 1', '"schema": 9'), "its version is 9"),
+        (lambda s: s.replace('"schema": 2', '"schema": 9'), "its version is 9"),
         (lambda s: s.replace('"axis": "ttl"', '"axis": "luck"'), "luck"),
-        (lambda s: "[]", "Expected `object`"),
-        (lambda s: s.replace('"x": 1.0', '"x": 3.0'), "cannot be gone on with"),
+        (lambda s: s.replace('"rows": [', '"rows": 7, "none": ['), "cannot be read"),
+        (lambda s: s.replace('"steps"', '"stops"'), "missing required field `steps`"),
     ],
 )
-def test_a_sweep_json_that_cannot_be_used_is_refused(change, message):
-    found = sweeps.create(small())
-    path = found.folder / "sweep.json"
+def test_a_stored_sweep_that_cannot_be_used_is_refused(change, message):
+    found = campaigns.create(small())
+    path = found.folder / "campaign.json"
     path.write_text(change(path.read_text()))
     with pytest.raises(BadArguments, match=message):
-        sweeps.resumed(str(found.folder))
+        resumed(str(found.folder))
 
 
 def test_a_folder_that_is_no_sweep_is_not_resumed():
     with pytest.raises(BadArguments, match="'nowhere' is no sweep"):
-        sweeps.resumed("nowhere")
+        resumed("nowhere")
 
 
 def test_the_layout_of_a_cell_has_its_clients():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import pytest
 
+from fencepost.harness.campaigns import campaign
 from fencepost.harness.campaigns import sweep as sweeps
-from fencepost.harness.campaigns import sweep_plan
 from fencepost.harness.command import app
 from fencepost.harness.results import results
+from fencepost.report.pages import sweep as page
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ ASKED = ("redis", "--x", "ttl=0.3s..0.9s", "--y", "pause=0.2s..0.6s", "--steps",
 def sweep(machine, short, capsys, monkeypatch):
     """Run the command with short runs of one fault; return its exit code and output."""
     for name, value in (("FAULTS", 1), ("_BEFORE_S", 0.1), ("_BETWEEN_S", 0.2)):
-        monkeypatch.setattr(sweep_plan, name, value)
+        monkeypatch.setattr(sweeps, name, value)
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["fencepost", "sweep", *words])
@@ -33,17 +33,17 @@ def sweep(machine, short, capsys, monkeypatch):
 
 
 def stored():
-    return json.loads((sweeps.find("latest") / "sweep.json").read_text())
+    return page.read(campaign.find("latest", "sweep"))
 
 
 def test_each_cell_is_run_on_one_cluster_under_its_own_fault(sweep, machine):
     code, said = sweep(*ASKED, "--seed", "7")
     assert code == 0 and machine["fencepost"].ups == 1 and machine["fencepost"].left == []
     assert "redis: 4 cells, 2 values of TTL by 2 of pause; seed 7" in said
-    assert f"page: {sweeps.find('latest') / 'report.html'}" in said
+    assert f"page: {campaign.find('latest', 'sweep') / 'report.html'}" in said
     for row in stored()["cells"]:
         (run,) = row["runs"]
-        test = results.read_test(sweeps.find("latest") / run["run"])
+        test = results.read_test(campaign.find("latest", "sweep") / run["run"])
         (fault,) = test["schedule"]
         assert (test["ttl_ms"], fault["duration_s"]) == (round(1000 * row["x"]), row["y"])
         assert run["faults"] == 1 and run["holds"] > 0
@@ -67,7 +67,7 @@ def test_an_interrupted_sweep_resumes(sweep, machine):
 def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_resume(sweep):
     code, said = sweep(*ASKED, "--budget", "1s", "--runs", "1")
     assert code == 0 and "Nothing was run yet." in said
-    assert f"fencepost sweep --resume {sweeps.find('latest').name}" in said
+    assert f"fencepost sweep --resume {campaign.find('latest', 'sweep').name}" in said
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_resume(sweep):
         ([*ASKED, "--guard", "high"], "guard 'high'"),
         ([*ASKED, "-o", "luck=1"], "luck"),
         ([*ASKED, "--budget", "0"], "budget '0' is not a duration"),
-        (["--resume", "nowhere"], "'nowhere' is no sweep (a folder with sweep.json)"),
-        (["redis", "--resume", "x"], "--resume takes all from the sweep that it names: not LOCK"),
+        (["--resume", "nowhere"], "'nowhere' is no sweep (a folder with campaign.json)"),
+        (["redis", "--resume", "x"], "LOCK cannot be combined with --resume"),
     ],
 )
 def test_bad_arguments_exit_with_254_and_the_valid_values(sweep, machine, words, message):

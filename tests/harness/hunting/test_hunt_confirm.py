@@ -14,7 +14,8 @@ import pytest
 import fencepost
 from fencepost.checker.history import history
 from fencepost.harness.command import app
-from fencepost.hunt.bridge.bridge import bridge
+from fencepost.harness.errors import Crashed
+from fencepost.hunt.bridge import bridge
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +68,21 @@ def test_an_unconfirmed_counterexample_exits_with_2_and_the_difference(command):
     last = said.rstrip().splitlines()[-1]
     assert last.startswith("Not confirmed in 3 tries. The difference: ")
     assert "it completed as fail, and the schedule has ok" in last
+
+
+def test_a_try_that_crashes_is_repeated_on_a_new_cluster(command, machine, service):
+    service.broken = True
+    crashes = [Crashed("client-1 did not come up")]
+
+    def before(call):
+        if call.verb == "spawn" and crashes:
+            raise crashes.pop()
+
+    machine["fencepost"].before = before
+    code, said = command(*HUNT, "--confirm")
+    assert code == 1 and "Try 1 of up to 3: client-1 did not come up" in said
+    assert "Confirmed on real servers, try 2 of up to 3" in said
+    assert machine["fencepost"].ups == 2 and machine["fencepost"].left == []
 
 
 def test_test_runs_the_schedule_file_of_a_hunt(command, service, tmp_path):

@@ -375,4 +375,4 @@ def test_a_batch_with_a_corrupt_file_is_listed_with_the_reason(call):
     folder = suite(True)
     (folder / "suite.json").write_text('{"a": 1}')
     code, said = call("ls")
-    assert (code, "cannot be used" in said) == (0, True)
+    assert (code, "cannot be read" in said) == (0, True)

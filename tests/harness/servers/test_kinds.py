@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fencepost.harness.campaigns.suite import items
+from fencepost.harness.campaigns.suite import entries
 from fencepost.harness.cluster import image, nodecode, nodes
 from fencepost.harness.cluster.services import service
 from fencepost.harness.errors import BadArguments
@@ -90,7 +90,7 @@ def test_a_stored_test_without_a_server_runs_on_its_former_etcd_version():
 
 
 def test_a_suite_runs_on_the_given_version_except_for_scenarios_that_name_another():
-    found = {item.name: item.spec.server for item in items("etcd", 1, {"etcd": "3.4"})}
+    found = {item.name: item.spec.server for item in entries("etcd", 1, {"etcd": "3.4"})}
     assert found.pop("expired-waiter-3.5") == {"etcd": "3.5"}
     assert all(server == {"etcd": "3.4"} for server in found.values())
 

@@ -7,15 +7,23 @@ import random
 import signal
 import socket
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 
-from fencepost.harness.campaigns import campaigns
-from fencepost.harness.campaigns.executors import engine
+from fencepost.harness.campaigns import campaign as campaigns
+from fencepost.harness.campaigns import hunts
+from fencepost.harness.campaigns.dask_executor import Workers
+from fencepost.harness.campaigns.executors import Gone, Processes
+from fencepost.harness.campaigns.item import Item
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
-from fencepost.hunt.search.campaign import Item, Outcome, merged, work
+from fencepost.hunt.search import campaign as search
+from fencepost.hunt.search.campaign import Outcome, merged
 from tests.dasked import dasked, needs_dask
 
 pytestmark = pytest.mark.slow
@@ -45,7 +53,20 @@ def run(monkeypatch, capsys):
 
 def items(setting, seeds=SEEDS):
     one = setting("redis", "clock,packet")
-    return [Item(one, seed, 60.0) for seed in seeds]
+    return [
+        Item(str(seed), hunts.work, seed=seed, asked=search.Item(one, seed, 60.0), leaves=False)
+        for seed in seeds
+    ]
+
+
+def alone(setting, seeds=SEEDS):
+    return without_times(search.work(item.asked) for item in items(setting, seeds))
+
+
+def resumed(lock, name):
+    return campaigns.resumed(
+        name, "campaign", lambda stored: hunts.again(lock, stored), lambda words: None
+    )
 
 
 def without_times(outcomes):
@@ -86,9 +107,27 @@ def test_counterexamples_are_grouped_by_their_minimal_schedule_in_any_order():
 
 
 def test_two_processes_give_the_same_result_as_one(setting):
-    alone = without_times(map(work, items(setting)))
-    assert without_times(engine("local", None, 2)(items(setting))) == alone
-    assert all(one.schedule for one in alone.values())
+    with (
+        closing(Processes(2, len(SEEDS))) as both,
+        both.place([]) as execute,
+        ThreadPoolExecutor(2) as lanes,
+    ):
+        found = without_times(lanes.map(execute, items(setting)))
+    assert found == alone(setting)
+    assert all(one.schedule for one in found.values())
+
+
+def test_processes_that_are_ended_leave_nobody_waiting():
+    made = Processes(2, 2)
+    with made.place([]) as execute, ThreadPoolExecutor(1) as lane:
+        waits = lane.submit(execute, Item("1", sleeps))
+        made.close()
+        with pytest.raises(Gone, match="have been ended"):
+            waits.result(10)
+
+
+def sleeps(item, cluster, watcher):
+    time.sleep(60)
 
 
 # The command.
@@ -98,11 +137,11 @@ def test_a_campaign_leaves_a_line_for_each_seed_and_one_page(run, folder):
     code, said = run(*COMMAND, "--seeds", "3", "--processes", "1")
     assert code == 1
     made = only(folder)
-    assert sorted(row["seed"] for row in lines(made / "seeds.jsonl")) == [1, 2, 3]
+    assert sorted(row["seed"] for row in lines(made / "campaign.jsonl")) == [1, 2, 3]
     page = (made / "report.html").read_text()
     assert "broken from 3 of 3 seeds" in page and "The clock of redis-1 jumps" in page
     assert "3 of 3 seeds found something" in said
-    for row in lines(made / "seeds.jsonl"):
+    for row in lines(made / "campaign.jsonl"):
         assert row["broken"][0] == "lease_exclusion" and row["schedule"]
 
 
@@ -110,22 +149,22 @@ def test_a_stopped_campaign_resumes(run, folder):
     """The process was killed while it wrote the last line."""
     run(*COMMAND, "--seeds", "4", "--processes", "1")
     made = only(folder)
-    whole = lines(made / "seeds.jsonl")
-    text = (made / "seeds.jsonl").read_text().splitlines(keepends=True)
-    (made / "seeds.jsonl").write_text("".join(text[:2]) + text[2][:40])
-    left = campaigns.resumed("redis", made.name)
-    assert left.left == [row["seed"] for row in whole[2:]]
+    whole = lines(made / "campaign.jsonl")
+    text = (made / "campaign.jsonl").read_text().splitlines(keepends=True)
+    (made / "campaign.jsonl").write_text("".join(text[:2]) + text[2][:40])
+    left = resumed("redis", made.name)
+    assert [item.seed for item in left.left(1)] == [row["seed"] for row in whole[2:]]
 
 
 def test_a_resumed_campaign_has_the_same_result_as_an_uninterrupted_one(run, folder):
     run(*COMMAND, "--seeds", "4", "--processes", "1")
     made = only(folder)
-    whole = merged(campaigns.resumed("redis", str(made)).done.values())
-    text = (made / "seeds.jsonl").read_text().splitlines(keepends=True)
-    (made / "seeds.jsonl").write_text(text[0] + text[1][:40])
+    whole = hunts.total(resumed("redis", str(made)))
+    text = (made / "campaign.jsonl").read_text().splitlines(keepends=True)
+    (made / "campaign.jsonl").write_text(text[0] + text[1][:40])
     code, said = run("hunt", "redis", "--resume", "latest", "--processes", "1")
     assert code == 1 and "1 done" in said
-    again = merged(campaigns.resumed("redis", made.name).done.values())
+    again = hunts.total(resumed("redis", made.name))
     assert again.groups == whole.groups and again.schedules == whole.schedules
 
 
@@ -142,9 +181,13 @@ def test_without_a_counterexample_it_says_so(run, folder):
         (("--seeds", "2", "--engine", "ray"), "there is no engine 'ray'; choose one of: local, da"),
         (("--engine", "dask"), "--engine dask needs --scheduler ADDRESS"),
         (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler is for --engine dask"),
+        (
+            ("--hosts", "hosts.toml"),
+            "needs no hosts: leave --hosts and --remote out, or add --conf",
+        ),
         (("--seeds", "2", "--confirm"), "--confirm is for a hunt from one seed"),
-        (("--resume", "yesterday"), "there is no campaign 'yesterday'"),
-        (("--resume", "latest", "--faults", "packet"), "takes all from the campaign that it names"),
+        (("--resume", "yesterday"), "'yesterday' is no campaign"),
+        (("--resume", "latest", "--faults", "packet"), "--faults cannot be combined with --resume"),
     ],
 )
 def test_invalid_arguments_are_refused(run, arguments, said):
@@ -155,7 +198,40 @@ def test_invalid_arguments_are_refused(run, arguments, said):
 def test_a_campaign_on_another_lock_is_not_resumed(run):
     run(*COMMAND, "--seeds", "1", "--processes", "1")
     with pytest.raises(BadArguments, match="is a campaign on redis, and not on redlock"):
-        campaigns.resumed("redlock", "latest")
+        resumed("redlock", "latest")
+
+
+# What a CI and a program are told.
+
+
+def test_a_hunt_writes_where_it_is_told_and_tells_a_ci_and_a_program(run, tmp_path):
+    files = ("--results", str(tmp_path / "there"), "--junit", str(tmp_path / "junit.xml"))
+    code, said = run(*COMMAND, "--json", *files, "--summary", str(tmp_path / "summary.md"))
+    (last,) = map(json.loads, said.splitlines())
+    assert code == last["exit_code"] == 1
+    assert last["rows"]["seed 1"]["outcome"].startswith("broken: lease_exclusion")
+    (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "The clock of redis-1 jumps" in suite.findtext("testcase/failure")
+    assert "**seed 1**: broken: lease_exclusion" in (tmp_path / "summary.md").read_text()
+    assert list((tmp_path / "there" / "hunt-redis").glob("2*"))
+
+
+def test_a_campaign_tells_them_too(run, tmp_path):
+    words = ("--seeds", "2", "--parallel", "2", "--json", "--junit", str(tmp_path / "junit.xml"))
+    code, said = run(*COMMAND, *words)
+    first, *rows, last = map(json.loads, said.splitlines())
+    assert (code, first["kind"], last["exit_code"]) == (1, "campaign", 1)
+    assert sorted(row["seed"] for row in rows) == [1, 2] and "states" not in rows[0]
+    (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+
+
+def test_a_hunt_of_nothing_passes(run, tmp_path):
+    words = ("--faults", "packet", "--seed", "1", "--search", "exhaustive", "--depth", "1")
+    code, _ = run("hunt", "redis", *words, "--junit", str(tmp_path / "junit.xml"))
+    (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (code, suite.get("tests"), suite.get("failures")) == (0, "1", "0")
 
 
 # Dask.
@@ -169,30 +245,34 @@ def dask(tmp_path):
 
 @needs_dask
 def test_dask_s_workers_give_the_same_result_even_if_one_is_killed(setting, dask):
-    here = without_times(map(work, items(setting, range(1, 41))))
-    there, killed = {}, False
-    for outcome in engine("dask", dask.address, None)(items(setting, range(1, 41))):
-        there |= without_times([outcome])
-        if not killed and len(there) >= 5:
-            killed = True
-            dask.workers[0].send_signal(signal.SIGKILL)
+    seeds, there, killed = range(1, 41), {}, False
+    with (
+        closing(Workers(dask.address, ahead=8)) as workers,
+        workers.place([]) as execute,
+        ThreadPoolExecutor(workers.lanes) as lanes,
+    ):
+        for outcome in lanes.map(execute, items(setting, seeds)):
+            there |= without_times([outcome])
+            if not killed and len(there) >= 5:
+                killed = True
+                dask.workers[0].send_signal(signal.SIGKILL)
     assert killed and dask.workers[0].wait(10) == -signal.SIGKILL
-    assert there == here
+    assert there == alone(setting, seeds)
 
 
 @needs_dask
 def test_a_campaign_on_dask_leaves_the_same_page_as_here(run, dask):
     on_dask = ("--engine", "dask", "--scheduler", dask.address)
     assert run(*COMMAND, "--seeds", "4", *on_dask)[0] == 1
-    there = merged(campaigns.resumed("redis", "latest").done.values())
+    there = hunts.total(resumed("redis", "latest"))
     assert run(*COMMAND, "--seeds", "4", "--processes", "1")[0] == 1
-    here = merged(campaigns.resumed("redis", "latest").done.values())
+    here = hunts.total(resumed("redis", "latest"))
     assert there.groups == here.groups
 
 
 @needs_dask
 def test_a_scheduler_that_does_not_answer_is_reported(run, monkeypatch):
-    monkeypatch.setattr("fencepost.harness.campaigns.executors.ANSWERS_S", 1)
+    monkeypatch.setattr("fencepost.harness.campaigns.dask_executor.ANSWERS_S", 1)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from fencepost.report.batches import Collected, entry
 from fencepost.report.exports import junit
 
 CHECKED = ["lease_exclusion", "mutual_exclusion", "fencing", "resource"]
@@ -80,14 +81,21 @@ def test_a_run_without_a_verdict_is_one_error(suite):
 
 def row(scenario, why="", **changed):
     return {
-        "scenario": scenario, "guard": "none", "what": "A client sleeps.", "run": "../x/1",
+        "test": scenario, "scenario": scenario, "guard": "none",
+        "what": "A client sleeps.", "run": "../x/1",
+        "expected": {"resource": True},
         "observed": {"resource": True}, "as_expected": not why, "why": why, **changed,
     }  # fmt: skip
 
 
+def suite_of(name, rows):
+    lines = {one["test"]: entry(one) for one in rows}
+    return Collected("suite", "", None, [], lines, name=f"suite-{name}")
+
+
 def test_a_suite_has_a_case_a_run_which_fails_on_another_outcome():
     rows = [row("control"), row("gc-pause", "resource is False, True was expected: lost.")]
-    (suite,) = ElementTree.fromstring(junit.scenarios({"redlock": rows}, 7))
+    (suite,) = ElementTree.fromstring(junit.campaigns([suite_of("redlock", rows)], 7))
     good, bad = suite.findall("testcase")
     assert suite.get("name") == "fencepost.suite-redlock"
     assert (good.get("classname"), good.get("name")) == (
@@ -101,7 +109,8 @@ def test_a_suite_has_a_case_a_run_which_fails_on_another_outcome():
 
 def test_a_crashed_run_of_a_suite_is_an_error_and_so_is_the_error_that_ended_the_suites():
     rows = [row("gc-pause", "run: Step 2 came out as fail. resource is False, ...")]
-    found = junit.scenarios({"redlock": rows, "etcd": []}, 7, KeyboardInterrupt())
+    reports = [suite_of("redlock", rows), suite_of("etcd", [])]
+    found = junit.campaigns(reports, 7, KeyboardInterrupt())
     suites = list(ElementTree.fromstring(found))
     assert [suite.get("errors") for suite in suites] == ["1", "0", "1"]
     assert "KeyboardInterrupt" in suites[-1].find("testcase/error").get("message")

@@ -100,7 +100,7 @@ def test_an_entry_may_lack_all_that_is_optional(tmp_path):
 @pytest.mark.parametrize("text", ["{}", "[1]", "nonsense"])
 def test_a_suite_that_cannot_be_read_is_refused_by_its_path(tmp_path, text):
     (tmp_path / "suite.json").write_text(text)
-    with pytest.raises(ReportError, match=r"suite\.json: no report"):
+    with pytest.raises(ReportError, match=r"suite\.json cannot be read"):
         render(tmp_path)
 
 

@@ -1,0 +1,25 @@
+"""The known defects of a stored track record, each with its outcome."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fencepost.report import campaign_files
+
+NOT_PLAYED = "not played"
+"""The outcome of a defect whose run crashed or proves nothing."""
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows that have run, each with its `outcome` and the reason (`said`).
+
+    Raises:
+        ReportError: there is no track record in this folder.
+    """
+    return [
+        {"outcome": NOT_PLAYED, "said": row["crashed"], "versions": {}, **row}
+        if row.get("crashed")
+        else row
+        for row in campaign_files.read(folder, "track-record").flat
+    ]
