@@ -179,7 +179,7 @@ def test_log_lines_of_servers_around_a_violation_are_shown_escaped(logged, windo
     page = seen.open(logged)
     (line,) = page.locator("ol.log li").all_inner_texts()
     assert "3.100 s" in line and "redis-3" in line and "<script>alert(1)</script>" in line
-    assert "their lines may stand elsewhere" in page.content()
+    assert "their lines may be shifted" in page.content()
     assert (seen.sideways(), seen.console) == (0, [])
 
 

@@ -52,7 +52,7 @@ def test_every_page_reads_and_asks_for_nothing_but_its_own_files(site, window, w
 def test_from_the_index_to_a_changed_outcome(site, window):
     shown = window(DESK)
     page = shown.open(site / "index.html")
-    page.click("text=Trend over nights")
+    page.click("text=Trend over nightly runs")
     assert page.locator("svg polyline").count() > 0
     page.locator("table a").first.click()
     assert "suite/a" in page.locator(".beside").first.locator("xpath=preceding::h3[1]").inner_text()

@@ -107,7 +107,7 @@ def test_the_token_of_a_grant_goes_with_its_writes(begun):
         (LOCK.replace("MyLock", "Other"), "mylock.py has no 'MyLock' once it is imported on the"),
         ("import no_such_library\n" + LOCK,
          "mylock.py:MyLock cannot be made on client-1: ModuleNotFoundError: No module named "
-         "'no_such_library', at mylock.py, line 1: import no_such_library. What it needs beside"),
+         "'no_such_library', at mylock.py, line 1: import no_such_library. Name packages that"),
         (LOCK.replace("print(", "1 / 0 #"),
          "ZeroDivisionError: division by zero, at mylock.py, line 6: 1 / 0 #\"made for\", serv"),
         ("MyLock = 7\n", "mylock.py:MyLock is 7, and should be a class"),

@@ -343,7 +343,7 @@ SOUND = {
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"scenario": 2}, "its scenario is version 2, and this reads 1"),
+        ({"scenario": 2}, "its scenario is version 2, but this version of fencepost reads 1"),
         ({"steps": []}, "steps"),
         ({"ttl_ms": 0}, "ttl_ms"),
         ({"colour": "red"}, "colour"),

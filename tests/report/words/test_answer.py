@@ -130,7 +130,7 @@ def test_a_run_whose_faults_were_never_injected_does_not_claim_that_none_was_req
     calm.ops = [op for op in calm.ops if op.process != "nemesis"]
     said = sentence(found(calm, nemesis=["pause"]))
     assert said.startswith("Unknown: as far as it was tested")
-    assert "No fault was asked for" not in said
+    assert "No fault was requested" not in said
 
 
 def test_a_run_with_faults_that_went_well_says_no_more_than_the_headline(found, calm):
