@@ -54,7 +54,7 @@ Results = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object a line; the last one is the result.")
+    bool, typer.Option("--json", help="Print one JSON object per line; the last is the result.")
 ]
 Budget = Annotated[
     str | None,
@@ -67,8 +67,8 @@ Budget = Annotated[
 Parallel = Annotated[
     int | None,
     typer.Option(
-        help="How many items run at a time, each on a cluster of its own. [default: 1; with "
-        "--quick 2]",
+        help="Number of items that run at the same time, each on its own cluster. [default: 1; "
+        "with --quick 2]",
         min=1,
         max=4,
     ),
@@ -80,20 +80,21 @@ Resume = Annotated[
 Engine = Annotated[
     str,
     typer.Option(
-        help="What carries the items out: local, this machine, or dask, a scheduler's workers "
-        "(machines with Docker).",
+        help="Where the items run: local (this machine), or dask (the workers of a scheduler, "
+        "machines with Docker).",
     ),
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Dask's scheduler: tcp://HOST:8786.")
+    str | None,
+    typer.Option(metavar="ADDRESS", help="The address of Dask's scheduler, tcp://HOST:8786."),
 ]
 LeaveUp = Annotated[
     bool, typer.Option("--leave-db-running", help="Keep the nodes running afterwards.")
 ]
-Remote = Annotated[str, typer.Option(help="How nodes are reached: docker, ssh.")]
+Remote = Annotated[str, typer.Option(help="How to reach nodes: docker, ssh.")]
 HostsFile = Annotated[
     Path | None,
-    typer.Option("--hosts", help="A TOML file of hosts to use for nodes, by ssh (docs/ssh.md)."),
+    typer.Option("--hosts", help="A TOML file of hosts to use as nodes, by SSH (docs/ssh.md)."),
 ]
 Servers = Annotated[
     list[str] | None,
