@@ -169,4 +169,4 @@ def test_a_client_loads_no_bundled_lock_before_it_is_asked_for_one():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.rpartition(".")[2] for name in ast.literal_eval(done.stdout)}
-    assert "own" in loaded and not {"registry", "zookeeper", "aetcd"} & loaded
+    assert "user_lock" in loaded and not {"registry", "zookeeper", "aetcd"} & loaded
