@@ -14,8 +14,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from fencepost.harness.clients.current_holders import Held
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.clients.worker import Worker
@@ -23,7 +21,7 @@ from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.site import RunSite
 from fencepost.harness.judge.live_check import EVERY_S, LiveVerdict
-from fencepost.harness.results import results
+from fencepost.harness.results.run_facts import learn
 from fencepost.harness.spec.early_stop import stopping
 from fencepost.harness.spec.spec import Spec, layout_of, work_of
 from fencepost.nemesis.aim import Aim
@@ -112,8 +110,7 @@ def _strike(running: Running, schedule: Sequence[Scheduled]) -> Played:
 
 
 def _aimed(running: Running, over: Callable[[], bool]) -> None:
-    """Let faults strike at their moments; write what was played, and the faults as a schedule, into
-    test.json."""
+    """Inject faults at their moments; record which triggered them, and the faults as a schedule."""
     spec, director, recorder = running.spec, running.director, running.recorder
     watch = _Watch(running.site, recorder)
     aim = Aim(spec.nemesis, spec.seed, layout_of(spec), watch, spec.plays)
@@ -121,11 +118,11 @@ def _aimed(running: Running, over: Callable[[], bool]) -> None:
         aim.run(director, over)
     finally:
         director.heal_all()
-        path = recorder.path.parent / "test.json"
-        test = msgspec.json.decode(path.read_bytes())
-        test["plays"] = [play.to_json() for play in aim.played]
-        test["schedule"] = [fault.to_json() for fault in aim.schedule]
-        results.write(path, test)
+        learn(
+            recorder.path.parent,
+            plays=[play.to_json() for play in aim.played],
+            schedule=[fault.to_json() for fault in aim.schedule],
+        )
 
 
 @dataclass(frozen=True)

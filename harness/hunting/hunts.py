@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fencepost import runfiles
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
+from fencepost.harness.results.run_facts import learn, now
 from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.spec import Spec, seconds
@@ -107,11 +108,11 @@ class Hunt:
                 "drawing": drawn(find.story, find.run),
                 "schedules": tried.schedules,
             },
-            "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         }
         if self.spec.own is not None:
             self.spec.own.kept(folder)
-        results.write(folder / "test.json", test)
+        results.write(folder / runfiles.TEST, test)
+        learn(folder, started=now())
         record.write(folder / "history.jsonl", find.run.rows)
         made = bridge(self.setting, find)
         text = file.written(made.scenario, made.notes, made.cannot)

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -123,13 +124,17 @@ def newest(most: int) -> list[str]:
 
 
 def read_test(run: Path) -> dict[str, Any]:
-    """Read a run's test.json. Raise BadArguments if it cannot be read, or is none."""
-    return _read(run / "test.json", runfiles.test)
+    """Read what is known of a run: its test.json and run.json, merged.
+
+    Raises:
+        BadArguments: one of them cannot be read or used.
+    """
+    return runfiles.description(run, partial(_read, as_it=runfiles.test))
 
 
 def read(run: Path) -> dict[str, Any]:
     """Read a run's results.json. Raise BadArguments if it cannot be read, or is none."""
-    return _read(run / "results.json", runfiles.results)
+    return _read(run / runfiles.RESULTS, runfiles.results)
 
 
 def _read(path: Path, as_it: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.execute import timed
 from fencepost.harness.execute.site import RunSite
-from fencepost.harness.judge import judge as judge_module
+from fencepost.harness.judge import verdict
 from fencepost.harness.judge.judge import judge
 from fencepost.harness.spec.spec import Spec
 from fencepost.workloads.locks.registry import LOCKS
@@ -190,7 +190,7 @@ def test_results_found_during_a_run_are_no_note_of_the_run(recorder):
 
 def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, monkeypatch):
     folder = described(recorder)
-    checking = judge_module.check
+    checking = verdict.check
 
     def ends_meanwhile(*asked):
         monkeypatch.undo()
@@ -198,7 +198,7 @@ def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, mo
         judge(folder, [])
         return checking(*asked)
 
-    monkeypatch.setattr(judge_module, "check", ends_meanwhile)
+    monkeypatch.setattr(verdict, "check", ends_meanwhile)
     assert judge(folder).results["run_notes"] == [LIVE]
     assert json.loads((folder / "results.json").read_text())["run_notes"] == []
 
