@@ -92,17 +92,17 @@ def carry_out(
                     live.say("starting servers")
                     began = site.resume if servers_run else site.prepare
                     versions |= began(live.say)
-                    clocks = site.clocks()
+                    clocks = site.client_fleet.clocks()
                     learn(folder, versions=versions, **({"clocks": clocks} if clocks else {}))
                     _start_clients(site, recorder, folder, live)
                     running = Running(
                         spec, site, director, recorder, live.say, notes.append, live.follow
                     )
-                    with now_and_then(site.shorten_logs, give_back):
+                    with now_and_then(site.server_fleet.shorten_logs, give_back):
                         played = _perform(running, play or _player(scenario, schedule))
                     if spec.segment and 0 < played.time_s < spec.time_s:  # full, or stopped
                         learn(folder, time_s=played.time_s)
-                    notes += [*site.drifted(), *site.restarted()]
+                    notes += [*site.client_fleet.drifted(), *site.server_fleet.restarted()]
         except NotAsScheduled as error:
             notes.append(f"The schedule was not carried out: {error}")
         except BaseException as error:  # Ctrl-C too: what was seen is judged
@@ -125,7 +125,7 @@ def _start_clients(site: RunSite, recorder: Recorder, folder: Path, live: Live) 
     # By the wall clock: what the times in servers' logs are compared with.
     began_unix_s = time.time()
     live.say("starting clients")
-    site.start_clients(live.say)
+    site.client_fleet.start(live.say)
     learn(folder, began_unix_s=began_unix_s, ready_s=recorder.now() / 1e9)
 
 
@@ -168,7 +168,7 @@ def _put_away(
         # Once more: a signal may have come just before it was the first time.
         steps.append(("The faults could not be healed", director.heal_all))
     if site is not None:
-        steps.append(("The clients could not be closed", site.close_clients))
+        steps.append(("The clients could not be closed", site.client_fleet.close))
         steps.append(("Lost nodes could not be recorded", partial(_book_lost, site, recorder)))
         fetch = partial(_keep_logs, folder, site)
         steps.append(("The nodes' logs could not be fetched", fetch))
@@ -188,7 +188,7 @@ def _put_away(
 def _book_lost(site: RunSite, recorder: Recorder) -> None:
     """Write a server that was taken away into the history, as a fault of which nobody knows since
     when, and so what it did: a lock that never came back is then not held against its service."""
-    for node in site.lost():
+    for node in site.server_fleet.lost():
         words = f"{node} does not answer any more, and no fault of the run has done that"
         value: dict[str, Any] = {
             "fault": f"lost-{node}",

@@ -77,7 +77,7 @@ def test_a_run_whose_clients_do_not_come_up_has_the_versions_of_its_servers(clus
     def crash(*_: object) -> None:
         raise RuntimeError("they do not come up")
 
-    monkeypatch.setattr("fencepost.harness.execute.run_once.RunSite.start_clients", crash)
+    monkeypatch.setattr("fencepost.harness.execute.client_fleet.ClientFleet.start", crash)
     ended = carried_out(cluster)
     learnt = json.loads((ended.folder / "run.json").read_text())
     assert learnt["versions"]["redis"] == "in memory 1.0"
