@@ -64,7 +64,7 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
         raise ValueError(f"{path} is not JSON: {error}") from error
     try:
         if isinstance(rows, dict):
-            # The run.json beside it has the faults that were triggered.
+            # Triggered faults are in the run.json next to it.
             rows = (description(path.parent) if path.name == TEST else rows).get("schedule")
         return stored(rows, layout, seed)
     except ValueError as error:

@@ -32,7 +32,7 @@ _OURS = (
 _LEFT_OUT = "fencepost/workloads/scenarios"
 # What the nodes' Python, Debian 12's, calls a compiled file. It ignores one that is out of date.
 _COMPILED = ".cpython-311.pyc"
-# How long a node may take to unpack what a client needs.
+# How long a node may take to unpack a client's code.
 _SHIP_S = 120.0
 _METADATA = ("METADATA", "entry_points.txt")
 
@@ -53,7 +53,7 @@ def archive_for(lock: str) -> bytes:
 
 
 def ship(remote: Remote, parts: Mapping[str, bytes]) -> None:
-    """Unpack each archive into its folder on a node, replacing what an earlier run left there.
+    """Unpack each archive into its folder on a node, replacing the files of an earlier run.
 
     Raises:
         RemoteError: the node does not answer in time.

@@ -60,7 +60,7 @@ class ClientFleet:
     # Before they start.
 
     def ship(self, pool: ThreadPoolExecutor) -> list[Future[None]]:
-        """Begin to send every client's node what its client needs."""
+        """Begin to send the clients' code to their nodes."""
         own = self._spec.own
         parts = {OWN: own.archive()} if own else {CODE: archive_for(self._spec.lock)}
         return [pool.submit(self._equip, node, parts) for node in self._spec.clients]
@@ -72,8 +72,8 @@ class ClientFleet:
         ship(remote, parts)
 
     def start_early(self) -> None:
-        """Start the clients' programs, which load what they need and know of no server before
-        `start`. Not by threads, which an interrupt would leave at it."""
+        """Start the clients' programs. They load their libraries, and connect to no server before
+        `start`. No threads: an interrupt would not stop them."""
         own = self._spec.own
         for node in self._spec.clients if own is None or not own.image else ():
             self._early[node] = self._cluster.remote(node).spawn(self._command())
@@ -112,7 +112,7 @@ class ClientFleet:
     # Their programs.
 
     def start(self, say: Say = silent) -> None:
-        """Start every client, then wait until all are up; `say` is told which one is slow."""
+        """Start every client, then wait until all are up; `say` reports a slow one."""
         for number, node in enumerate(self._spec.clients):
             self._workers[node] = self._start(node, number)
             self._early.pop(node, None)
@@ -154,7 +154,7 @@ class ClientFleet:
         return Worker(remote, self._recorder, setup, program, called, spawn)
 
     def _setup(self, node: str, process: int) -> Setup:
-        """What a client is told at its beginning."""
+        """The first line that a client receives."""
         spec = self._spec
         own = spec.own
         return Setup(
@@ -188,6 +188,6 @@ class ClientFleet:
             one.result()
 
     def logs(self) -> dict[str, str]:
-        """What the clients' programs wrote on standard error, by <node>/<file>."""
+        """The standard error of the clients' programs, by <node>/<file>."""
         said = {f"{worker.node}/worker.log": worker.last_words() for worker in self.workers}
         return {name: text for name, text in said.items() if text}

@@ -42,5 +42,5 @@ def start(
 
 
 def begin_log(remote: Remote) -> None:
-    """Let its log begin with what it writes from now on."""
+    """Empty its log."""
     serverlog.begin(remote, _LOG)

@@ -122,7 +122,7 @@ def carry_out(
 def _start_clients(site: RunSite, recorder: Recorder, folder: Path, live: Live) -> None:
     """Start the history and the clients; record when the one began and the others were ready."""
     recorder.start()
-    # By the wall clock: what the times in servers' logs are compared with.
+    # By the wall clock, as the times in servers' logs.
     began_unix_s = time.time()
     live.say("starting clients")
     site.client_fleet.start(live.say)

@@ -71,7 +71,7 @@ class ServerFleet:
 
     def begin_anew(self, pool: ThreadPoolExecutor, say: Say) -> list[Future[None]]:
         """Take every server down, empty it, and begin to start it; external servers stay as they
-        are. The futures end once the servers are ready; `say` is told which one is slow."""
+        are. The futures end once the servers are ready; `say` reports a slow one."""
         # All are down before the first one starts. It would meet members of the old cluster,
         # and take over their data (ZooKeeper) or be refused by them (etcd).
         idle = [pool.submit(server.kill) for server in self._bystanders()]
@@ -83,19 +83,19 @@ class ServerFleet:
         return [pool.submit(_start, server, say) for server in self._all]
 
     def _bystanders(self) -> list[Server]:
-        """Servers of the same role on nodes that this run does not use, as a run before it may have
-        left them: a sentinel there makes a replica of what it takes for its own."""
+        """Servers of the same role on nodes that this run does not use, left by an earlier
+        run: a sentinel there would make one of this run's servers a replica."""
         mine, used = self._spec.lock_type.kind, {*self.of_lock, STORAGE}
         nodes = [node for node in self._cluster.nodes if role(node) == mine and node not in used]
         return [] if self._spec.foreign else [self._server(node) for node in nodes]
 
     def settle(self) -> None:
-        """Let each of the lock's servers write down what it has."""
+        """Let each of the lock's servers write its data down."""
         for server in self.of_lock.values():
             server.settle()
 
     def resume(self, say: Say) -> None:
-        """Take over the servers of an earlier run, with what they have. Their logs begin anew.
+        """Take over the servers of an earlier run with their data. Their logs start empty.
 
         Raises:
             Crashed: one of them does not serve.
@@ -174,6 +174,6 @@ def _start(server: Server | ForeignServer, say: Say) -> None:
 
 def _take_over(server: Server | ForeignServer, say: Say) -> None:
     _start(server, say)  # unless it runs
-    # What an earlier run wrote has reached the disk by now, where there is one that forgets.
+    # The writes of an earlier run have reached the disk by now, even one that loses data.
     server.settle()
     server.begin_log()

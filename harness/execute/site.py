@@ -31,10 +31,10 @@ class RunSite:
         self.client_fleet = ClientFleet(spec, cluster, recorder, self._reached_at)
 
     def prepare(self, say: Say = silent) -> dict[str, str]:
-        """Start every server anew and empty, install the clients' code; return the versions.
+        """Restart every server without data, install the clients' code; return the versions.
 
         External servers stay as they are. Clients' programs are started as well.
-        `say` is told which server is slow.
+        `say` reports a slow server.
         """
         with ThreadPoolExecutor(16) as pool:
             shipped = self.client_fleet.ship(pool)
@@ -62,8 +62,8 @@ class RunSite:
         )
 
     def resume(self, say: Say = silent) -> dict[str, str]:
-        """Take over the servers of an earlier run on these nodes, with what they have; return the
-        versions. Their logs begin anew.
+        """Take over the servers of an earlier run on these nodes with their data; return the
+        versions. Their logs start empty.
 
         Raises:
             Crashed: one of them does not serve.
@@ -85,7 +85,7 @@ class RunSite:
         """The logs of servers and clients, by <node>/<file>."""
         return self.server_fleet.logs() | self.client_fleet.logs()
 
-    # What the nemesis asks.
+    # The protocol of the nemesis.
 
     @property
     def servers(self) -> list[str]:

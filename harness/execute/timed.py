@@ -1,6 +1,6 @@
 """A timed run: clients work on their own while a schedule of faults is carried out.
 
-Then everything is healed, and the run goes on until each lock was granted once more. A lock that is
+Then everything is healed, and the run goes on until each lock was granted again. A lock that is
 not granted within its bound is a violation of liveness, so the run has to wait for that long.
 """
 
@@ -74,7 +74,7 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
     await_grants(spec, recorder, bound_s + _MARGIN_S)
     must_be_sound(clients)
     running.say("stopping clients")
-    # Side by side: one that is told later would go on taking locks meanwhile.
+    # All at once: a client that rests later would take locks meanwhile.
     with ThreadPoolExecutor(len(clients.workers)) as pool:
         over = list(pool.map(lambda worker: worker.rest(bound_s + _REST_S), clients.workers))
     rested = [worker for worker, rests in zip(clients.workers, over, strict=True) if rests]
@@ -183,7 +183,7 @@ def client_settings(spec: Spec) -> dict[str, Any]:
 
 
 def await_grants(spec: Spec, recorder: Recorder, timeout_s: float) -> None:
-    """Wait until every lock was granted once more, or the time is up."""
+    """Wait until every lock was granted again, or the time is up."""
     before = {lock: recorder.grants_of(lock) for lock, _ in spec.locked}
     end = time.monotonic() + timeout_s
     while time.monotonic() < end and any(

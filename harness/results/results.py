@@ -79,7 +79,7 @@ def must_name_a_folder(test: str) -> None:
 
 
 def link(name: Path, target: Path) -> None:
-    """Let a symbolic link name this, in the place of what it named before."""
+    """Point a symbolic link to this target, replacing an older link."""
     scratch = beside(name)
     try:
         scratch.symlink_to(target)
@@ -124,7 +124,7 @@ def newest(most: int) -> list[str]:
 
 
 def read_test(run: Path) -> dict[str, Any]:
-    """Read what is known of a run: its test.json and run.json, merged.
+    """Read the description of a run: its test.json and run.json, merged.
 
     Raises:
         BadArguments: one of them cannot be read or used.

@@ -1,4 +1,4 @@
-"""Writes run.json: what is learnt about a run after it was asked for. Nothing else writes it.
+"""Writes run.json: facts about a run that its request lacks. No other module writes it.
 
 It grows at known points, each time as a whole file, so that a run that was killed can be judged:
 
@@ -6,7 +6,7 @@ It grows at known points, each time as a whole file, so that a run that was kill
     servers are up      versions (of the servers too), clocks
     clients are ready   began_unix_s, ready_s
     the run ends        plays and schedule (of triggered faults), time_s (of a segment cut short)
-    it is judged        what only the history tells: lock.token, checkers, not_checked
+    it is judged        facts from the history: lock.token, checkers, not_checked
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from fencepost.harness.results import results
 
 
 def learn(run: Path, **facts: Any) -> None:
-    """Add facts to the run.json of the run in this folder; one that is there is replaced.
+    """Add facts to the run.json of the run in this folder; a known fact is replaced.
 
     Raises:
         OSError: it cannot be written.
-        ValueError: the run.json that is there cannot be used.
+        ValueError: the present run.json cannot be used.
     """
     path = run / runfiles.FACTS
     known = runfiles.test(path) if path.is_file() else {}

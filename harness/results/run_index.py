@@ -2,7 +2,7 @@
 
 A folder is a run if it has a test.json or a history.jsonl; what stands for many runs, suites and
 matrices say (batch_index.py), is listed with them. One that cannot be read is listed all the same,
-with the reason in the place of its verdict.
+with the reason instead of its verdict.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Stored:
         found = 0
         for place, _, names in os.walk(self.folder):
             for name in names:
-                with suppress(OSError):  # a run that goes on replaces files
+                with suppress(OSError):  # a run in progress replaces files
                     found += os.lstat(f"{place}/{name}").st_size
         return found
 
@@ -158,13 +158,13 @@ def name_of(folder: Path) -> str:
 
 
 def is_live(folder: Path) -> bool:
-    """Whether this run goes on, or is being judged."""
+    """Whether this run is in progress, or is being judged."""
     history = folder / (results.SEGMENTS if results.is_long(folder) else _HISTORY)
     return locked.is_live(history) or locked.is_live(folder)
 
 
 def stored(folder: Path, name: str) -> Stored:
-    """What is known of the run in this folder."""
+    """Read the run in this folder."""
     live, problems = is_live(folder), []
     if batch_index.kind(folder):
         came = None
@@ -301,7 +301,7 @@ def remove(folders: Iterable[Path]) -> None:
     """Remove runs of the results folder, and let `latest` name the newest of those that stay.
 
     Raises:
-        BadArguments: one of them is no run of the results folder, or goes on; none was removed.
+        BadArguments: one of them is no run of the results folder, or in progress; none was removed.
         Crashed: one could not be removed.
     """
     root = results.root().resolve()

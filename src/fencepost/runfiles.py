@@ -1,11 +1,11 @@
 """Reads the JSON files of a run's folder, from whoever wrote them, and checks their types.
 
-    test.json       what was asked: the spec, the seed, the schedule. Written once, before the run.
-    run.json        what was learnt: versions, clocks, when clients were ready, triggered faults.
-    results.json    what the checkers found.
+    test.json       the request: the spec, the seed, the schedule. Written once, before the run.
+    run.json        facts learnt later: versions, clocks, when clients were ready, triggers.
+    results.json    the verdicts.
 
 `description` merges the first two; checkers and reports read no other. Folders of versions before
-0.2 have everything in test.json and no run.json, and are read the same.
+0.2 have everything in test.json and no run.json, and are read the same way.
 
 Files that fencepost wrote pass. An unknown field is kept as it is. A known field must have the type
 that its readers rely on; otherwise the file is refused and the field named.
@@ -160,9 +160,9 @@ Reader = Callable[[Path], dict[str, Any]]
 
 
 def description(run: Path, read: Reader = test) -> dict[str, Any]:
-    """Return what is known of the run in this folder: its test.json and run.json, merged.
+    """Return the description of the run in this folder: its test.json and run.json, merged.
 
-    A history that another program wrote may have no test.json; run.json then has all there is.
+    A history that another program wrote may have no test.json; run.json then has everything.
     Raises as `read` does, which reads each file; OSError if the folder has neither.
     """
     test, facts = run / TEST, run / FACTS
@@ -172,7 +172,7 @@ def description(run: Path, read: Reader = test) -> dict[str, Any]:
 
 
 def merged(asked: Mapping[str, Any], learnt: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay what was learnt over what was asked; of `lock`, each of its fields."""
+    """Return the request with the fields of run.json over it; those of `lock` one by one."""
     found = {**asked, **learnt}
     if learnt.get("lock"):
         found["lock"] = {**(asked.get("lock") or {}), **learnt["lock"]}
