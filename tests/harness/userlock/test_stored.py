@@ -14,6 +14,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.judge.judge import judge
 from fencepost.harness.results import results
 from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.make import lock_options
 from fencepost.harness.userlock.resolve import Asked, given
 from fencepost.harness.userlock.user_lock import OWN
 from fencepost.report.words.settings import again
@@ -28,7 +29,7 @@ def spec(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
     (tmp_path / "work" / "mylock.py").write_text(TEXT)
     name, own = given("mylock.py:MyLock", Asked("redis:1"))
-    options = from_arguments.lock_options(name, {"wait": "2", "fair": "true", "key": "k:"}, own)
+    options = lock_options(name, {"wait": "2", "fair": "true", "key": "k:"}, own)
     return replace(SPEC, name=name, lock=name, options=options, own=own)
 
 
