@@ -9,7 +9,7 @@ import typer
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import FailOn, Results, Run
-from fencepost.harness.results.results import find, newest
+from fencepost.harness.results.finder import find, newest
 from fencepost.harness.spec.fail_on import read
 from fencepost.report.words.answer import counted
 

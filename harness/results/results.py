@@ -22,8 +22,6 @@ SEGMENTS = "segments"
 """The folder, in that of a long run, with a folder for each of its segments."""
 # File systems take 255.
 _MOST_BYTES = 200
-# That an error names.
-_NEWEST = 5
 # Faults: those of a night are tens of thousands, and half of their text would be white space.
 _LAID_OUT = 5000
 
@@ -97,30 +95,6 @@ def write(path: Path, content: Any) -> None:
     encoder = json.JSONEncoder(separators=(",", ":")) if many else json.JSONEncoder(indent=1)
     pieces = encoder.iterencode(content)
     replace(path, chain((piece.encode() for piece in pieces), [b"\n"]))
-
-
-def find(name: str) -> Path:
-    """Find a run by its folder, its history.jsonl, or TEST or TEST/TIME in the results folder.
-
-    Raises:
-        BadArguments: there is none; the text names the newest runs.
-    """
-    for path in (Path(name), root() / name):
-        for run in (path, path / "latest", path.parent):
-            is_run = (run / "test.json").is_file() or (run / "history.jsonl").is_file()
-            if is_run and (run != path.parent or path.name == "history.jsonl"):
-                return run.resolve()
-    there = newest(_NEWEST)
-    hint = f"the newest here: {', '.join(there)}" if there else f"{root()} holds no run"
-    raise BadArguments(f"{name!r} is no run (a folder with test.json or history.jsonl); {hint}")
-
-
-def newest(most: int) -> list[str]:
-    """The runs that began last, as TEST/TIME, the newest first."""
-    found = (path.parent for path in root().glob("*/*Z/test.json"))
-    # A run's folder is named after the time at which it began.
-    runs = sorted(found, key=lambda run: run.name, reverse=True)
-    return [str(run.relative_to(root())) for run in runs[:most]]
 
 
 def read_test(run: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 from fencepost.checker.verdict import Valid
 from fencepost.harness import locked
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.results import batch_index, results
+from fencepost.harness.results import batch_index, finder, results
 from fencepost.harness.results.batch_index import Collected
 from fencepost.report.words.questions import verdict
 from fencepost.report.words.settings import settings
@@ -187,17 +187,8 @@ def stored(folder: Path, name: str) -> Stored:
 
 
 def find(name: str) -> Stored:
-    """A run, or what stands for many, by its folder, or TEST or TEST/TIME in the results folder.
-
-    Raises:
-        BadArguments: there is none; the text names the newest runs.
-    """
-    for path in (Path(name), results.root() / name):
-        for folder in (path, path / "latest"):
-            if batch_index.kind(folder):
-                found = folder.resolve()
-                return stored(found, name_of(found))
-    found = results.find(name)
+    """Find and read a run or a campaign. Raises BadArguments as finder.find does."""
+    found = finder.find(name, finder.ANY)
     return stored(found, name_of(found))
 
 
@@ -338,10 +329,7 @@ def _point(link: Path, to: list[Path]) -> None:
 
 def is_run(path: Path) -> bool:
     """Whether a folder is a run, or what stands for many."""
-    there = ("test.json", _HISTORY)
-    if not path.is_dir() or path.is_symlink():
-        return False
-    return any((path / one).is_file() for one in there) or batch_index.kind(path) != ""
+    return path.is_dir() and not path.is_symlink() and finder.is_one(path, finder.ANY)
 
 
 def _began(folder: Path) -> datetime:

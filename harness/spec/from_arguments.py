@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.results.results import find, read_test
+from fencepost.harness.results.finder import find
+from fencepost.harness.results.results import read_test
 from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
