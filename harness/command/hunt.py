@@ -6,11 +6,9 @@ models of its servers (hunt/).
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -141,8 +139,6 @@ def hunt(
         return hunt_campaign.run(lock, arguments, given, seeds, how, parallel)
     asked = described(lock, **arguments)
     spec, setting = asked.spec, asked.setting
-    words = [word for word in sys.argv[1:] if word]
-    command = shlex.join(["fencepost", *words, *([] if seed else ["--seed", str(spec.seed)])])
     screen.say(
         f"Hunting {spec.lock}, seed {spec.seed}: {', '.join(setting.faults) or 'no faults'}; "
         f"until {', '.join(setting.goals)}"
@@ -152,7 +148,7 @@ def hunt(
     if find is None:
         _nothing(asked, tried)
     else:
-        made = _something(asked, tried, find, command)
+        made = _something(asked, tried, find, asked.again(confirm))
         code = _confirmed(asked, made, how) if confirm else EXIT[False]
     _written_down(asked, tried, find, how, code)
     return code
@@ -238,15 +234,9 @@ def _something(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
     outcome, made = asked.store(tried, find, command)
     screen.write(f"again: {command}")
     schedule = outcome.folder / "schedule.json"
-    screen.write(f"on real servers: {_on_real_servers(asked, schedule)}")
+    screen.write(f"on real servers: {asked.on_real_servers(schedule)}")
     screen.verdict(outcome)
     return made
-
-
-def _on_real_servers(asked: Hunt, schedule: Path) -> str:
-    """The command that plays what was found."""
-    words = ["fencepost", "test", asked.lock, "--schedule", str(schedule), *asked.beside]
-    return shlex.join(words)
 
 
 def _confirmed(asked: Hunt, made: Bridge, how: How) -> int:

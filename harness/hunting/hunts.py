@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import runfiles
+from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
 from fencepost.harness.judge.judge import Outcome, judge
@@ -40,6 +41,8 @@ from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
 SEARCHES = ("random", "exhaustive")
+SETTINGS = ("guard", "ttl", "persistence", "restart")
+"""Settings of a test that a hunt has too, next to its seed and its servers' versions."""
 DEPTH = 2
 """How many injections an exhaustive search goes up to, unless told otherwise."""
 # In the order in which their stories are told: what says most first.
@@ -59,16 +62,26 @@ _PORTS = {"node-redlock": "redlock-npm"}
 class Hunt:
     """A hunt that makes sense: the lock's test, what is simulated of it, and for how long.
 
-    `lock` is what a person calls it, and `beside` what a test of it has to be given beside that.
-    `depth`: try every schedule with up to so many injections; None: draw them.
+    `lock` is its name on a command line. `user_lock` has the options that a test of it needs too,
+    and `words` all options of the hunt. `depth`: try every schedule with up to this many
+    injections; None: draw them.
     """
 
     spec: Spec
     setting: Setting
     budget_s: float
     lock: str = ""
-    beside: tuple[str, ...] = ()
+    user_lock: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     depth: int | None = None
+
+    def again(self, confirm: bool = False) -> str:
+        """Return the command that repeats this hunt, with the seed that it has."""
+        return command("hunt", self.lock, self.words, option("confirm", confirm))
+
+    def on_real_servers(self, schedule: Path) -> str:
+        """Return the command that replays the scenario in this file on real servers."""
+        return command("test", self.lock, option("schedule", schedule), self.user_lock)
 
     def carry_out(
         self, processes: int | None = None, tell: Callable[[Tried], None] = lambda tried: None
@@ -156,10 +169,23 @@ def described(
         raise BadArguments(f"budget {budget} is out of range (up to a week)")
     given = {word: value for word, value in settings.items() if value is not None}
     spec = from_arguments.spec(name, options, given | {"concurrency": clients}, own)
-    named = (("--servers", servers), ("--ends-with", ends_with))
-    beside = tuple(word for option, value in named if value for word in (option, value))
     setting = setting_of(spec, faults, until, "guard" in given)
-    return Hunt(spec, setting, budget_s, lock, beside, depth)
+    user_lock = (*option("servers", servers), *option("ends-with", ends_with))
+    versions = [word for one in spec.server.items() for word in option("server", "=".join(one))]
+    words = (
+        *lock_options(options),
+        *user_lock,
+        *option("faults", faults),
+        *option("until", until),
+        *(word for name in SETTINGS for word in option(name, given.get(name))),
+        *option("budget", budget),
+        *option("clients", clients),
+        *(option("search", search) if search != SEARCHES[0] else ()),
+        *option("depth", depth),
+        *option("seed", spec.seed),
+        *versions,
+    )
+    return Hunt(spec, setting, budget_s, lock, user_lock, words, depth)
 
 
 def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool) -> Setting:
