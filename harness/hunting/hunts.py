@@ -19,7 +19,7 @@ from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn, now
 from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.spec.spec import Spec, seconds
+from fencepost.harness.spec.spec import Spec, restart_s, seconds
 from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
 from fencepost.harness.userlock.resolve import Asked
 from fencepost.harness.userlock.resolve import given as given_lock
@@ -35,6 +35,7 @@ from fencepost.hunt.sim import record
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.story.story import drawn, numbered
+from fencepost.nemesis.restart import NEVER_S
 from fencepost.workloads.client import wire
 from fencepost.workloads.locks.user_lock import modules as own_modules
 from fencepost.workloads.scenarios import file
@@ -208,6 +209,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
     goals = _goals(spec, until, guarded)
     if spec.stored_in not in stores():
         raise BadArguments(f"guard {spec.guard} is kept in {spec.stored_in}, which has no model")
+    away_s = restart_s(spec, spec.ttl_ms / 1000)
     setting = Setting(
         test=_description(spec),
         lock=spec.lock,
@@ -220,7 +222,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
         store=spec.stored_in,
         ttl_ns=spec.ttl_ms * 1_000_000,
         persistence=spec.persistence,
-        restart_ns=_restart_ns(spec),
+        restart_ns=None if away_s == NEVER_S else round(away_s * 1e9),
         bound_ns=round(spec.liveness_bound_s * 1e9),
         replicated=lock.replicated,
         kind=lock.kind,
@@ -329,14 +331,3 @@ def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
     if not names:
         raise BadArguments(f"until what? Choose from: {', '.join(fit)}")
     return tuple(name for name in GOALS if name in names)
-
-
-def _restart_ns(spec: Spec) -> int | None:
-    match spec.restart:
-        case "at-once":
-            return 0
-        case "after-ttl":
-            return spec.ttl_ms * 1_100_000
-        case "never":
-            return None
-    return round(seconds("restart", spec.restart) * 1e9)
