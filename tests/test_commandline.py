@@ -60,7 +60,7 @@ def test_a_hunt_is_repeated_with_all_that_it_was_given():
         search="exhaustive",
         clients=3,
     )
-    assert hunt.again(confirm=True) == (
+    assert hunt.again("--confirm") == (
         "fencepost hunt redlock -o retries=3 --faults kill --guard none --budget 60s --clients 3 "
         "--search exhaustive --depth 2 --seed 7 --server redis=7.0 --confirm"
     )

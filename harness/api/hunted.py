@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.commandline import option
 from fencepost.harness.api.result import Result
 from fencepost.harness.errors import choose
 from fencepost.harness.hunting import hunts
@@ -135,7 +136,7 @@ def hunt(
         budget=budget,
     )
     tried, find = asked.carry_out(processes)
-    again = asked.again(confirm=play is not None)
+    again = asked.again(*option("confirm", play is not None))
     story: tuple[str, ...] = ()
     drawing: tuple[str, ...] = ()
     result = confirmation = None

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fencepost.commandline import option as line_option
 from fencepost.harness.campaigns.executors import ENGINES, Place
 from fencepost.harness.campaigns.item import Item, test
 from fencepost.harness.command import hunt_campaign, screen
@@ -148,10 +149,16 @@ def hunt(
     if find is None:
         _nothing(asked, tried)
     else:
-        made = _something(asked, tried, find, asked.again(confirm))
+        made = _something(asked, tried, find, asked.again(*_on_servers(confirm, how)))
         code = _confirmed(asked, made, how) if confirm else EXIT[False]
     _written_down(asked, tried, find, how, code)
     return code
+
+
+def _on_servers(confirm: bool, how: How) -> list[str]:
+    """The options of a hunt that say whether and where its counterexample is replayed."""
+    remote = line_option("remote", how.remote) if how.remote != "docker" else []
+    return [*line_option("confirm", confirm), *line_option("hosts", how.hosts), *remote]
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:

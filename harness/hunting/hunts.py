@@ -76,9 +76,9 @@ class Hunt:
     words: tuple[str, ...] = ()
     depth: int | None = None
 
-    def again(self, confirm: bool = False) -> str:
-        """Return the command that repeats this hunt, with the seed that it has."""
-        return command("hunt", self.lock, self.words, option("confirm", confirm))
+    def again(self, *more: str) -> str:
+        """Return the command that repeats this hunt with its seed, and with these words too."""
+        return command("hunt", self.lock, self.words, more)
 
     def on_real_servers(self, schedule: Path) -> str:
         """Return the command that replays the scenario in this file on real servers."""
