@@ -22,6 +22,7 @@ from fencepost.harness.clients.worker import Worker
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.site import RunSite
+from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec
 from fencepost.settings import MOST_CLIENTS
 from fencepost.workloads.locks.registry import LOCKS
@@ -63,9 +64,8 @@ def spec_of(lock: str, seed: int) -> Spec:
             options[name] = value
     if "node_timeout_ms" in options:
         options["node_timeout_ms"] = max(options["node_timeout_ms"], 1000)
-    return Spec(
-        "bench", lock, options, concurrency=MOST_CLIENTS, seed=seed, ttl_ms=_TTL_MS, time_s=1
-    )
+    settings = {"concurrency": MOST_CLIENTS, "seed": seed, "ttl_ms": _TTL_MS, "time_s": 1.0}
+    return make(lock, options, settings, name="bench")
 
 
 def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], None]) -> Measured:

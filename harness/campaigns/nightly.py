@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from fencepost.commandline import command
 from fencepost.harness.campaigns import baseline, suite, track_record
 from fencepost.harness.campaigns import outcomes as entries
 from fencepost.harness.campaigns.baseline import Known
@@ -183,7 +184,7 @@ def _played(
     say: Callable[[str], None],
 ) -> tuple[Part, list[Path]]:  # fmt: skip
     """Run a part; its record, and the folders of results that it has made."""
-    part = Part(name, shlex.join(["fencepost", *words]), round(share_s, 1))
+    part = Part(name, command(*words), round(share_s, 1))
     night.parts.append(part)
     if share_s < _LEAST_S:
         part.cut, part.why = True, "nothing was left of the budget"

@@ -17,8 +17,7 @@ from fencepost.harness.results.results import read_test
 from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
-from fencepost.harness.spec.make import BY_WORD, make
-from fencepost.harness.spec.make import lock_options as lock_options
+from fencepost.harness.spec.make import BY_WORD, lock_options, make
 from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
