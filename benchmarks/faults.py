@@ -201,13 +201,13 @@ def bench(cluster: Cluster, lock: str, folder: str) -> Iterator[tuple[RunSite, D
     recorder = Recorder(Path(folder) / f"{lock}.jsonl")
     site = RunSite(spec, cluster, recorder)
     site.prepare()
-    site.start_clients()
+    site.client_fleet.start()
     director = Director(site, lambda type, f, value, error: None)
     try:
         yield site, director
     finally:
         director.heal_all()
-        site.close_clients()
+        site.client_fleet.close()
         recorder.close()
 
 

@@ -68,7 +68,7 @@ def main() -> int:
         recorder = Recorder(Path(folder) / "history.jsonl")
         site = RunSite(spec, cluster, recorder)
         site.prepare()
-        site.start_clients()
+        site.client_fleet.start()
         programs = _start_bare(spec, cluster)
         try:
             # The first turn warms both sides up and is not counted.
@@ -77,7 +77,7 @@ def main() -> int:
             for program in programs:
                 program.kill()
                 program.wait()
-            site.close_clients()
+            site.client_fleet.close()
             recorder.close()
     return _print(rows)
 
@@ -134,9 +134,9 @@ def _recorded(site: RunSite, recorder: Recorder) -> float:
     }
     before = recorder.counts["release", "ok"]
     until = recorder.now() + int(TURN_S * 1e9)
-    for worker in site.workers:
+    for worker in site.client_fleet.workers:
         worker.work({**settings, "lock": worker.node}, until)
-    for worker in site.workers:
+    for worker in site.client_fleet.workers:
         if not worker.wait_idle(TURN_S + 10):
             raise SystemExit(f"{worker.node} did not come to an end: {worker.last_words()}")
     return (recorder.counts["release", "ok"] - before) / TURN_S

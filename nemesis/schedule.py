@@ -20,6 +20,7 @@ from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.pause import POINT_S, UNTIL
 from fencepost.nemesis.stream import Placed, Stream, place, ways
 from fencepost.nemesis.targets import HOLDER, Layout
+from fencepost.runfiles import TEST, description
 from fencepost.strictjson import decode
 
 # A year; a longer time is a mistake, and an infinite one (Infinity, which Python writes) never
@@ -63,7 +64,8 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
         raise ValueError(f"{path} is not JSON: {error}") from error
     try:
         if isinstance(rows, dict):
-            rows = rows.get("schedule")
+            # Triggered faults are in the run.json next to it.
+            rows = (description(path.parent) if path.name == TEST else rows).get("schedule")
         return stored(rows, layout, seed)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

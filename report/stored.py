@@ -22,7 +22,7 @@ class ReportError(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """`test` is test.json, `results` results.json or None; `problems` are sentences."""
+    """`test` describes the run, `results` are None if there are none; `problems` are sentences."""
 
     test: dict[str, Any]
     results: dict[str, Any] | None
@@ -39,7 +39,7 @@ def load(
         ReportError: test.json is missing or is not a JSON object: this is not the folder of a run.
     """
     try:
-        test = runfiles.test(folder / "test.json")
+        test = runfiles.description(folder)
         ends_with(test)
     except (OSError, ValueError) as error:
         raise ReportError(

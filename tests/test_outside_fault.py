@@ -16,7 +16,7 @@ from fencepost.harness.campaigns.matrix import plan
 from fencepost.harness.cluster import healing
 from fencepost.harness.command import nemesis as command
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.execute.site import needs_of
+from fencepost.harness.execute.server_fleet import needs_of
 from fencepost.harness.judge.judge import judge
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec.spec import Spec

@@ -17,6 +17,35 @@ def test_files_written_by_fencepost_are_read_unchanged(path):
     assert runfiles.test(path) == json.loads(path.read_text())
 
 
+def test_a_run_is_described_by_what_was_asked_and_what_was_learnt(tmp_path):
+    asked = {"name": "x", "time_s": 60.0, "lock": {"name": "redis", "token": "unknown"}}
+    (tmp_path / "test.json").write_text(json.dumps(asked))
+    assert runfiles.description(tmp_path) == asked
+    learnt = {"time_s": 1.5, "lock": {"token": False}, "versions": {"redis": "7"}}
+    (tmp_path / "run.json").write_text(json.dumps(learnt))
+    assert runfiles.description(tmp_path) == {
+        "name": "x",
+        "time_s": 1.5,
+        "lock": {"name": "redis", "token": False},
+        "versions": {"redis": "7"},
+    }
+    (tmp_path / "test.json").unlink()
+    assert runfiles.description(tmp_path) == learnt
+
+
+def test_a_folder_that_describes_no_run_is_an_error(tmp_path):
+    with pytest.raises(OSError):
+        runfiles.description(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["test.json", "run.json"])
+def test_what_was_learnt_is_held_to_the_same_types(tmp_path, name):
+    (tmp_path / "test.json").write_text("{}")
+    (tmp_path / name).write_text('{"ready_s": "soon"}')
+    with pytest.raises(ValueError, match=r"^ready_s: "):
+        runfiles.description(tmp_path)
+
+
 def test_unknown_fields_are_kept(tmp_path):
     path = tmp_path / "test.json"
     path.write_text('{"name": "x", "mine": {"a": [1]}}')

@@ -1,7 +1,7 @@
 """How well the clocks of a run's nodes are known relative to each other.
 
 Clients on one kernel share a clock. Clients on other hosts are stamped with their own, whose offset
-the harness measured to a bound before the run (`clocks` in test.json). Two moments on two hosts are
+the harness measured to a bound before the run (`clocks` in run.json). Two moments on two hosts are
 ordered only if they are further apart than both bounds together.
 """
 

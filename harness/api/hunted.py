@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.commandline import option
 from fencepost.harness.api.result import Result
 from fencepost.harness.errors import choose
 from fencepost.harness.hunting import hunts
@@ -20,8 +20,6 @@ from fencepost.workloads.scenarios.scenario import Scenario
 
 Play = Callable[[Spec, Scenario], Outcome]
 """Plays a scenario on real servers, as this test."""
-
-_SETTINGS = ("guard", "ttl", "persistence", "restart")
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +114,7 @@ def hunt(
         Crashed: the lock's own code failed in the simulation.
     """
     for name in settings:
-        choose("setting of a hunt", name, _SETTINGS)
+        choose("setting of a hunt", name, hunts.SETTINGS)
     given = {name: str(value) for name, value in settings.items() if value is not None}
     given_faults, goals = _list(faults), _list(until)
     for warning in hunts.renamed(given_faults):
@@ -138,23 +136,7 @@ def hunt(
         budget=budget,
     )
     tried, find = asked.carry_out(processes)
-    words = {
-        "servers": servers or None,
-        "ends-with": ends_with or None,
-        "faults": given_faults,
-        "until": goals,
-        **given,
-        "budget": budget,
-        "clients": clients,
-        "seed": asked.spec.seed,
-    }
-    command = ["fencepost", "hunt", lock]
-    command += [word for each in (options or {}).items() for word in ("-o", "{}={}".format(*each))]
-    for name, value in words.items():
-        command += [f"--{name}", str(value)] if value is not None else []
-    command += [word for version in versions for word in ("--server", version)]
-    command += ["--confirm"] if play is not None else []
-    again = shlex.join(command)
+    again = asked.again(*option("confirm", play is not None))
     story: tuple[str, ...] = ()
     drawing: tuple[str, ...] = ()
     result = confirmation = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fencepost.checker.verdict import Valid, Verdict
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.results import results
+from fencepost.harness.results.finder import find
 from fencepost.harness.spec.fail_on import must_be_judged, read
 from fencepost.report.words.answer import counted, sentence
 from fencepost.report.words.questions import verdict
@@ -142,7 +143,7 @@ def load(run: Path | str) -> Result:
     Raises:
         BadArguments: there is none, or it was never judged.
     """
-    folder = results.find(str(run))
+    folder = find(str(run))
     if not (folder / "results.json").is_file():
         raise BadArguments(
             f"{folder} has no results.json, because the run was killed: `fencepost analyze "

@@ -7,17 +7,16 @@ faults bring theirs (nemesis/axis.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from fencepost.harness.spec.spec import Spec
 from fencepost.nemesis.axis import FaultAxis
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
 from fencepost.setting import TIME_S, WHOLE, Form
 
-Sets = Callable[[Spec, float], Spec]
+Sets = Callable[[float], Mapping[str, Any]]
 Strikes = Callable[[float, Layout, Random], "Struck"]
 
 
@@ -51,12 +50,12 @@ class Axis:
     work: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _ttl(spec: Spec, value: float) -> Spec:
-    return replace(spec, ttl_ms=round(value * 1000))
+def _ttl(value: float) -> Mapping[str, Any]:
+    return {"ttl_ms": round(value * 1000)}
 
 
-def _clients(spec: Spec, value: float) -> Spec:
-    return replace(spec, concurrency=round(value))
+def _clients(value: float) -> Mapping[str, Any]:
+    return {"concurrency": round(value)}
 
 
 def _of_fault(family: str, axis: FaultAxis) -> Axis:

@@ -22,6 +22,7 @@ from fencepost.harness.clients.worker import Worker
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.site import RunSite
+from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec
 from fencepost.settings import MOST_CLIENTS
 from fencepost.workloads.locks.registry import LOCKS
@@ -63,9 +64,8 @@ def spec_of(lock: str, seed: int) -> Spec:
             options[name] = value
     if "node_timeout_ms" in options:
         options["node_timeout_ms"] = max(options["node_timeout_ms"], 1000)
-    return Spec(
-        "bench", lock, options, concurrency=MOST_CLIENTS, seed=seed, ttl_ms=_TTL_MS, time_s=1
-    )
+    settings = {"concurrency": MOST_CLIENTS, "seed": seed, "ttl_ms": _TTL_MS, "time_s": 1.0}
+    return make(lock, options, settings, name="bench")
 
 
 def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], None]) -> Measured:
@@ -81,14 +81,14 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
         try:
             found.versions = {**cluster.versions, **site.prepare()}
             recorder.start()
-            site.start_clients()
+            site.client_fleet.start()
             found.trips = _trips(site)
             spans = {}
             for phase, words in PHASES.items():
                 say(f"{spec.lock}: {words}")
                 spans[phase] = _phase(site, recorder, phase, time_s)
         finally:
-            site.close_clients()
+            site.client_fleet.close()
             recorder.close()
         calls = read(recorder.path).calls()
         lost, _ = rejected.said(Path(folder))
@@ -101,7 +101,7 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
 
 def _phase(site: RunSite, recorder: Recorder, phase: str, time_s: float) -> tuple[int, int]:
     """Let the clients work; return the phase's start and end, in ns since the test's start."""
-    workers = site.workers[:1] if phase == "alone" else site.workers
+    workers = site.client_fleet.workers[:1] if phase == "alone" else site.client_fleet.workers
     start = recorder.now()
     until = start + int(time_s * 1e9)
     for number, worker in enumerate(workers):
@@ -141,7 +141,7 @@ def _figures(calls: Sequence[Call]) -> dict[str, float]:
 
 def _trips(site: RunSite) -> dict[str, float]:
     """Count the servers' answers to one acquire and to one release, on the client's node."""
-    worker = site.workers[0]
+    worker = site.client_fleet.workers[0]
     counter = _Counter(site, worker.node)
     try:
         taken: dict[str, list[int]] = {"acquire": [], "release": []}

@@ -12,8 +12,8 @@ from fencepost.harness.campaigns.item import Item, Plan
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.locked import is_live, locked
-from fencepost.harness.results import results
-from fencepost.report import campaign_files, older_files
+from fencepost.harness.results import finder, results
+from fencepost.report import campaign_files
 from fencepost.report.campaign_files import ASKED, LINES, Stored
 from fencepost.report.stored import ReportError
 
@@ -125,7 +125,7 @@ def resumed(
     Raises:
         BadArguments: it does not exist, is running, or its files are malformed.
     """
-    folder = find(name, kind)
+    folder = finder.find(name, kind)
     if is_live(folder):
         raise BadArguments(f"{folder} is still running: wait until it ends, or stop it with Ctrl-C")
     try:
@@ -141,28 +141,3 @@ def resumed(
     else:
         campaign_files.mend(folder)
     return made
-
-
-def find(name: str, kind: str) -> Path:
-    """Return the folder of a campaign of this kind, by its path, or by TIME or `latest` in the
-    results folder. If there are several, return the newest.
-
-    Raises:
-        BadArguments: there is no such campaign.
-    """
-    root, path = results.root(), Path(name)
-    if path.name in (ASKED, LINES, older_files.FILES[kind]):
-        path = path.parent
-    places = [path, root / name, *root.glob(f"{kind}/{name}"), *root.glob(f"{kind}-*/{name}")]
-    found = [
-        folder.resolve()
-        for place in places
-        for folder in (place, place / "latest")
-        if campaign_files.kind(folder) == kind
-    ]
-    if not found:
-        raise BadArguments(
-            f"{name!r} is no {kind} (a folder with {ASKED}): name its folder, its TIME or latest; "
-            f"looked in {root}"
-        )
-    return max(found, key=lambda folder: folder.name)

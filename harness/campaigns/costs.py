@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fencepost.commandline import command, option
 from fencepost.harness.campaigns import bench, campaign
 from fencepost.harness.campaigns.bench import BASELINE, PHASES, Measured
 from fencepost.harness.campaigns.item import Item, Watcher, around
@@ -34,9 +35,9 @@ class Plan:
         return list(dict.fromkeys([BASELINE, *self.locks]))
 
     def to_json(self) -> dict[str, Any]:
-        command = f"fencepost bench {' '.join(self.locks)} --time {self.time_s:g}s"
-        more = {"baseline": BASELINE, "command": f"{command} --seed {self.seed}"}
-        return {**asdict(self), **more}
+        time, seed = option("time", f"{self.time_s:g}s"), option("seed", self.seed)
+        again = command("bench", self.locks, time, seed)
+        return {**asdict(self), "baseline": BASELINE, "command": again}
 
     def rows(self) -> list[dict[str, Any]]:
         return [{"key": lock, "lock": lock} for lock in self.measured]

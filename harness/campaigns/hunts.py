@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fencepost.commandline import command, option
 from fencepost.harness.campaigns.campaign import Campaign
 from fencepost.harness.campaigns.item import Item, Watcher
 from fencepost.harness.cluster.cluster import Cluster
@@ -101,12 +101,12 @@ def render(made: Campaign) -> Path:
     """Write the page, and run each minimal schedule again, into its own run folder."""
     assert isinstance(made.plan, Plan)
     found, hunt = total(made), made.plan.hunt
-    command = shlex.join(["fencepost", "hunt", made.plan.lock, "--resume", made.folder.name])
+    again = command("hunt", made.plan.lock, option("resume", made.folder.name))
     groups = []
     for group in found.groups:
         numbers = list(group.schedule)
         find = found_again(hunt.setting, Schedule.of(numbers, len(hunt.setting.clients)))
-        outcome, _ = hunt.store(Tried(schedules=found.schedules), find, command)
+        outcome, _ = hunt.store(Tried(schedules=found.schedules), find, again)
         groups.append(
             {
                 "broken": list(group.broken),
@@ -122,5 +122,5 @@ def render(made: Campaign) -> Path:
         for name in ("seeds", "found", "schedules", "seconds", "rate", "states", "covered", "new",
                      "struck", "failures")
     }  # fmt: skip
-    values |= {"lock": made.plan.lock, "command": command, "groups": groups}
+    values |= {"lock": made.plan.lock, "command": again, "groups": groups}
     return page.render(made.folder, values | {"left": len(made.left(1))})

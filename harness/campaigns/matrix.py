@@ -20,6 +20,7 @@ from fencepost.harness.campaigns.tally import tally
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.servers.kinds import independent
+from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec, layout_of, schedule_of
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.families import FAMILIES, check, columns
@@ -257,20 +258,17 @@ def _spec(asked: Plan, lock: str, guard: str) -> Spec:
         ttl_ms = 2 * waits_ms
     if found.whole_seconds:
         ttl_ms = -(-ttl_ms // 1000) * 1000
-    spec = Spec(
-        f"matrix-{lock}",
-        lock,
-        options,
-        guard=guard,
-        time_s=asked.time_s,
-        ttl_ms=ttl_ms,
-        concurrency=asked.clients,
-        hold=asked.hold,
-        think=asked.think,
-        interval_s=round(min(5.0, asked.time_s / 4), 2),
-        segment_s=3600.0,
-    )
-    return validate(spec)
+    settings = {
+        "guard": guard,
+        "time_s": asked.time_s,
+        "ttl_ms": ttl_ms,
+        "concurrency": asked.clients,
+        "hold": asked.hold,
+        "think": asked.think,
+        "interval_s": round(min(5.0, asked.time_s / 4), 2),
+        "segment_s": 3600.0,
+    }
+    return make(lock, options, settings, name=f"matrix-{lock}")
 
 
 def _entries(fault: str, asked: Plan, spec: Spec) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from fencepost.commandline import command
 from fencepost.harness.campaigns import baseline, suite, track_record
 from fencepost.harness.campaigns import outcomes as entries
 from fencepost.harness.campaigns.baseline import Known
@@ -31,7 +32,7 @@ from fencepost.harness.campaigns.matrix import usual_locks
 from fencepost.harness.campaigns.outcomes import Entry
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.hunting.hunts import described
-from fencepost.harness.results import results, run_index
+from fencepost.harness.results import finder, results, run_index
 from fencepost.report.campaign_files import kind
 from fencepost.report.pages import nightly as page
 from fencepost.report.stored import ReportError
@@ -105,10 +106,7 @@ def read(folder: Path) -> NightlyRun:
 
 def find(name: str) -> Path:
     """The folder of a night by its path, TIME or `latest`. Raises BadArguments if there is none."""
-    for place in (Path(name), results.root() / "nightly" / name, results.root() / name):
-        if (place / FILE).is_file():
-            return place.resolve()
-    raise BadArguments(f"{name!r} is no night (a folder with {FILE}); `fencepost ls nightly`")
+    return finder.find(name, "night")
 
 
 def outcomes(name: str) -> tuple[list[Entry], str, int | None]:
@@ -186,7 +184,7 @@ def _played(
     say: Callable[[str], None],
 ) -> tuple[Part, list[Path]]:  # fmt: skip
     """Run a part; its record, and the folders of results that it has made."""
-    part = Part(name, shlex.join(["fencepost", *words]), round(share_s, 1))
+    part = Part(name, command(*words), round(share_s, 1))
     night.parts.append(part)
     if share_s < _LEAST_S:
         part.cut, part.why = True, "nothing was left of the budget"

@@ -19,10 +19,10 @@ from fencepost.harness.execute.scripted import of_suite
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.results import results
 from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.schedule import Scheduled, stored
-from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.caused import unnamed
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.scenario import (
@@ -106,14 +106,10 @@ def _timed(
     suite: str, lock: str, entry: TimedRun, seed: int, server: Mapping[str, str], seeds: int | None
 ) -> EntryRuns:
     lock = entry.lock or lock
-    spec = Spec(
-        name=f"{suite}-{entry.name}-{entry.guard}",
-        lock=lock,
-        options=LOCKS[lock].read_options({}) | dict(entry.options),
-        guard=entry.guard,
-        seed=seed,
-        **{**entry.settings, "server": {**server, **entry.settings.get("server", {})}},
-    )
+    versions = {**server, **entry.settings.get("server", {})}
+    settings = {"guard": entry.guard, "seed": seed, **entry.settings, "server": versions}
+    name = f"{suite}-{entry.name}-{entry.guard}"
+    spec = make(lock, entry.options, settings, name=name)
     count = (seeds or entry.rate.seeds) if entry.rate else 1
     item = EntryRuns(tuple(replace(spec, seed=seed + n) for n in range(count)), entry)
     if faults := item.schedule(spec):

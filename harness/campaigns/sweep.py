@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -13,12 +12,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fencepost import commandline
 from fencepost.harness.campaigns.axes import AXES, Axis
 from fencepost.harness.campaigns.item import Item, around, in_random_order, test
 from fencepost.harness.campaigns.tally import tally
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.make import lock_options, make
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis import schedule as schedules
@@ -124,19 +124,23 @@ def _side_json(side: Side) -> dict[str, Any]:
 
 def command(plan: Plan) -> str:
     """The command line that makes it again."""
-    words = ["fencepost", "sweep", plan.lock]
     usual = LOCKS[plan.lock].read_options({})
-    for name, value in plan.options.items():
-        if usual.get(name) != value:
-            words += ["-o", f"{name}={value}"]
-    for option, side in (("--x", plan.x), ("--y", plan.y)):
-        form = side.of.form
-        ends = "..".join(f"{value:g}{form.unit}" for value in (side.values[0], side.values[-1]))
-        words += [option, f"{side.axis}={ends}"]
-    words += ["--steps", plan.steps]
-    words += ["--guard", plan.guard] if plan.guard != "none" else []
-    words += [word for pair in plan.server.items() for word in ("--server", "=".join(pair))]
-    return shlex.join([*words, "--seed", str(plan.seed)])
+    changed = {name: value for name, value in plan.options.items() if usual.get(name) != value}
+    return commandline.command(
+        "sweep",
+        plan.lock,
+        commandline.lock_options(changed),
+        commandline.option("x", _ends(plan.x)),
+        commandline.option("y", _ends(plan.y)),
+        commandline.option("steps", plan.steps),
+        commandline.option("guard", plan.guard if plan.guard != "none" else ""),
+        commandline.settings({"server": plan.server, "seed": plan.seed}, "server", "seed"),
+    )
+
+
+def _ends(side: Side) -> str:
+    unit = side.of.form.unit
+    return f"{side.axis}={side.values[0]:g}{unit}..{side.values[-1]:g}{unit}"
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,7 @@ def plan(
             f"{along.axis} and {up.axis}: one side is a setting ({settings}), and the "
             f"other one is of a fault ({strikes})"
         )
-    found = from_arguments.lock_options(lock, options or {})
+    found = lock_options(lock, options or {})
     return _possible(Plan(lock, found, guard, along, up, steps.strip(), seed, dict(server or {})))
 
 
@@ -258,20 +262,18 @@ def _cell(asked: Plan, x: float, y: float) -> Cell:
 def _spec(asked: Plan, x: float, y: float) -> Spec:
     """The test of a cell, but for its seed."""
     strike, value = _fault_of(asked, x, y)
-    spec = Spec(
-        f"sweep-{asked.lock}",
-        asked.lock,
-        asked.options,
-        guard=asked.guard,
-        server=asked.server,
-        concurrency=_CLIENTS,
-        segment_s=3600.0,
-        scheduled=True,
+    settings: dict[str, Any] = {
+        "guard": asked.guard,
+        "server": asked.server,
+        "concurrency": _CLIENTS,
+        "segment_s": 3600.0,
         **strike.work,
-    )
+    }
     for side, one in ((asked.x, x), (asked.y, y)):
         if side.of.sets:
-            spec = side.of.sets(spec, one)
+            settings |= side.of.sets(one)
+    name = f"sweep-{asked.lock}"
+    spec = make(asked.lock, asked.options, settings, name=name, scheduled=True)
     faults = _faults(spec, strike, value)
     return validate(replace(spec, nemesis=(faults[0].family,), time_s=_time_s(faults)))
 

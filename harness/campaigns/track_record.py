@@ -35,8 +35,8 @@ from fencepost.harness.hunting import hunts
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results
+from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.spec.validation import validate
 from fencepost.report.known_defects import NOT_PLAYED
 from fencepost.strictjson import decode
 from fencepost.workloads.locks.registry import LOCKS
@@ -156,9 +156,7 @@ def _entry(defect: Defect, way: Way, command: str, seed: int) -> Entry:
             )  # fmt: skip
             return Entry(defect, way, command, item, shown)
         case ByLeases(lock):
-            settings: dict[str, Any] = dict(way.settings)
-            options = LOCKS[lock].read_options({})
-            spec = validate(Spec(f"leases-{lock}", lock, options, seed=seed, **settings))
+            spec = make(lock, {}, {"seed": seed, **way.settings}, name=f"leases-{lock}")
             item = Item(key, count_leases, 1, seed, _KIND, (spec,), title=defect.name,
                         takes_s=suite.takes_s(spec, None))  # fmt: skip
             return Entry(defect, way, command, item)

@@ -1,4 +1,4 @@
-"""The code that a client's node needs, as a tar archive: ours, and a lock of another package.
+"""Ships the code that a client's node needs, as a tar archive: ours and another package's lock.
 
 Such a lock is sent with its package's metadata, so that the node finds it by its entry point. What
 its package depends on must be on the node already.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 
 from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
+from fencepost.harness.remote.remote import Remote
+from fencepost.node.places import CODE
 from fencepost.workloads.locks.registry import LOCKS
 
 _OURS = (
@@ -29,6 +32,8 @@ _OURS = (
 _LEFT_OUT = "fencepost/workloads/scenarios"
 # What the nodes' Python, Debian 12's, calls a compiled file. It ignores one that is out of date.
 _COMPILED = ".cpython-311.pyc"
+# How long a node may take to unpack a client's code.
+_SHIP_S = 120.0
 _METADATA = ("METADATA", "entry_points.txt")
 
 
@@ -45,6 +50,20 @@ def archive_for(lock: str) -> bytes:
         if point is not None:
             _add(archive, point)
     return buffer.getvalue()
+
+
+def ship(remote: Remote, parts: Mapping[str, bytes]) -> None:
+    """Unpack each archive into its folder on a node, replacing the files of an earlier run.
+
+    Raises:
+        RemoteError: the node does not answer in time.
+    """
+    for folder, archive in parts.items():
+        # Next to the code: the folder of another part may not exist yet.
+        tar = f"{CODE}.tar"
+        remote.put(tar, archive)
+        unpack = f"rm -rf {folder}; mkdir -p {folder}; tar -xf {tar} -C {folder}"
+        remote.run(["bash", "-c", f"{unpack}; chmod -R a+rX {folder}"], timeout_s=_SHIP_S)
 
 
 def _add(archive: tarfile.TarFile, point: EntryPoint) -> None:

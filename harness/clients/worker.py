@@ -42,6 +42,7 @@ from fencepost.harness.lines import TooLong
 from fencepost.harness.remote.processes import CLIENT, own
 from fencepost.harness.remote.remote import Remote
 from fencepost.workloads.client.critical_section import work_seed
+from fencepost.workloads.client.wire import Setup
 
 # A client that comes up takes a second; on a machine that has too much to do, a hundred.
 _START_S = 180.0
@@ -63,7 +64,7 @@ class Worker:
         self,
         remote: Remote,
         recorder: Recorder,
-        setup: dict[str, Any],
+        setup: Setup,
         command: Sequence[str],
         called: str = "the worker",
         spawn: Spawn | None = None,
@@ -73,8 +74,8 @@ class Worker:
         self.started: str | None = None
         self._called = f"{called} on {remote.node}"
         self._remote = remote
-        self._own = "own" in setup
-        self._seed = work_seed(setup["seed"], setup["process"])
+        self._own = setup.own is not None
+        self._seed = work_seed(setup.seed, setup.process)
         self._generates = self._extends = True
         self.broken = ""
         self._driver: Driver | None = None
@@ -86,7 +87,7 @@ class Worker:
         # Held for all that the thread which reads may change: what follows.
         self._changed = threading.Condition()
         self._answers = Answers(self._changed)
-        self._doing = OpenOp(setup["process"], setup["stride"])
+        self._doing = OpenOp(setup.process, setup.stride)
         self._point: str | None = None
         self.connection = 0
         self._gone = False
@@ -94,12 +95,12 @@ class Worker:
         self._heard_all = self._told_to_end = False
         self._code: int | None = None
         self._hearing = ClientEvents(
-            self.node, setup["process"], setup["stride"], recorder.now, recorder.aside
+            self.node, setup.process, setup.stride, recorder.now, recorder.aside
         )
         self._begun = time.monotonic()
         self._streams = Streams((spawn or remote.spawn)(command), self.node)
         self._streams.read(self._take, self._end)
-        self._send({"control": "setup", **setup})
+        self._send({"control": "setup", "versions": VERSIONS, **_written(setup)})
 
     @property
     def process(self) -> int:
@@ -378,3 +379,9 @@ class Worker:
                     self.broken = self._ended_by_itself()
                 self._gone = True
                 self._changed.notify_all()
+
+
+def _written(setup: Setup) -> dict[str, Any]:
+    """The setup as the protocol has it: without the fields that are not set."""
+    rows: dict[str, Any] = msgspec.to_builtins(setup)
+    return {name: value for name, value in rows.items() if value is not None and value is not False}

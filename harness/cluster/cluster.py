@@ -15,7 +15,7 @@ Spawn = Callable[[Sequence[str]], Program]
 class Cluster(Protocol):
     """Nodes by name. A method that fails raises Crashed with the reason.
 
-    `versions`: the description of the cluster in test.json.
+    `versions`: the description of the cluster in run.json.
     """
 
     @property

@@ -95,5 +95,5 @@ def common_network(client: DockerClient, targets: Sequence[Target]) -> str:
 
 
 def described(targets: Mapping[str, Target]) -> str:
-    """Describe the container of each server, for test.json."""
+    """Describe the container of each server, for run.json."""
     return ", ".join(f"{node}: {one.name}, {one.image}" for node, one in targets.items())

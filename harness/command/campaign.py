@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
+from fencepost import commandline
 from fencepost.checker.verdict import count
 from fencepost.harness.campaigns import engine
 from fencepost.harness.campaigns.campaign import Campaign, Line
@@ -186,8 +187,8 @@ _SEVERITY = (EXIT[True], CRASHED, EXIT["unknown"], EXIT[False])
 def _resume(one: Campaign) -> str:
     """Return the command that resumes a campaign."""
     plan = one.plan.to_json()
-    command = f"hunt {plan['lock']}" if one.plan.kind == "campaign" else one.plan.kind
-    return f"fencepost {command} --resume {one.folder.name}"
+    words = ("hunt", plan["lock"]) if one.plan.kind == "campaign" else (one.plan.kind,)
+    return commandline.command(*words, commandline.option("resume", one.folder.name))
 
 
 def _started(campaign: Campaign) -> None:

@@ -6,15 +6,14 @@ models of its servers (hunt/).
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from fencepost.commandline import option as line_option
 from fencepost.harness.campaigns.executors import ENGINES, Place
 from fencepost.harness.campaigns.item import Item, test
 from fencepost.harness.command import hunt_campaign, screen
@@ -141,8 +140,6 @@ def hunt(
         return hunt_campaign.run(lock, arguments, given, seeds, how, parallel)
     asked = described(lock, **arguments)
     spec, setting = asked.spec, asked.setting
-    words = [word for word in sys.argv[1:] if word]
-    command = shlex.join(["fencepost", *words, *([] if seed else ["--seed", str(spec.seed)])])
     screen.say(
         f"Hunting {spec.lock}, seed {spec.seed}: {', '.join(setting.faults) or 'no faults'}; "
         f"until {', '.join(setting.goals)}"
@@ -152,10 +149,16 @@ def hunt(
     if find is None:
         _nothing(asked, tried)
     else:
-        made = _something(asked, tried, find, command)
+        made = _something(asked, tried, find, asked.again(*_on_servers(confirm, how)))
         code = _confirmed(asked, made, how) if confirm else EXIT[False]
     _written_down(asked, tried, find, how, code)
     return code
+
+
+def _on_servers(confirm: bool, how: How) -> list[str]:
+    """The options of a hunt that say whether and where its counterexample is replayed."""
+    remote = line_option("remote", how.remote) if how.remote != "docker" else []
+    return [*line_option("confirm", confirm), *line_option("hosts", how.hosts), *remote]
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -238,15 +241,9 @@ def _something(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
     outcome, made = asked.store(tried, find, command)
     screen.write(f"again: {command}")
     schedule = outcome.folder / "schedule.json"
-    screen.write(f"on real servers: {_on_real_servers(asked, schedule)}")
+    screen.write(f"on real servers: {asked.on_real_servers(schedule)}")
     screen.verdict(outcome)
     return made
-
-
-def _on_real_servers(asked: Hunt, schedule: Path) -> str:
-    """The command that plays what was found."""
-    words = ["fencepost", "test", asked.lock, "--schedule", str(schedule), *asked.beside]
-    return shlex.join(words)
 
 
 def _confirmed(asked: Hunt, made: Bridge, how: How) -> int:

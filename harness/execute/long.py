@@ -19,7 +19,7 @@ from fencepost.harness.cluster.healing import heal
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.interrupted import must_have_ended
 from fencepost.harness.execute.progress import Progress, Status
-from fencepost.harness.execute.run_once import Ended, carry_out, described
+from fencepost.harness.execute.run_once import Ended, carry_out, describe
 from fencepost.harness.interrupts import undisturbed
 from fencepost.harness.judge import segments
 from fencepost.harness.judge.judge import Outcome
@@ -53,9 +53,7 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
     if spec.own is not None:
         spec = replace(spec, own=spec.own.kept(folder))
     with undisturbed(), locked(folder / results.SEGMENTS):
-        test = described(spec, [], cluster.versions)
-        del test["schedule"]  # each segment has its own
-        results.write(folder / "test.json", test)
+        describe(folder, spec, None, cluster.versions)
         found = segments.Sum(folder, spec.time_s)
         failure: BaseException | None = None
         with Judging(found.add) as judging:
@@ -95,8 +93,6 @@ def _parts(
         ended = carry_out(place, part, cluster, shown, schedule_of(part), servers_run=servers_run)
         unhealed = ended.unhealed
         gone_s += ended.time_s
-        if 0 < ended.time_s < part.time_s:  # it was full, or stopped
-            results.write(place / "test.json", results.read_test(place) | {"time_s": ended.time_s})
         yield part, ended
 
 

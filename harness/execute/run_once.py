@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fencepost import runfiles
 from fencepost.harness import package
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster import libraries
@@ -32,6 +32,7 @@ from fencepost.harness.execute.stage import NotAsScheduled, Stage
 from fencepost.harness.execute.timed import Played
 from fencepost.harness.interrupts import interruptible, undisturbed
 from fencepost.harness.results import results
+from fencepost.harness.results.run_facts import learn, now
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.schedule import Scheduled
@@ -83,23 +84,25 @@ def carry_out(
     with undisturbed():
         try:
             with interruptible():
-                test = described(spec, schedule, cluster.versions)
-                results.write(folder / "test.json", test)
+                versions = describe(folder, spec, schedule, cluster.versions)
                 log = folder / "harness.log"
                 with logged(log, progress) as tell, Live(recorder, tell) as live:
                     site = RunSite(spec, cluster, recorder)
                     live.director = director = _director(site, recorder, spec)
                     live.say("starting servers")
                     began = site.resume if servers_run else site.prepare
-                    test["versions"] |= began(live.say)
-                    _set_up(site, recorder, folder, test, live)
-                    del test  # a long schedule is in it
+                    versions |= began(live.say)
+                    clocks = site.client_fleet.clocks()
+                    learn(folder, versions=versions, **({"clocks": clocks} if clocks else {}))
+                    _start_clients(site, recorder, folder, live)
                     running = Running(
                         spec, site, director, recorder, live.say, notes.append, live.follow
                     )
-                    with now_and_then(site.shorten_logs, give_back):
+                    with now_and_then(site.server_fleet.shorten_logs, give_back):
                         played = _perform(running, play or _player(scenario, schedule))
-                    notes += [*site.drifted(), *site.restarted()]
+                    if spec.segment and 0 < played.time_s < spec.time_s:  # full, or stopped
+                        learn(folder, time_s=played.time_s)
+                    notes += [*site.client_fleet.drifted(), *site.server_fleet.restarted()]
         except NotAsScheduled as error:
             notes.append(f"The schedule was not carried out: {error}")
         except BaseException as error:  # Ctrl-C too: what was seen is judged
@@ -116,20 +119,14 @@ def carry_out(
     return Ended(notes, recorder.written, unhealed, played.time_s, played.stopped, failure)
 
 
-def _set_up(
-    site: RunSite, recorder: Recorder, folder: Path, test: dict[str, Any], live: Live
-) -> None:
-    """Start the clients; write versions, clocks and when all were ready into test.json."""
-    if clocks := site.clocks():
-        test["clocks"] = clocks
-    results.write(folder / "test.json", test)
+def _start_clients(site: RunSite, recorder: Recorder, folder: Path, live: Live) -> None:
+    """Start the history and the clients; record when the one began and the others were ready."""
     recorder.start()
-    # By the wall clock: what the times in servers' logs are held against.
-    test["began_unix_s"] = time.time()
+    # By the wall clock, as the times in servers' logs.
+    began_unix_s = time.time()
     live.say("starting clients")
-    site.start_clients(live.say)
-    test["ready_s"] = recorder.now() / 1e9
-    results.write(folder / "test.json", test)
+    site.client_fleet.start(live.say)
+    learn(folder, began_unix_s=began_unix_s, ready_s=recorder.now() / 1e9)
 
 
 def _director(site: RunSite, recorder: Recorder, spec: Spec) -> Director:
@@ -171,7 +168,7 @@ def _put_away(
         # Once more: a signal may have come just before it was the first time.
         steps.append(("The faults could not be healed", director.heal_all))
     if site is not None:
-        steps.append(("The clients could not be closed", site.close_clients))
+        steps.append(("The clients could not be closed", site.client_fleet.close))
         steps.append(("Lost nodes could not be recorded", partial(_book_lost, site, recorder)))
         fetch = partial(_keep_logs, folder, site)
         steps.append(("The nodes' logs could not be fetched", fetch))
@@ -191,7 +188,7 @@ def _put_away(
 def _book_lost(site: RunSite, recorder: Recorder) -> None:
     """Write a server that was taken away into the history, as a fault of which nobody knows since
     when, and so what it did: a lock that never came back is then not held against its service."""
-    for node in site.lost():
+    for node in site.server_fleet.lost():
         words = f"{node} does not answer any more, and no fault of the run has done that"
         value: dict[str, Any] = {
             "fault": f"lost-{node}",
@@ -216,7 +213,15 @@ def _keep_logs(folder: Path, site: RunSite) -> None:
         place.write_text(log)
 
 
-def described(spec: Spec, schedule: list[Scheduled], cluster: dict[str, str]) -> dict[str, Any]:
+def describe(
+    folder: Path, spec: Spec, schedule: list[Scheduled] | None, cluster: dict[str, str]
+) -> dict[str, str]:
+    """Write test.json and begin run.json; return the versions that are known so far.
+
+    Without a `schedule` it is not part of the request: each segment of a long run has its own.
+    """
+    faults = {} if schedule is None else {"schedule": [fault.to_json() for fault in schedule]}
+    results.write(folder / runfiles.TEST, spec.to_json() | faults)
     versions = {
         "fencepost": package.version(),
         "python": sys.version.split()[0],
@@ -225,8 +230,5 @@ def described(spec: Spec, schedule: list[Scheduled], cluster: dict[str, str]) ->
     }
     if spec.lock_type.library:
         versions[spec.lock_type.library] = libraries.version(spec.lock_type.library)
-    return spec.to_json() | {
-        "schedule": [fault.to_json() for fault in schedule],
-        "versions": versions,
-        "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-    }
+    learn(folder, started=now(), versions=versions)
+    return versions

@@ -10,13 +10,13 @@ from typing import Any
 
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
 from fencepost.harness.userlock.user_lock import Own
 from fencepost.nemesis import families
 from fencepost.nemesis.targets import Layout
 from fencepost.strictjson import decode
-from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Heal, Inject, Scenario, plain
 
@@ -56,17 +56,11 @@ def spec(
     """
     same = own is not None or lock == scenario.lock
     chosen = ({**scenario.options} if same else {}) | dict(options)
-    settings: dict[str, Any] = {
-        "guard": scenario.guard,
-        "ttl": f"{scenario.ttl_ms}ms",
-        "concurrency": scenario.clients,
-        **({} if seed is None else {"seed": seed}),
-    }
-    for name, value in scenario.settings.items():
+    for name in scenario.settings:
         if name not in _SETTINGS:
             raise BadArguments(f"schedule: there is no setting {name!r}")
-        settings[name] = [value] if name == "server" else value
-    made = _of(from_arguments.spec(lock, chosen, settings, own), scenario)
+    more = {"seed": from_arguments.seed(seed)}
+    made = _made(lock, chosen, scenario, more, scenario.name, own)
     _must_fit(scenario, layout_of(made))
     return made
 
@@ -77,23 +71,27 @@ def of_suite(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any
     Raises:
         BadArguments: the lock cannot be put to it, with what was changed.
     """
-    lock = scenario.lock or lock
-    settings: dict[str, Any] = {
+    more = {"seed": seed, **changed}
+    return _made(scenario.lock or lock, scenario.options, scenario, more, name)
+
+
+def _made(
+    lock: str,
+    options: Mapping[str, Any],
+    scenario: Scenario,
+    more: Mapping[str, Any],
+    name: str,
+    own: Own | None = None,
+) -> Spec:
+    settings = {
         "guard": scenario.guard,
         "concurrency": scenario.clients,
         "ttl_ms": scenario.ttl_ms,
+        "time_s": 0,
         **scenario.settings,
+        **more,
     }
-    made = Spec(
-        name=name,
-        lock=lock,
-        options=LOCKS[lock].read_options({}) | dict(scenario.options),
-        time_s=0,
-        seed=seed,
-        scenario=scenario.to_json(),
-        **settings | changed,
-    )
-    return validate(made)
+    return make(lock, options, settings, name=name, own=own, scenario=scenario.to_json())
 
 
 def of_hunt(hunted: Spec, scenario: Scenario, seed: int) -> Spec:
@@ -104,13 +102,11 @@ def of_hunt(hunted: Spec, scenario: Scenario, seed: int) -> Spec:
         options={**hunted.options, **scenario.options},
         guard=scenario.guard,
         ttl_ms=scenario.ttl_ms,
+        time_s=0,
         seed=seed,
+        scenario=scenario.to_json(),
     )
-    return _of(made, scenario)
-
-
-def _of(made: Spec, scenario: Scenario) -> Spec:
-    return replace(made, name=scenario.name, time_s=0, scenario=scenario.to_json())
+    return validate(made)
 
 
 def _must_fit(scenario: Scenario, layout: Layout) -> None:

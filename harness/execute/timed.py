@@ -1,6 +1,6 @@
 """A timed run: clients work on their own while a schedule of faults is carried out.
 
-Then everything is healed, and the run goes on until each lock was granted once more. A lock that is
+Then everything is healed, and the run goes on until each lock was granted again. A lock that is
 not granted within its bound is a violation of liveness, so the run has to wait for that long.
 """
 
@@ -14,16 +14,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from fencepost.harness.clients.current_holders import Held
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
+from fencepost.harness.execute.client_fleet import ClientFleet
 from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.site import RunSite
 from fencepost.harness.judge.live_check import EVERY_S, LiveVerdict
-from fencepost.harness.results import results
+from fencepost.harness.results.run_facts import learn
 from fencepost.harness.spec.early_stop import stopping
 from fencepost.harness.spec.spec import Spec, layout_of, work_of
 from fencepost.nemesis.aim import Aim
@@ -58,28 +57,28 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
         OSError: the history could not be written.
         Crashed: a client is wrong itself, and has said so.
     """
-    spec, site, recorder = running.spec, running.site, running.recorder
+    spec, clients, recorder = running.spec, running.site.client_fleet, running.recorder
     bound_s = spec.ttl_ms / 1000 + spec.liveness_bound_s
     until_ns = recorder.now() + int((spec.time_s + bound_s + _UNTOLD_S) * 1e9)
     running.say("running")
     calm_ns = recorder.now() + int(spec.time_s * 1e9)
-    for number, worker in enumerate(site.workers):
+    for number, worker in enumerate(clients.workers):
         worker.work(client_settings(spec) | {"client": number, "calm_ns": calm_ns}, until_ns)
     played = _strike(running, schedule)
-    must_be_sound(site)
+    must_be_sound(clients)
     if played.stopped:
         running.say(f"{played.stopped} is violated; stopping")
     if recorder.failure is not None:
         raise recorder.failure
     running.say("healed; recovering")
     await_grants(spec, recorder, bound_s + _MARGIN_S)
-    must_be_sound(site)
+    must_be_sound(clients)
     running.say("stopping clients")
-    # Side by side: one that is told later would go on taking locks meanwhile.
-    with ThreadPoolExecutor(len(site.workers)) as pool:
-        over = list(pool.map(lambda worker: worker.rest(bound_s + _REST_S), site.workers))
-    rested = [worker for worker, rests in zip(site.workers, over, strict=True) if rests]
-    for worker in site.workers:
+    # All at once: a client that rests later would take locks meanwhile.
+    with ThreadPoolExecutor(len(clients.workers)) as pool:
+        over = list(pool.map(lambda worker: worker.rest(bound_s + _REST_S), clients.workers))
+    rested = [worker for worker, rests in zip(clients.workers, over, strict=True) if rests]
+    for worker in clients.workers:
         if worker not in rested:
             running.note(f"{worker.node} did not come to rest: {worker.describe()}.")
     if rested:
@@ -100,7 +99,12 @@ def _strike(running: Running, schedule: Sequence[Scheduled]) -> Played:
         def over() -> bool:
             late = time.monotonic() - began > spec.time_s or recorder.failure is not None
             full = recorder.written >= most
-            return late or full or broken(running.site) != "" or bool(live and live.stopped)
+            return (
+                late
+                or full
+                or broken(running.site.client_fleet) != ""
+                or bool(live and live.stopped)
+            )
 
         if spec.aim:
             _aimed(running, over)
@@ -112,8 +116,7 @@ def _strike(running: Running, schedule: Sequence[Scheduled]) -> Played:
 
 
 def _aimed(running: Running, over: Callable[[], bool]) -> None:
-    """Let faults strike at their moments; write what was played, and the faults as a schedule, into
-    test.json."""
+    """Inject faults at their moments; record which triggered them, and the faults as a schedule."""
     spec, director, recorder = running.spec, running.director, running.recorder
     watch = _Watch(running.site, recorder)
     aim = Aim(spec.nemesis, spec.seed, layout_of(spec), watch, spec.plays)
@@ -121,11 +124,11 @@ def _aimed(running: Running, over: Callable[[], bool]) -> None:
         aim.run(director, over)
     finally:
         director.heal_all()
-        path = recorder.path.parent / "test.json"
-        test = msgspec.json.decode(path.read_bytes())
-        test["plays"] = [play.to_json() for play in aim.played]
-        test["schedule"] = [fault.to_json() for fault in aim.schedule]
-        results.write(path, test)
+        learn(
+            recorder.path.parent,
+            plays=[play.to_json() for play in aim.played],
+            schedule=[fault.to_json() for fault in aim.schedule],
+        )
 
 
 @dataclass(frozen=True)
@@ -145,14 +148,14 @@ class _Watch:
         return self.site.grants(without)
 
 
-def broken(site: RunSite) -> str:
+def broken(clients: ClientFleet) -> str:
     """What is wrong with a client itself, as the first one of them says; empty if none does."""
-    return next((worker.broken for worker in site.workers if worker.broken), "")
+    return next((worker.broken for worker in clients.workers if worker.broken), "")
 
 
-def must_be_sound(site: RunSite) -> None:
+def must_be_sound(clients: ClientFleet) -> None:
     """Raise Crashed if a client says that it is wrong itself: nothing of that is its lock's."""
-    if why := broken(site):
+    if why := broken(clients):
         raise Crashed(why)
 
 
@@ -180,7 +183,7 @@ def client_settings(spec: Spec) -> dict[str, Any]:
 
 
 def await_grants(spec: Spec, recorder: Recorder, timeout_s: float) -> None:
-    """Wait until every lock was granted once more, or the time is up."""
+    """Wait until every lock was granted again, or the time is up."""
     before = {lock: recorder.grants_of(lock) for lock, _ in spec.locked}
     end = time.monotonic() + timeout_s
     while time.monotonic() < end and any(

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fencepost import runfiles
+from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
+from fencepost.harness.results.run_facts import learn, now
 from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.spec.spec import Spec, seconds
+from fencepost.harness.spec.spec import Spec, restart_s, seconds
 from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
 from fencepost.harness.userlock.resolve import Asked
 from fencepost.harness.userlock.resolve import given as given_lock
@@ -33,12 +35,15 @@ from fencepost.hunt.sim import record
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.story.story import drawn, numbered
+from fencepost.nemesis.restart import NEVER_S
 from fencepost.workloads.client import wire
 from fencepost.workloads.locks.user_lock import modules as own_modules
 from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
 SEARCHES = ("random", "exhaustive")
+SETTINGS = ("guard", "ttl", "persistence", "restart")
+"""Settings of a test that a hunt has too, next to its seed and its servers' versions."""
 DEPTH = 2
 """How many injections an exhaustive search goes up to, unless told otherwise."""
 # In the order in which their stories are told: what says most first.
@@ -58,16 +63,26 @@ _PORTS = {"node-redlock": "redlock-npm"}
 class Hunt:
     """A hunt that makes sense: the lock's test, what is simulated of it, and for how long.
 
-    `lock` is what a person calls it, and `beside` what a test of it has to be given beside that.
-    `depth`: try every schedule with up to so many injections; None: draw them.
+    `lock` is its name on a command line. `user_lock` has the options that a test of it needs too,
+    and `words` all options of the hunt. `depth`: try every schedule with up to this many
+    injections; None: draw them.
     """
 
     spec: Spec
     setting: Setting
     budget_s: float
     lock: str = ""
-    beside: tuple[str, ...] = ()
+    user_lock: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     depth: int | None = None
+
+    def again(self, *more: str) -> str:
+        """Return the command that repeats this hunt with its seed, and with these words too."""
+        return command("hunt", self.lock, self.words, more)
+
+    def on_real_servers(self, schedule: Path) -> str:
+        """Return the command that replays the scenario in this file on real servers."""
+        return command("test", self.lock, option("schedule", schedule), self.user_lock)
 
     def carry_out(
         self, processes: int | None = None, tell: Callable[[Tried], None] = lambda tried: None
@@ -107,11 +122,11 @@ class Hunt:
                 "drawing": drawn(find.story, find.run),
                 "schedules": tried.schedules,
             },
-            "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         }
         if self.spec.own is not None:
             self.spec.own.kept(folder)
-        results.write(folder / "test.json", test)
+        results.write(folder / runfiles.TEST, test)
+        learn(folder, started=now())
         record.write(folder / "history.jsonl", find.run.rows)
         made = bridge(self.setting, find)
         text = file.written(made.scenario, made.notes, made.cannot)
@@ -155,10 +170,23 @@ def described(
         raise BadArguments(f"budget {budget} is out of range (up to a week)")
     given = {word: value for word, value in settings.items() if value is not None}
     spec = from_arguments.spec(name, options, given | {"concurrency": clients}, own)
-    named = (("--servers", servers), ("--ends-with", ends_with))
-    beside = tuple(word for option, value in named if value for word in (option, value))
     setting = setting_of(spec, faults, until, "guard" in given)
-    return Hunt(spec, setting, budget_s, lock, beside, depth)
+    user_lock = (*option("servers", servers), *option("ends-with", ends_with))
+    versions = [word for one in spec.server.items() for word in option("server", "=".join(one))]
+    words = (
+        *lock_options(options),
+        *user_lock,
+        *option("faults", faults),
+        *option("until", until),
+        *(word for name in SETTINGS for word in option(name, given.get(name))),
+        *option("budget", budget),
+        *option("clients", clients),
+        *(option("search", search) if search != SEARCHES[0] else ()),
+        *option("depth", depth),
+        *option("seed", spec.seed),
+        *versions,
+    )
+    return Hunt(spec, setting, budget_s, lock, user_lock, words, depth)
 
 
 def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool) -> Setting:
@@ -181,6 +209,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
     goals = _goals(spec, until, guarded)
     if spec.stored_in not in stores():
         raise BadArguments(f"guard {spec.guard} is kept in {spec.stored_in}, which has no model")
+    away_s = restart_s(spec, spec.ttl_ms / 1000)
     setting = Setting(
         test=_description(spec),
         lock=spec.lock,
@@ -193,7 +222,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
         store=spec.stored_in,
         ttl_ns=spec.ttl_ms * 1_000_000,
         persistence=spec.persistence,
-        restart_ns=_restart_ns(spec),
+        restart_ns=None if away_s == NEVER_S else round(away_s * 1e9),
         bound_ns=round(spec.liveness_bound_s * 1e9),
         replicated=lock.replicated,
         kind=lock.kind,
@@ -302,14 +331,3 @@ def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
     if not names:
         raise BadArguments(f"until what? Choose from: {', '.join(fit)}")
     return tuple(name for name in GOALS if name in names)
-
-
-def _restart_ns(spec: Spec) -> int | None:
-    match spec.restart:
-        case "at-once":
-            return 0
-        case "after-ttl":
-            return spec.ttl_ms * 1_100_000
-        case "never":
-            return None
-    return round(seconds("restart", spec.restart) * 1e9)

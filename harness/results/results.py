@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,6 @@ SEGMENTS = "segments"
 """The folder, in that of a long run, with a folder for each of its segments."""
 # File systems take 255.
 _MOST_BYTES = 200
-# That an error names.
-_NEWEST = 5
 # Faults: those of a night are tens of thousands, and half of their text would be white space.
 _LAID_OUT = 5000
 
@@ -78,7 +77,7 @@ def must_name_a_folder(test: str) -> None:
 
 
 def link(name: Path, target: Path) -> None:
-    """Let a symbolic link name this, in the place of what it named before."""
+    """Point a symbolic link to this target, replacing an older link."""
     scratch = beside(name)
     try:
         scratch.symlink_to(target)
@@ -98,38 +97,18 @@ def write(path: Path, content: Any) -> None:
     replace(path, chain((piece.encode() for piece in pieces), [b"\n"]))
 
 
-def find(name: str) -> Path:
-    """Find a run by its folder, its history.jsonl, or TEST or TEST/TIME in the results folder.
+def read_test(run: Path) -> dict[str, Any]:
+    """Read the description of a run: its test.json and run.json, merged.
 
     Raises:
-        BadArguments: there is none; the text names the newest runs.
+        BadArguments: one of them cannot be read or used.
     """
-    for path in (Path(name), root() / name):
-        for run in (path, path / "latest", path.parent):
-            is_run = (run / "test.json").is_file() or (run / "history.jsonl").is_file()
-            if is_run and (run != path.parent or path.name == "history.jsonl"):
-                return run.resolve()
-    there = newest(_NEWEST)
-    hint = f"the newest here: {', '.join(there)}" if there else f"{root()} holds no run"
-    raise BadArguments(f"{name!r} is no run (a folder with test.json or history.jsonl); {hint}")
-
-
-def newest(most: int) -> list[str]:
-    """The runs that began last, as TEST/TIME, the newest first."""
-    found = (path.parent for path in root().glob("*/*Z/test.json"))
-    # A run's folder is named after the time at which it began.
-    runs = sorted(found, key=lambda run: run.name, reverse=True)
-    return [str(run.relative_to(root())) for run in runs[:most]]
-
-
-def read_test(run: Path) -> dict[str, Any]:
-    """Read a run's test.json. Raise BadArguments if it cannot be read, or is none."""
-    return _read(run / "test.json", runfiles.test)
+    return runfiles.description(run, partial(_read, as_it=runfiles.test))
 
 
 def read(run: Path) -> dict[str, Any]:
     """Read a run's results.json. Raise BadArguments if it cannot be read, or is none."""
-    return _read(run / "results.json", runfiles.results)
+    return _read(run / runfiles.RESULTS, runfiles.results)
 
 
 def _read(path: Path, as_it: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:

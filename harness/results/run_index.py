@@ -2,7 +2,7 @@
 
 A folder is a run if it has a test.json or a history.jsonl; what stands for many runs, suites and
 matrices say (batch_index.py), is listed with them. One that cannot be read is listed all the same,
-with the reason in the place of its verdict.
+with the reason instead of its verdict.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from fencepost.checker.verdict import Valid
 from fencepost.harness import locked
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.results import batch_index, results
+from fencepost.harness.results import batch_index, finder, results
 from fencepost.harness.results.batch_index import Collected
 from fencepost.report.words.questions import verdict
 from fencepost.report.words.settings import settings
@@ -112,7 +112,7 @@ class Stored:
         found = 0
         for place, _, names in os.walk(self.folder):
             for name in names:
-                with suppress(OSError):  # a run that goes on replaces files
+                with suppress(OSError):  # a run in progress replaces files
                     found += os.lstat(f"{place}/{name}").st_size
         return found
 
@@ -158,13 +158,13 @@ def name_of(folder: Path) -> str:
 
 
 def is_live(folder: Path) -> bool:
-    """Whether this run goes on, or is being judged."""
+    """Whether this run is in progress, or is being judged."""
     history = folder / (results.SEGMENTS if results.is_long(folder) else _HISTORY)
     return locked.is_live(history) or locked.is_live(folder)
 
 
 def stored(folder: Path, name: str) -> Stored:
-    """What is known of the run in this folder."""
+    """Read the run in this folder."""
     live, problems = is_live(folder), []
     if batch_index.kind(folder):
         came = None
@@ -187,17 +187,8 @@ def stored(folder: Path, name: str) -> Stored:
 
 
 def find(name: str) -> Stored:
-    """A run, or what stands for many, by its folder, or TEST or TEST/TIME in the results folder.
-
-    Raises:
-        BadArguments: there is none; the text names the newest runs.
-    """
-    for path in (Path(name), results.root() / name):
-        for folder in (path, path / "latest"):
-            if batch_index.kind(folder):
-                found = folder.resolve()
-                return stored(found, name_of(found))
-    found = results.find(name)
+    """Find and read a run or a campaign. Raises BadArguments as finder.find does."""
+    found = finder.find(name, finder.ANY)
     return stored(found, name_of(found))
 
 
@@ -301,7 +292,7 @@ def remove(folders: Iterable[Path]) -> None:
     """Remove runs of the results folder, and let `latest` name the newest of those that stay.
 
     Raises:
-        BadArguments: one of them is no run of the results folder, or goes on; none was removed.
+        BadArguments: one of them is no run of the results folder, or in progress; none was removed.
         Crashed: one could not be removed.
     """
     root = results.root().resolve()
@@ -338,10 +329,7 @@ def _point(link: Path, to: list[Path]) -> None:
 
 def is_run(path: Path) -> bool:
     """Whether a folder is a run, or what stands for many."""
-    there = ("test.json", _HISTORY)
-    if not path.is_dir() or path.is_symlink():
-        return False
-    return any((path / one).is_file() for one in there) or batch_index.kind(path) != ""
+    return path.is_dir() and not path.is_symlink() and finder.is_one(path, finder.ANY)
 
 
 def _began(folder: Path) -> datetime:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.results.results import find, read_test
+from fencepost.harness.results.finder import find
+from fencepost.harness.results.results import read_test
 from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
+from fencepost.harness.spec.make import BY_WORD, lock_options, make
 from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
@@ -23,9 +25,6 @@ from fencepost.harness.userlock.user_lock import Own
 from fencepost.nemesis import schedule as nemesis_schedule
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.settings import SETTINGS
-from fencepost.workloads.locks.registry import LOCKS
-
-_BY_WORD = {word: setting for setting in SETTINGS.values() for word in setting.words}
 
 
 def spec(
@@ -39,16 +38,9 @@ def spec(
     Raises:
         BadArguments: naming the setting or option that is wrong, and what is valid.
     """
-    if not lock:
-        raise BadArguments("which LOCK? `fencepost locks` lists them")
-    found: dict[str, Any] = {"seed": seed(None)}
-    for word, value in settings.items():
-        setting = _BY_WORD[choose("setting", word, _BY_WORD)]
-        try:
-            found[setting.name] = setting.read(value)
-        except ValueError as error:
-            raise BadArguments(str(error)) from error
-    return validate(Spec(lock, lock, lock_options(lock, options, own), **found, own=own))
+    for word in settings:
+        choose("setting", word, BY_WORD)
+    return make(lock, options, {"seed": seed(None), **settings}, own=own)
 
 
 def beside(servers: str, settings: dict[str, Any]) -> Foreign | None:
@@ -93,16 +85,6 @@ def pairs(given: Iterable[str]) -> dict[str, str]:
         if not (name and equals and value):
             raise BadArguments(f"option {name!r} has no value: write -o {name or 'NAME'}=VALUE")
     return {name: value for name, _, value in split}
-
-
-def lock_options(lock: str, given: Mapping[str, Any], own: Own | None = None) -> dict[str, Any]:
-    """Every option of a lock with its value: as given, or its default."""
-    text = {name: str(value) for name, value in given.items()}
-    try:
-        found = own.lock_type(lock, given) if own else LOCKS[choose("lock", lock, LOCKS)]
-        return found.read_options(text)
-    except ValueError as error:
-        raise BadArguments(str(error)) from error
 
 
 def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | None]:

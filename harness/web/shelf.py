@@ -14,8 +14,9 @@ from typing import Any
 from fencepost.harness.results import run_index
 
 _FILES = (
-    "test.json", "results.json", "suite.json", "matrix.json", "sweep.json", "track-record.json",
-    "campaign.json", "campaign.jsonl", "seeds.jsonl", "bench.json", "report.html",
+    "test.json", "run.json", "results.json", "suite.json", "matrix.json", "sweep.json",
+    "track-record.json", "campaign.json", "campaign.jsonl", "seeds.jsonl", "bench.json",
+    "report.html",
 )  # fmt: skip
 COLUMNS = {
     "began": "began", "run": "run", "kind": "kind", "what": "result", "lock": "lock",

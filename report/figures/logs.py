@@ -1,7 +1,7 @@
 """Excerpts of the servers' logs around violations, with their times as times of the run.
 
 A server stamps its log by its own wall clock. The run records when it began by the harness' clock
-(`began_unix_s` in test.json), so that both can be compared. A clock that a fault has set shifts its
+(`began_unix_s` in run.json), so that both can be compared. A clock that a fault has set shifts its
 server's lines; the page names such servers.
 """
 

@@ -21,7 +21,7 @@ def render(run: Path) -> Path:
         OSError: report.html cannot be written.
     """
     try:
-        test, results = runfiles.test(run / "test.json"), runfiles.results(run / "results.json")
+        test, results = runfiles.description(run), runfiles.results(run / runfiles.RESULTS)
     except (OSError, ValueError) as error:
         raise ReportError(
             f"{run}: no report, because a file cannot be read ({error}); "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.verdict import count
+from fencepost.commandline import command, option
 from fencepost.report.pages import page
 from fencepost.report.words.cells import figure
 from fencepost.report.words.intervals import share
@@ -234,8 +235,9 @@ def known(one: Mapping[str, Any]) -> str:
 
 def again(night: Mapping[str, Any]) -> str:
     """Return the command that repeats a nightly run."""
-    only = f" --only {','.join(night['only'])}" if night.get("only") else ""
-    return f"fencepost nightly run --budget {night['budget_s']:g}s --seed {night['seed']}{only}"
+    budget, seed = f"{night['budget_s']:g}s", option("seed", night["seed"])
+    only = option("only", ",".join(night.get("only") or ()))
+    return command("nightly run", option("budget", budget), seed, only)
 
 
 def _cell(text: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fencepost import commandline
+from fencepost.commandline import command, lock_options, option
 from fencepost.settings import SETTINGS
 
 # Fields of test.json that are not settings, each with the setting that it precedes.
@@ -49,16 +50,16 @@ def again(test: Mapping[str, Any], run: Path) -> str | None:
         return str((test.get("hunt") or {}).get("command") or "") or None
     if test.get("scheduled") or test.get("plays") or (test.get("lock") or {}).get("own"):
         # No seed reproduces given faults, and a user lock is stored with the run as it was then.
-        return shlex.join(["fencepost", "test", "--replay", f"{run.parent.name}/{run.name}"])
+        return command("test", "--replay", f"{run.parent.name}/{run.name}")
     lock: Mapping[str, Any] = test.get("lock") or {}
-    words = ["fencepost", "test", str(lock.get("name", "LOCK"))]
-    for name, setting in SETTINGS.items():
-        words += setting.written(test.get(name))
-    if test.get("until_violation"):  # as older versions stored it
-        words.append("--until-violation")
-    for name, value in (lock.get("options") or {}).items():
-        words += ["-o", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-    return shlex.join(words)
+    return command(
+        "test",
+        str(lock.get("name", "LOCK")),
+        commandline.settings(test),
+        # As older versions stored it.
+        option("until-violation", bool(test.get("until_violation"))),
+        lock_options(lock.get("options") or {}),
+    )
 
 
 def _played(test: Mapping[str, Any], scenario: str) -> str | None:
@@ -67,6 +68,5 @@ def _played(test: Mapping[str, Any], scenario: str) -> str | None:
     suite, found, _ = str(test.get("name", "")).partition(f"-{scenario}-")
     if not (scenario and found):
         return None
-    words = ["fencepost", "suite", suite, *SETTINGS["seed"].written(test.get("seed"))]
-    words += SETTINGS["server"].written(test.get("server"))
-    return shlex.join([*words, "--only", scenario])
+    chosen = commandline.settings(test, "seed", "server")
+    return command("suite", suite, chosen, option("only", scenario))

@@ -1,4 +1,11 @@
-"""Reads and validates test.json and results.json of a run, whatever program wrote them.
+"""Reads the JSON files of a run's folder, from whoever wrote them, and checks their types.
+
+    test.json       the request: the spec, the seed, the schedule. Written once, before the run.
+    run.json        facts learnt later: versions, clocks, when clients were ready, triggers.
+    results.json    the verdicts.
+
+`description` merges the first two; checkers and reports read no other. Folders of versions before
+0.2 have everything in test.json and no run.json, and are read the same way.
 
 Files that fencepost wrote pass. An unknown field is kept as it is. A known field must have the type
 that its readers rely on; otherwise the file is refused and the field named.
@@ -6,6 +13,7 @@ that its readers rely on; otherwise the file is refused and the field named.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +22,7 @@ from msgspec import UNSET, UnsetType
 
 from fencepost.strictjson import decode
 
+TEST, FACTS, RESULTS = "test.json", "run.json", "results.json"
 SCHEMA = 1
 """The version of results.json; report/results.schema.json describes its fields."""
 
@@ -62,6 +71,8 @@ class _Hunt(msgspec.Struct):
 
 
 class _Test(msgspec.Struct):
+    """The fields of test.json and run.json."""
+
     name: str | UnsetType = UNSET
     lock: _Lock | UnsetType | None = UNSET
     guard: str | UnsetType = UNSET
@@ -136,13 +147,36 @@ class _Results(msgspec.Struct):
 
 
 def test(path: Path) -> dict[str, Any]:
-    """Read a run's test.json.
+    """Read one of test.json and run.json by itself.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it is malformed; the text names the field and the problem.
     """
     return _read(path, _Test)
+
+
+Reader = Callable[[Path], dict[str, Any]]
+
+
+def description(run: Path, read: Reader = test) -> dict[str, Any]:
+    """Return the description of the run in this folder: its test.json and run.json, merged.
+
+    A history that another program wrote may have no test.json; run.json then has everything.
+    Raises as `read` does, which reads each file; OSError if the folder has neither.
+    """
+    test, facts = run / TEST, run / FACTS
+    if not facts.is_file():
+        return read(test)
+    return merged(read(test) if test.exists() else {}, read(facts))
+
+
+def merged(asked: Mapping[str, Any], learnt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request with the fields of run.json over it; those of `lock` one by one."""
+    found = {**asked, **learnt}
+    if learnt.get("lock"):
+        found["lock"] = {**(asked.get("lock") or {}), **learnt["lock"]}
+    return found
 
 
 def results(path: Path) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Bench:
         self.recorder = Recorder(folder / "history.jsonl")
         self.site = RunSite(self.spec, cluster, self.recorder)
         self.site.prepare()
-        self.site.start_clients()
+        self.site.client_fleet.start()
         self.director = Director(
             self.site,
             lambda type, f, value, error: self.recorder.op("nemesis", type, f, value, error),
@@ -98,7 +98,7 @@ class Bench:
 
     def close(self) -> None:
         self.director.heal_all()
-        self.site.close_clients()
+        self.site.client_fleet.close()
         self.recorder.close()
 
     def judge(self) -> Verdict:

@@ -70,7 +70,7 @@ def test_a_sound_run_exits_with_0_and_leaves_its_results(command, tmp_path):
     assert code == 0, out
     run = tmp_path / "latest"
     assert json.loads((run / "results.json").read_text())["valid"] is True
-    assert json.loads((run / "test.json").read_text())["versions"]["redis"].startswith("Redis")
+    assert json.loads((run / "run.json").read_text())["versions"]["redis"].startswith("Redis")
     assert (run / "report.html").is_file()
     assert (run / "nodes" / "redis-1" / "server.log").stat().st_size > 0
     assert nodes_up() == []

@@ -151,7 +151,8 @@ def test_a_stopped_project_is_started_faulted_and_removed(place):
     assert {fault["family"] for fault in found} >= {"partition", "pause", "kill"}
     test = json.loads((place / "results" / "latest" / "test.json").read_text())
     assert test["servers"] == ["r1", "r2", "r3"] and test["compose"] == "compose.yml"
-    assert re.search(r"r1: fencepost-(\d+-)?servers-", test["versions"]["containers"])
+    versions = json.loads((place / "results" / "latest" / "run.json").read_text())["versions"]
+    assert re.search(r"r1: fencepost-(\d+-)?servers-", versions["containers"])
     assert kept() == before
 
 
@@ -258,8 +259,8 @@ def test_a_server_of_a_user_s_kind_has_clock_leader_and_version(place, container
     assert "clock" in said.split("Not:")[0], said
     found = faults(place)
     assert found and all(fault["proved"] and fault["healed"] for fault in found), said
-    test = json.loads((place / "results" / "latest" / "test.json").read_text())
-    assert test["versions"]["mydb"] == "MyDB 1.0"
+    versions = json.loads((place / "results" / "latest" / "run.json").read_text())["versions"]
+    assert versions["mydb"] == "MyDB 1.0"
 
     # Without its file only its port identifies it, and it has no clock.
     faults_of = [

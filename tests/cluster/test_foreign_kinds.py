@@ -70,7 +70,7 @@ def test_a_server_alone_is_cut_off_paused_and_killed_with_receipts(place, kind):
     assert found["valid"] is True and found["stats"]["holds"] > 10, said
     assert [fault["family"] for fault in found["faults"]] == ["partition", "pause", "kill"]
     assert all(fault["proved"] and fault["healed"] for fault in found["faults"]), found["faults"]
-    versions = json.loads((folder / "test.json").read_text())["versions"]
+    versions = json.loads((folder / "run.json").read_text())["versions"]
     assert any(kind in text.lower() for text in versions.values())
     assert kept() == before
     added = set(docker("diff", NODE).splitlines()) - set(changed.splitlines())

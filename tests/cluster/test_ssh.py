@@ -274,7 +274,7 @@ def test_hosts_that_were_there_are_set_up_and_left_as_they_were(
 
     assert outcome.valid is True, outcome.results
     assert outcome.results["stats"]["holds"] > 10
-    clocks = json.loads((outcome.folder / "test.json").read_text())["clocks"]
+    clocks = json.loads((outcome.folder / "run.json").read_text())["clocks"]
     assert list(clocks) == CLIENTS
     for clock in clocks.values():
         assert abs(clock["offset_ns"]) <= clock["bound_ns"] < timing.MOST_ERROR_NS

@@ -130,6 +130,13 @@ def _results() -> bytes:
     return _KNOWN["results"]
 
 
+def _facts() -> bytes:
+    """The part of the run's description that is learnt, as run.json has it."""
+    test = json.loads((RUN / "test.json").read_bytes())
+    learnt = ("versions", "ready_s", "started", "checkers", "not_checked", "schedule")
+    return json.dumps({name: test[name] for name in learnt if name in test}).encode()
+
+
 def _lincheck(model: str) -> Callable[[bytes], Answer]:
     def hand(content: bytes) -> Answer:
         Path("file").write_bytes(content)
@@ -256,6 +263,7 @@ def doors() -> list[Door]:
     return [
         Door("analyze history.jsonl", _history(), spoil.lines, run("history.jsonl", "analyze")),
         Door("analyze test.json", test, spoil.json_text, run("test.json", "analyze")),
+        Door("analyze run.json", _facts(), spoil.json_text, run("run.json", "analyze")),
         Door("analyze results.json", _results(), spoil.json_text, run("results.json", "analyze")),
         Door("report history.jsonl", _history(), spoil.lines, run("history.jsonl", "report")),
         Door("report test.json", test, spoil.json_text, run("test.json", "report")),

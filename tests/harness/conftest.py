@@ -14,8 +14,8 @@ from fencepost.harness import interrupts
 from fencepost.harness.clients import streams
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster import projects, provision, reservation
-from fencepost.harness.execute import site, timed
-from fencepost.harness.judge import judge
+from fencepost.harness.execute import client_fleet, timed
+from fencepost.harness.judge import run_page
 from fencepost.harness.servers import server
 from fencepost.harness.spec import needs
 from fencepost.nemesis import pause
@@ -156,11 +156,11 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(timed, "_LOOK_S", 0.005)
     monkeypatch.setattr(streams, "_END_S", 0.05)
     monkeypatch.setattr(pause, "_STATE_S", 0.05)
-    monkeypatch.setattr(site, "archive_for", lambda lock: b"")
-    monkeypatch.setattr(site, "zipped", lambda: b"")
+    monkeypatch.setattr(client_fleet, "archive_for", lambda lock: b"")
+    monkeypatch.setattr(client_fleet, "zipped", lambda: b"")
     until = server.until
     monkeypatch.setattr(server, "until", lambda true, most_s, *_: until(true, min(most_s, 0.05)))
-    monkeypatch.setattr(judge.report, "render", lambda run, *_: (run / "report.html").touch())
+    monkeypatch.setattr(run_page.report, "render", lambda run, *_: (run / "report.html").touch())
 
 
 @pytest.fixture

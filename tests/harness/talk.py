@@ -6,6 +6,11 @@ import json
 import select
 import sys
 import time
+from typing import Any
+
+import msgspec
+
+from fencepost.workloads.client.wire import Setup
 
 PROGRAM = [sys.executable, "-m", "fencepost.workloads.client.program"]
 DEADLINE_S = 10.0
@@ -15,6 +20,11 @@ WORK = {
     "settings": {"ttl_ns": 10**9, "write": False, "hold_ms": (0, 0), "think_ms": (0, 0)},
     "until_ns": 10**15,
 }
+
+
+def typed(setup: dict[str, Any]) -> Setup:
+    """A setup's line, as the harness has it before it is written."""
+    return msgspec.convert(setup, Setup, strict=False)
 
 
 class Talk:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.history.history import History
+from fencepost.commandline import command, option
 
 Shows = Callable[[History], str]
 """Returns the evidence of the defect in a history, in words; '' without any."""
@@ -92,10 +93,9 @@ class Defect:
     def commands(self) -> tuple[str, ...]:
         """Return the command for each of the ways; for those without one, that of the track
         record."""
-        alone = f"track-record --only {self.name}"
+        alone = ("track-record", *option("only", self.name))
         return tuple(
-            " ".join(("fencepost", *(way.words if not isinstance(way, ByLeases) else (alone,))))
-            for way in self.ways
+            command(*(alone if isinstance(way, ByLeases) else way.words)) for way in self.ways
         )
 
 

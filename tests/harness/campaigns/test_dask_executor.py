@@ -14,7 +14,7 @@ from fencepost.harness.campaigns import dask_executor, executors
 from fencepost.harness.campaigns.dask_executor import Job, Workers
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.results import results
+from fencepost.harness.results.finder import find
 from tests.dasked import dasked, needs_dask
 from tests.harness import jobs
 
@@ -48,7 +48,7 @@ def test_a_worker_s_results_are_copied_here(workers, folder):
         assert lines == number and place.parent == folder / "one"
         assert (place / "nodes" / "client-1" / "log").read_text() == "a\nb"[: 2 * number - 1]
         assert json.loads((place / "test.json").read_text())["worker"] != os.getpid()
-        assert results.find("one") == place.resolve()
+        assert find("one") == place.resolve()
     assert len(list((folder / "one").glob("*Z"))) == 2
     assert len(list((folder / "one-besides").glob("*Z"))) == 2
     assert [path for path in folder.iterdir() if path.name.startswith(".")] == []

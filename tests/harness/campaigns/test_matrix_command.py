@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
-from fencepost.harness.campaigns import campaign, item
+from fencepost.harness.campaigns import item
 from fencepost.harness.campaigns import matrix as matrices
 from fencepost.harness.command import app
 from fencepost.harness.command import matrix as command
+from fencepost.harness.results import finder
 from fencepost.report.exports import frames
 from fencepost.report.pages import matrix as page
 
@@ -35,7 +36,7 @@ def matrix(machine, short, capsys, monkeypatch):
 
 
 def made():
-    return campaign.find("latest", "matrix")
+    return finder.find("latest", "matrix")
 
 
 def sums():

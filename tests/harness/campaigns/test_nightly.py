@@ -310,7 +310,7 @@ def test_a_changed_outcome_is_shown_next_to_the_known_one(call, tmp_path):
         (["run", "--baseline", "bad.json"], "the baseline bad.json cannot be used"),
         (["run", "--only", "suits"], "Did you mean suites?"),
         (["run", "--junit", "/dev/null/x"], "cannot be written"),
-        (["report-issue", "no-night"], "'no-night' is no night"),
+        (["report-issue", "no-night"], "'no-night' is no nightly run"),
         (["trend", "t.html"], "there is no night yet"),
     ],
 )

@@ -6,10 +6,9 @@ import sys
 
 import pytest
 
-from fencepost.harness.campaigns import campaign
 from fencepost.harness.campaigns import sweep as sweeps
 from fencepost.harness.command import app
-from fencepost.harness.results import results
+from fencepost.harness.results import finder, results
 from fencepost.report.pages import sweep as page
 
 pytestmark = pytest.mark.slow
@@ -33,17 +32,17 @@ def sweep(machine, short, capsys, monkeypatch):
 
 
 def stored():
-    return page.read(campaign.find("latest", "sweep"))
+    return page.read(finder.find("latest", "sweep"))
 
 
 def test_each_cell_is_run_on_one_cluster_under_its_own_fault(sweep, machine):
     code, said = sweep(*ASKED, "--seed", "7")
     assert code == 0 and machine["fencepost"].ups == 1 and machine["fencepost"].left == []
     assert "redis: 4 cells, 2 values of TTL by 2 of pause; seed 7" in said
-    assert f"page: {campaign.find('latest', 'sweep') / 'report.html'}" in said
+    assert f"page: {finder.find('latest', 'sweep') / 'report.html'}" in said
     for row in stored()["cells"]:
         (run,) = row["runs"]
-        test = results.read_test(campaign.find("latest", "sweep") / run["run"])
+        test = results.read_test(finder.find("latest", "sweep") / run["run"])
         (fault,) = test["schedule"]
         assert (test["ttl_ms"], fault["duration_s"]) == (round(1000 * row["x"]), row["y"])
         assert run["faults"] == 1 and run["holds"] > 0
@@ -67,7 +66,7 @@ def test_an_interrupted_sweep_resumes(sweep, machine):
 def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_resume(sweep):
     code, said = sweep(*ASKED, "--budget", "1s", "--runs", "1")
     assert code == 0 and "Nothing was run yet." in said
-    assert f"fencepost sweep --resume {campaign.find('latest', 'sweep').name}" in said
+    assert f"fencepost sweep --resume {finder.find('latest', 'sweep').name}" in said
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
 from fencepost.workloads.contract.locktype import LockType
 from tests.harness.local import Local, recorded
+from tests.harness.talk import typed
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,7 @@ def worker(recorder, spawn, setup, eventually):
 
     def start(*words):
         lock = LockType(name="own", what="", make=None, servers=1, program=words)
-        started.append(Worker(Local(spawn), recorder, setup, command(lock), "./worker"))
+        started.append(Worker(Local(spawn), recorder, typed(setup), command(lock), "./worker"))
         return started[0]
 
     yield start

@@ -15,13 +15,14 @@ from fencepost.harness.clients import worker as process
 from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
 from tests.harness.local import COMMAND, MARKED, Local, recorded
+from tests.harness.talk import typed
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def worker(recorder, spawn, setup, state):
-    worker = Worker(Local(spawn), recorder, setup, COMMAND)
+    worker = Worker(Local(spawn), recorder, typed(setup), COMMAND)
     worker.wait_ready()
     yield worker
     if state(worker.pid):
@@ -167,7 +168,7 @@ time.sleep(60)
 
 def test_a_close_that_hangs_at_the_end_is_killed_and_unknown(recorder, spawn, setup, monkeypatch):
     monkeypatch.setattr(streams, "_END_S", 0.3)
-    worker = Worker(Local(spawn), recorder, setup, [*MARKED, sys.executable, "-c", HANGS])
+    worker = Worker(Local(spawn), recorder, typed(setup), [*MARKED, sys.executable, "-c", HANGS])
     worker.wait_ready()
     worker.close()
     assert recorded(recorder) == [(3, "close", "invoke"), (3, "close", "info")]

@@ -14,6 +14,7 @@ import pytest
 from fencepost.checker.history.history import read
 from fencepost.harness.clients.worker import Worker
 from tests.harness.local import recorded
+from tests.harness.talk import typed
 
 
 class Fed:
@@ -39,7 +40,7 @@ def fed(recorder, setup):
 
     def make():
         remote = Fed()
-        worker = Worker(remote, recorder, setup, [])
+        worker = Worker(remote, recorder, typed(setup), [])
 
         def take(*events):
             names = ("process", "f", "type")

@@ -11,12 +11,13 @@ from fencepost.harness.clients import answers
 from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
 from tests.harness.local import COMMAND, MARKED, Local
+from tests.harness.talk import typed
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_program_that_does_not_start_is_a_crash_with_its_last_output(recorder, spawn, setup):
-    worker = Worker(Local(spawn), recorder, setup | {"lock": "no-such-lock"}, COMMAND)
+    worker = Worker(Local(spawn), recorder, typed(setup | {"lock": "no-such-lock"}), COMMAND)
     with pytest.raises(Crashed) as error:
         worker.wait_ready()
     assert "the worker on client-1 did not say 'ready'" in str(error.value)
@@ -35,7 +36,7 @@ sys.stdin.read()
 
 
 def test_a_library_that_logs_much_does_not_stop_at_a_full_pipe(recorder, spawn, setup):
-    worker = Worker(Local(spawn), recorder, setup, [*MARKED, sys.executable, "-c", LOUD])
+    worker = Worker(Local(spawn), recorder, typed(setup), [*MARKED, sys.executable, "-c", LOUD])
     worker.wait_ready()
     worker.close()
     assert len(worker.last_words()) <= 3000
@@ -54,7 +55,7 @@ sys.stdin.read()
 def test_a_client_that_gives_the_pid_of_another_process_is_refused(recorder, spawn, setup, whose):
     pid = {"nobody's": -1, "init's": 1, "the harness's": os.getpid(), "none's": 2**22 + 1}[whose]
     program = FOREIGN.replace("PID", str(pid))
-    worker = Worker(Local(spawn), recorder, setup, [*MARKED, sys.executable, "-c", program])
+    worker = Worker(Local(spawn), recorder, typed(setup), [*MARKED, sys.executable, "-c", program])
     with pytest.raises(Crashed, match=f"says that its pid is {pid}, and no process of its own"):
         worker.wait_ready()
     worker.close()
@@ -83,7 +84,7 @@ def test_a_client_that_starts_slowly_is_named_and_waited_for(
             gate.write_text("now")
 
     started = [*MARKED, sys.executable, "-c", SLOW, str(gate)]
-    worker = Worker(Local(spawn), recorder, setup, started)
+    worker = Worker(Local(spawn), recorder, typed(setup), started)
     worker.wait_ready(say)
     worker.close()
     assert len(said) >= 2

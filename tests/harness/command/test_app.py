@@ -58,7 +58,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--schedule", "/no/such"], "schedule /no/such cannot be read: No"),
         (["test", "redlock", "--schedule", "/dev/null"], "schedule /dev/null is not JSON"),
         (["test", "redlock", "--schedule", "x", "--nemesis", "pause"], "exclude one another"),
-        (["test", "--replay", "nowhere"], "'nowhere' is no run (a folder with test.json or"),
+        (["test", "--replay", "nowhere"], "'nowhere' is no run (the path of a folder, or"),
         (
             ["test", "--replay", "x", "--seed", "4"],
             "--replay takes all settings from the run that it names",
@@ -116,8 +116,8 @@ def run(monkeypatch, capsys, tmp_path):
         (["suite", "redlock", "--hosts", "/none"], "/none cannot be read: No such file"),
         (["heal", "--hosts", "/none"], "/none cannot be read: No such file"),
         (["suite", "redlock", "--seed", "x"], "seed 'x' is not an integer"),
-        (["analyze", "nowhere"], "'nowhere' is no run (a folder with test.json or history.jsonl)"),
-        (["report", "nowhere"], "'nowhere' is no run (a folder with test.json or history.jsonl)"),
+        (["analyze", "nowhere"], "'nowhere' is no run (the path of a folder, or TEST, TEST/TIME,"),
+        (["report", "nowhere"], "'nowhere' is no run (the path of a folder, or TEST, TEST/TIME,"),
         (["cluster", "up", "redis-9"], "there is no node or kind 'redis-9'; choose from: redis"),
     ],
 )

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from fencepost import runfiles
 from fencepost.checker.history import history
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.results import results
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.validation import validate
 from fencepost.report.words.settings import again
@@ -22,7 +24,7 @@ AIMED = validate(
 
 
 def told(ended):
-    return json.loads((ended.folder / "test.json").read_text())
+    return results.read_test(ended.folder)
 
 
 def test_a_run_with_an_aim_stores_its_triggered_faults_in_order(cluster):
@@ -39,6 +41,14 @@ def test_a_run_with_an_aim_stores_its_triggered_faults_in_order(cluster):
         # It may have to wait for the client's failpoint.
         assert -0.001 <= op.time / 1e9 - fault["at_s"] < 10
     assert "--replay" in (again(test, ended.folder) or "")
+    # The request says nothing of what the seed's moments led to.
+    asked = runfiles.test(ended.folder / "test.json")
+    assert asked == json.loads(json.dumps(AIMED.to_json() | {"schedule": []}))
+    as_a_file, schedule = from_arguments.scheduled(
+        replace(AIMED, aim=False, nemesis=(), time_s=60.0), ended.folder / "test.json"
+    )
+    assert as_a_file.nemesis == ("pause",)
+    assert [fault.to_json() for fault in schedule or ()] == test["schedule"]
 
 
 def test_a_replay_injects_the_triggered_faults_of_the_run(cluster):

@@ -10,7 +10,7 @@ import pytest
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.execute import timed
 from fencepost.harness.execute.site import RunSite
-from fencepost.harness.judge import judge as judge_module
+from fencepost.harness.judge import verdict
 from fencepost.harness.judge.judge import judge
 from fencepost.harness.spec.spec import Spec
 from fencepost.workloads.locks.registry import LOCKS
@@ -73,14 +73,16 @@ def test_every_resource_is_read_at_the_end_by_a_client_that_answers(answers, rea
 def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_had(recorder):
     cluster = SimpleNamespace(remote=lambda node: SimpleNamespace(node=node), foreign={})
     site = RunSite(SPEC, cluster, recorder)
-    site._workers = {node: SimpleNamespace(process=n) for n, node in enumerate(SPEC.clients)}
+    site.client_fleet._workers = {
+        node: SimpleNamespace(process=n) for n, node in enumerate(SPEC.clients)
+    }
     record(recorder, [grant(0, "orders-1"), grant(0, "orders-2"), grant(1, "orders-1")])
     assert site.grants(without="client-1") == 0
     # A successor of the other client (3 = 1 + 2) counts, and the client's own grants do not.
     record(recorder, [grant(1, "orders-3"), grant(3, "orders-2")])
     assert site.grants(without="client-1") == 1
     # The dead client's successor holds nothing.
-    site._workers["client-1"].process = 2
+    site.client_fleet._workers["client-1"].process = 2
     assert site.grants(without="client-1") == 3
 
 
@@ -92,7 +94,7 @@ def test_servers_of_the_same_role_that_a_run_does_not_use_are_ended_before_it(re
     )
     site = RunSite(SPEC, cluster, recorder)
     assert site.servers == ["redis-1"]
-    assert [server.node for server in site._bystanders()] == ["redis-2", "redis-3"]
+    assert [server.node for server in site.server_fleet._bystanders()] == ["redis-2", "redis-3"]
 
 
 def two_holders(tmp_path, **test):
@@ -190,7 +192,7 @@ def test_results_found_during_a_run_are_no_note_of_the_run(recorder):
 
 def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, monkeypatch):
     folder = described(recorder)
-    checking = judge_module.check
+    checking = verdict.check
 
     def ends_meanwhile(*asked):
         monkeypatch.undo()
@@ -198,7 +200,7 @@ def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, mo
         judge(folder, [])
         return checking(*asked)
 
-    monkeypatch.setattr(judge_module, "check", ends_meanwhile)
+    monkeypatch.setattr(verdict, "check", ends_meanwhile)
     assert judge(folder).results["run_notes"] == [LIVE]
     assert json.loads((folder / "results.json").read_text())["run_notes"] == []
 

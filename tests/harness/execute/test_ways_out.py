@@ -12,7 +12,7 @@ from fencepost.harness.clients import streams
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute import timed
 from fencepost.harness.execute.run import run
-from fencepost.harness.judge import judge
+from fencepost.harness.judge import verdict
 from fencepost.harness.remote.remote import NoAnswer, RemoteError
 from fencepost.harness.results import results
 from tests.harness.disturbed import (
@@ -155,7 +155,7 @@ def test_the_error_that_ended_a_run_is_reported_and_not_the_one_of_its_judgement
         raise ZeroDivisionError("a checker's defect")
 
     cluster.before = before
-    monkeypatch.setattr(judge, "check", no_check)
+    monkeypatch.setattr(verdict, "check", no_check)
     with pytest.raises(RemoteError, match="client-1 is gone"):
         run(SPEC, cluster, lambda status: None, schedule=[])
     assert cluster.left == []

@@ -68,7 +68,7 @@ def test_a_client_that_dies_by_itself_leaves_its_op_unknown_and_a_note(cluster):
 def test_a_client_that_two_faults_have_ended_is_replaced_once(cluster, recorder):
     """Two programs of one process would record a history with unpaired ops"""
     site = RunSite(SPEC, cluster, recorder)
-    site.start_clients()
+    site.client_fleet.start()
     old, node = site.client("client-1"), cluster.remote("client-1")
     node.signal(old.pid, signal.SIGKILL)
 
@@ -82,7 +82,7 @@ def test_a_client_that_two_faults_have_ended_is_replaced_once(cluster, recorder)
     assert found[0] is found[1]
     assert found[0].process == old.process + SPEC.concurrency
     assert len([one for one in node.programs if one.alive]) == 1
-    site.close_clients()
+    site.client_fleet.close()
 
 
 def writes(cluster, rubbish):

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from fencepost.harness.execute.scripted import of_suite
-from fencepost.harness.judge import judge
+from fencepost.harness.judge import verdict
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.nemesis.director import Director
 from tests.harness.disturbed import (
@@ -81,7 +81,7 @@ def test_a_second_signal_at_any_call_of_the_healing_is_as_the_first(cluster, sig
 def test_a_signal_while_a_run_is_judged_counts_once_its_results_are_there(
     cluster, signals, monkeypatch, number, interrupted
 ):
-    checking = judge.check
+    checking = verdict.check
 
     def disturbed(*asked):
         os.kill(os.getpid(), number)
@@ -93,7 +93,7 @@ def test_a_signal_while_a_run_is_judged_counts_once_its_results_are_there(
         if interrupted and call.what == "SIGSTOP":
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(judge, "check", disturbed)
+    monkeypatch.setattr(verdict, "check", disturbed)
     cluster.before = before
     ended = carried_out(cluster, FAULTY)
     assert isinstance(ended.error, KeyboardInterrupt)

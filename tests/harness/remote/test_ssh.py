@@ -22,6 +22,7 @@ from fencepost.harness.remote.ssh import Host, SshRemote
 from fencepost.node.places import CODE, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 from tests import node_program, ssh_server
+from tests.harness.talk import typed
 from tests.ssh_server import SshServer
 
 pytestmark = pytest.mark.slow
@@ -150,7 +151,7 @@ def test_a_worker_runs_over_it(remote, setup, tmp_path, monkeypatch):
     }
     words = node_program.here(here.get(word, word) for word in command(LOCKS["redis"]))
     recorder = Recorder(tmp_path / "history.jsonl")
-    worker = Worker(remote, recorder, setup, words)
+    worker = Worker(remote, recorder, typed(setup), words)
     worker.wait_ready()
     worker.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
     assert worker.finish(5)["type"] == "ok"

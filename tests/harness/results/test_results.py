@@ -1,4 +1,4 @@
-"""A run is found by its folder, by its test's name, and as the latest."""
+"""A run has a folder of its own, and its files are whole."""
 
 from __future__ import annotations
 
@@ -48,30 +48,6 @@ def test_the_links_are_relative_so_that_the_folder_can_be_moved(folder, tmp_path
     assert json.loads((tmp_path / "moved" / "latest" / "test.json").read_text())["name"]
     assert not (tmp_path / "moved" / "latest").readlink().is_absolute()
     assert (tmp_path / "moved" / "redlock" / "latest").resolve().name == run.name
-
-
-def test_a_run_is_found_by_folder_by_test_by_time_and_as_latest(folder):
-    old, new = finished("redlock"), finished("redlock")
-    assert results.find(str(old)) == old.resolve()
-    assert results.find(f"redlock/{old.name}") == old.resolve()
-    assert results.find("redlock") == new.resolve()
-    assert results.find("latest") == new.resolve()
-    assert results.find(str(folder / "redlock")) == new.resolve()
-
-
-def test_a_name_that_is_no_run_is_an_error_that_names_the_newest(folder):
-    runs = [finished("redlock") for _ in range(6)]
-    with pytest.raises(BadArguments) as error:
-        results.find("redlok")
-    newest = ", ".join(f"redlock/{run.name}" for run in runs[:0:-1])
-    assert str(error.value) == (
-        f"'redlok' is no run (a folder with test.json or history.jsonl); the newest here: {newest}"
-    )
-
-
-def test_an_empty_folder_says_that_it_is_empty(folder):
-    with pytest.raises(BadArguments, match="holds no run"):
-        results.find("redlock")
 
 
 def test_a_folder_that_cannot_be_made_is_a_crash_that_names_it(folder):

@@ -13,7 +13,7 @@ from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute import timed
 from tests.harness.local import COMMAND, Local
-from tests.harness.talk import ACQUIRE, PROGRAM, WORK, Talk
+from tests.harness.talk import ACQUIRE, PROGRAM, WORK, Talk, typed
 
 pytestmark = pytest.mark.slow
 
@@ -116,7 +116,7 @@ def test_the_token_of_a_grant_goes_with_its_writes(begun):
 )  # fmt: skip
 def test_a_lock_that_cannot_be_made_ends_the_run_with_its_reason(recorder, spawn, mine, text, why):
     told = mine(text, options={"answer": "True"})
-    worker = Worker(Local(spawn), recorder, told, COMMAND)
+    worker = Worker(Local(spawn), recorder, typed(told), COMMAND)
     with pytest.raises(Crashed, match=why):
         worker.wait_ready()
     worker.close()
@@ -125,7 +125,7 @@ def test_a_lock_that_cannot_be_made_ends_the_run_with_its_reason(recorder, spawn
 def test_an_invalid_order_ends_the_client_and_is_not_blamed_on_its_lock(
     recorder, spawn, mine, eventually
 ):
-    worker = Worker(Local(spawn), recorder, mine(options={"answer": "'yes'"}), COMMAND)
+    worker = Worker(Local(spawn), recorder, typed(mine(options={"answer": "'yes'"})), COMMAND)
     worker.wait_ready()
     worker.work(WORK["settings"], WORK["until_ns"])
     assert eventually(lambda: worker.gone)
@@ -153,7 +153,7 @@ def test_a_lock_that_ends_its_process_is_named_and_not_waited_for(
     recorder, spawn, mine, eventually
 ):
     text = LOCK.replace("return self.answer", "import os; os._exit(3)")
-    worker = Worker(Local(spawn), recorder, mine(text), COMMAND, "mylock.py:MyLock")
+    worker = Worker(Local(spawn), recorder, typed(mine(text)), COMMAND, "mylock.py:MyLock")
     worker.wait_ready()
     worker.work(WORK["settings"], WORK["until_ns"])
     why = eventually(lambda: worker.broken)
@@ -169,4 +169,4 @@ def test_a_client_loads_no_bundled_lock_before_it_is_asked_for_one():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.rpartition(".")[2] for name in ast.literal_eval(done.stdout)}
-    assert "own" in loaded and not {"registry", "zookeeper", "aetcd"} & loaded
+    assert "user_lock" in loaded and not {"registry", "zookeeper", "aetcd"} & loaded

@@ -9,9 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from fencepost import runfiles
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.judge.judge import judge
+from fencepost.harness.results import results
 from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.make import lock_options
 from fencepost.harness.userlock.resolve import Asked, given
 from fencepost.harness.userlock.user_lock import OWN
 from fencepost.report.words.settings import again
@@ -26,7 +29,7 @@ def spec(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
     (tmp_path / "work" / "mylock.py").write_text(TEXT)
     name, own = given("mylock.py:MyLock", Asked("redis:1"))
-    options = from_arguments.lock_options(name, {"wait": "2", "fair": "true", "key": "k:"}, own)
+    options = lock_options(name, {"wait": "2", "fair": "true", "key": "k:"}, own)
     return replace(SPEC, name=name, lock=name, options=options, own=own)
 
 
@@ -84,13 +87,14 @@ def test_another_lock_can_replace_it_in_a_replay(cluster, spec, tmp_path):
 
 def test_its_grants_show_whether_it_has_tokens(cluster, spec):
     ended = carried_out(cluster, spec)
-    test = json.loads((ended.folder / "test.json").read_text())
+    test = results.read_test(ended.folder)
     assert test["lock"]["token"] is False
     assert test["not_checked"]["fencing"] == "the lock issues no token"
     assert "fencing" not in ended.results["checkers"]
 
-    test["lock"]["token"], test["checkers"] = "unknown", [*test["checkers"], "fencing"]
-    (ended.folder / "test.json").write_text(json.dumps(test))
+    asked = runfiles.test(ended.folder / "test.json")
+    assert asked["lock"]["token"] == "unknown" and "fencing" in asked["checkers"]
+    (ended.folder / "run.json").unlink()
     history = (ended.folder / "history.jsonl").read_text()
     (ended.folder / "history.jsonl").write_text(history.replace('"token":null', '"token":7'))
     assert judge(ended.folder).verdicts["fencing"].valid is False

@@ -1,0 +1,36 @@
+"""Writes run.json: facts about a run that its request lacks. No other module writes it.
+
+It grows at known points, each time as a whole file, so that a run that was killed can be judged:
+
+    the run begins      started, versions (of fencepost and the cluster)
+    servers are up      versions (of the servers too), clocks
+    clients are ready   began_unix_s, ready_s
+    the run ends        plays and schedule (of triggered faults), time_s (of a segment cut short)
+    it is judged        facts from the history: lock.token, checkers, not_checked
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fencepost import runfiles
+from fencepost.harness.results import results
+
+
+def learn(run: Path, **facts: Any) -> None:
+    """Add facts to the run.json of the run in this folder; a known fact is replaced.
+
+    Raises:
+        OSError: it cannot be written.
+        ValueError: the present run.json cannot be used.
+    """
+    path = run / runfiles.FACTS
+    known = runfiles.test(path) if path.is_file() else {}
+    results.write(path, known | facts)
+
+
+def now() -> str:
+    """The time in UTC, as `started` has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
