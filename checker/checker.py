@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fencepost.checker.history.history import History
+from fencepost.checker.signs import Signs, always
 from fencepost.checker.verdict import Valid, Verdict
 
 About = Literal["service", "clients", "resource"]
@@ -52,6 +53,11 @@ class Checker:
     from its test.json; None: it does. touches: whether a history without a test has ops for it.
     control: its verdict on a run in which nothing goes wrong; None: no expectation. column: its
     short title in tables.
+
+    goal: whether a hunt can search for a violation of it. Those about the service are searched for
+    unless the user names others. goal_rank: a hunt shrinks a counterexample for the violated goal
+    of the lowest rank. suspect: whether a simulated run with these signs (checker/signs.py) may
+    violate it.
     """
 
     name: str
@@ -63,6 +69,9 @@ class Checker:
     touches: Callable[[History], bool] = _has_something
     control: Valid | None = True
     at_the_end: bool = False
+    goal: bool = False
+    goal_rank: int = 100
+    suspect: Callable[[Signs], bool] = always
 
 
 def of_history(check: Callable[[History, Test], Verdict]) -> Callable[[Run], Verdict]:

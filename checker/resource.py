@@ -28,6 +28,7 @@ from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import Register, Write, owners, registers
 from fencepost.checker.history.history import Call, History
+from fencepost.checker.signs import GRANTED_BESIDE, VERSION_JUMPED, WROTE_LATE, any_of
 from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
 
@@ -186,5 +187,8 @@ CHECKER = Checker(
     about=("resource",),
     check=of_history(resource),
     column="resource",
+    goal=True,
+    goal_rank=60,
+    suspect=any_of(GRANTED_BESIDE, WROTE_LATE, VERSION_JUMPED),
     touches=lambda history: any(op.f == "write" for op in history.clients()),
 )

@@ -11,9 +11,11 @@ from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.command import screen, suite
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.hunting.hunts import described
 from fencepost.harness.judge.judge import judge
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
+from fencepost.hunt.search.prefilter import SAMPLE
 from fencepost.report.pages.suite import contents
 from fencepost.report.words.questions import questions
 from fencepost.workloads.locks.registry import LOCKS
@@ -40,6 +42,7 @@ CHECKER = Checker(
     column="tidy",
     applies=lambda test: "nobody closes in shared mode" if test.get("shared") else None,
     touches=lambda history: len(history) > 0,
+    goal=True,
 )
 '''
 
@@ -79,6 +82,15 @@ def test_until_accepts_it():
 
 def test_a_control_run_expects_its_verdict():
     assert sound({"lock": {"token": False}})["tidy"] is True
+
+
+def test_a_hunt_searches_for_it_and_puts_every_run_to_it_where_it_is_named():
+    assert "tidy" not in described("redis", {}, {}).setting.goals
+    hunt = described("redis", {}, {"seed": "1"}, faults="kill", until="tidy", budget="20s")
+    assert hunt.setting.goals == ("tidy",)
+    tried, find = hunt.carry_out(processes=1)
+    assert find is not None and list(find.broken) == ["tidy"]
+    assert tried.schedules < SAMPLE
 
 
 def test_a_history_is_judged_by_it_and_the_report_shows_its_question(tmp_path):

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fencepost.checker.checker import Checker
+from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
 from fencepost.harness.judge.judge import Outcome, judge
@@ -41,12 +43,6 @@ from fencepost.workloads.scenarios.scenario import Scenario
 SEARCHES = ("random", "exhaustive")
 DEPTH = 2
 """How many injections an exhaustive search goes up to, unless told otherwise."""
-# In the order in which their stories are told: what says most first.
-GOALS = (
-    *("lease_exclusion", "ownership", "fencing", "liveness", "linearizable"),
-    *("resource", "mutual_exclusion"),
-)
-_SERVICE = GOALS[:5]
 _LONGEST_S = 7 * 24 * 3600
 # Libraries that are called otherwise than their package.
 _MODULES = {"redis-py": "redis", "redlock-py": "redlock", "python-redis-lock": "redis_lock"}
@@ -288,20 +284,32 @@ def renamed(asked: str | None) -> list[str]:
     ]
 
 
+def goals() -> list[Checker]:
+    """The checkers that can be a hunt's goal, in the order in which a counterexample is shrunk."""
+    return sorted((one for one in CHECKERS.values() if one.goal), key=lambda one: one.goal_rank)
+
+
 def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
-    """The checkers whose violation is a find."""
-    checkers = spec.checkers
-    fit = [name for name in GOALS if checkers[name] is None]
+    """The checkers whose violation is a counterexample."""
+    applies = spec.checkers
+    fit = [goal for goal in goals() if applies[goal.name] is None]
     if asked is None:
-        return tuple(name for name in fit if name in _SERVICE or (guarded and name == "resource"))
+        return tuple(
+            goal.name for goal in fit if "service" in goal.about or (guarded and _is_of_data(goal))
+        )
     names = [name.strip() for name in asked.split(",") if name.strip()]
+    known = [goal.name for goal in fit]
     for name in names:
-        if why := checkers.get(name):
+        if why := applies.get(name):
             raise BadArguments(f"until {name}: it has nothing to check here ({why})")
-        choose("checker", name, fit)
+        choose("checker", name, known)
     if not names:
-        raise BadArguments(f"until what? Choose from: {', '.join(fit)}")
-    return tuple(name for name in GOALS if name in names)
+        raise BadArguments(f"until what? Choose from: {', '.join(known)}")
+    return tuple(name for name in known if name in names)
+
+
+def _is_of_data(goal: Checker) -> bool:
+    return "resource" in goal.about
 
 
 def _restart_ns(spec: Spec) -> int | None:
