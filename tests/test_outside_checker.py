@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
 from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns.suite import items
 from fencepost.harness.command import screen, suite
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import described
@@ -80,8 +82,13 @@ def test_until_accepts_it():
         validate(spec(until=("neat",)))
 
 
-def test_a_control_run_expects_its_verdict():
+def test_a_control_run_expects_it_where_it_applies():
     assert sound({"lock": {"token": False}})["tidy"] is True
+    assert "tidy" not in sound({"lock": {"token": False}, "shared": True})
+    plain = items("redis", 7)[0]
+    assert (plain.name, plain.expected["tidy"]) == ("control", True)
+    shared = replace(plain, specs=(replace(plain.spec, shared=0.5),))
+    assert plain.expected.keys() - shared.expected.keys() == {"tidy", "linearizable"}
 
 
 def test_a_hunt_searches_for_it_and_puts_every_run_to_it_where_it_is_named():

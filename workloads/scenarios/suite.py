@@ -31,8 +31,9 @@ class Rate:
 class TimedRun:
     """One entry of a suite that runs for a time, its faults (if any) drawn from the seed.
 
-    `settings` are the run's by name (fencepost/settings.py). Without an expectation it explores, or
-    a `rate` is counted: any violation is a finding. `faults` are its schedule of faults in the
+    `settings` are the run's by name (fencepost/settings.py). Nothing goes wrong in a `calm` run:
+    each checker that applies is expected to give its `control` verdict, whatever checkers exist.
+    Without an expectation it explores, or a `rate` is counted: any violation is a finding. `faults` are its schedule of faults in the
     format of `--schedule`, if they are not drawn.
     """
 
@@ -41,6 +42,7 @@ class TimedRun:
     expected: Expected
     claim: str = "control"
     source: str = ""
+    calm: bool = False
     lock: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     guard: str = "none"
