@@ -49,8 +49,6 @@ _OF_A_RUN = ("run", "tries", "row", "number", "seed", "crashed")
 _MOST_LEASES = "most_leases"
 _HUNT_BUDGET = "120s"
 _COUNT_EVERY_S = 0.25
-# The distributions whose code a hunt runs.
-_PACKAGES = {"redis-py": "redis"}
 
 
 @dataclass(frozen=True)
@@ -230,7 +228,7 @@ def hunt(item: Item, cluster: Cluster | None, watcher: Watcher) -> Hunted:
 def _installed(lock: str) -> str:
     """The version of the library that the simulation ran: the one of this Python."""
     try:
-        return version(_PACKAGES.get(lock, lock))
+        return version(LOCKS[lock].distribution or lock)
     except PackageNotFoundError:
         return "not installed"
 

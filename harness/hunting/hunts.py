@@ -44,10 +44,6 @@ SEARCHES = ("random", "exhaustive")
 DEPTH = 2
 """How many injections an exhaustive search goes up to, unless told otherwise."""
 _LONGEST_S = 7 * 24 * 3600
-# Libraries that are called otherwise than their package.
-_MODULES = {"redis-py": "redis", "redlock-py": "redlock", "python-redis-lock": "redis_lock"}
-# Programs in other languages whose algorithm there is a lock of ours for.
-_PORTS = {"node-redlock": "redlock-npm"}
 
 
 @dataclass(frozen=True)
@@ -162,8 +158,9 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
     lock = spec.lock_type
     model, version = _model(spec)
     if lock.make is None:
-        port = _PORTS.get(spec.lock)
-        hunted = f"`fencepost hunt {port}` hunts our port of its algorithm, and " if port else ""
+        hunted = ""
+        if lock.port:
+            hunted = f"`fencepost hunt {lock.port}` hunts our port of its algorithm, and "
         raise BadArguments(
             f"{spec.lock} cannot be simulated: it is a program of its own, and not in this Python. "
             f"{hunted}`fencepost test {spec.lock}` runs it on real servers"
@@ -198,7 +195,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
         extends=lock.extends,
         ends_with=lock.ends_with,
         outside=outside,
-        library=_module(lock.library),
+        library=lock.imported,
         **_own(spec),
     )
     setting = replace(setting, faults=_faults(faults, setting))
@@ -212,19 +209,14 @@ def _must_be_simulated(spec: Spec, model: Model) -> None:
     if not model.sockets:
         able = ", ".join(one.name for one in MODELS.values() if one.sockets)
         why = f"it brings its own connections to {lock.kind}, and hunt has those to {able} alone"
-    elif lock.library and not installed(_module(lock.library)):
-        why = f"{lock.library} is not installed here: pip install {lock.library}"
+    elif lock.library and not installed(lock.imported):
+        why = f"{lock.library} is not installed here: pip install {lock.distribution}"
     elif spec.own is not None and (found := outside_of_reach(spec.own.files)):
         why = found
     if why:
         raise BadArguments(
             f"{spec.lock} cannot be simulated: {why}. `fencepost test` runs it on real servers"
         )
-
-
-def _module(library: str) -> str:
-    """What Python calls a library."""
-    return _MODULES.get(library, library)
 
 
 def _model(spec: Spec) -> tuple[Model, str]:
