@@ -30,7 +30,7 @@ from fencepost.report.words.cells import STATES, figure
 from fencepost.report.words.settings import named
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.registry import GUARDS, STORES
+from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
 from fencepost.workloads.scenarios.defects import DEFECTS, Defect
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import Cost, Entry, TimedRun
@@ -79,7 +79,7 @@ def guards() -> Rows:
     """Return the guards of a resource: docs/locks.md."""
     yield "guard", "needs", "stores", "what it does"
     for guard in GUARDS.values():
-        stores = ", ".join(map(_code, guard.stores))
+        stores = ", ".join(map(_code, keepers(guard)))
         yield _code(guard.name), guard.needs.given_by, stores, guard.what
 
 

@@ -34,6 +34,7 @@ from fencepost.harness.userlock.user_lock import OWN
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import STORAGE
 from fencepost.node.places import CODE, LOGS, MARK, PYTHON
+from fencepost.workloads.contract.guard import Rule
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS, STORES
 from fencepost.workloads.resources.server import PORT
@@ -288,7 +289,7 @@ class RunSite:
             "addresses": {server: (self._host(server), self.port(server)) for server in servers},
             "storage": STORAGE,
             "store": self._spec.stored_in,
-            "write_script": write_script(GUARDS[self._spec.guard]),
+            "write_script": write_script(GUARDS[self._spec.guard].rules.get("lua", Rule())),
             "guard": self._spec.guard,
             "seed": str(self._spec.seed),
             "origin_ns": self._recorder.origin_ns + self._clocks[node].offset_ns,

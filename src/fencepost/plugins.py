@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fencepost.nemesis.targets import Drawn, Layout, pick
     from fencepost.node.kind import Clock, Image, Kind, Start
     from fencepost.node.watch import Watch
-    from fencepost.workloads.contract.guard import Guard
+    from fencepost.workloads.contract.guard import Guard, Rule
     from fencepost.workloads.contract.lock import (
         Env,
         Failed,
@@ -64,7 +64,7 @@ _NAMES = {
     "fencepost.nemesis.targets": "Drawn Layout pick",
     "fencepost.node.kind": "Clock Image Kind Start",
     "fencepost.node.watch": "Watch",
-    "fencepost.workloads.contract.guard": "Guard",
+    "fencepost.workloads.contract.guard": "Guard Rule",
     "fencepost.workloads.contract.lock": "Env Failed Grant Indeterminate Link Lock SharedLock",
     "fencepost.workloads.contract.locktype": "LockType",
     "fencepost.workloads.contract.option": "Option",
@@ -111,6 +111,7 @@ __all__ = [
     "Rate",
     "Receipt",
     "Resource",
+    "Rule",
     "Run",
     "Scenario",
     "SharedLock",

@@ -42,10 +42,10 @@ class LockType:
     importlib.metadata (or npm), `module` its name in Python; each is the library's own name unless
     given. `port` names our port of its algorithm, which a hunt can simulate if it cannot simulate
     the library. `promises` are some of PROMISES. `least_ttl_ms` is the shortest lease or session
-    that the servers give. `extends` and `shared`: whether it has
-    these verbs; `sequencer`: the lock service can be asked about a hold; `replicated`: all servers
-    but the first are its replicas; `server` names the kind of server that it needs instead of the
-    usual one (`--server KIND=SERVER`).
+    that the servers give. `extends` and `shared`: whether it has these verbs; `sequencer`: the lock
+    service can be asked about a hold; `replicated`: all servers but the first are its replicas;
+    `server` names the kind of server that it needs instead of the usual one
+    (`--server KIND=SERVER`).
 
     `ends_with`: how a grant ends: `lease`, a release that reached the service, or time; `close`,
     also its client's `close`, which ends the grant's session; `connection`, also the loss of its
