@@ -15,6 +15,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from fencepost.report.words.settings import named
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
+from fencepost.workloads.scenarios.claim import EXPLORATION, Claim
+from fencepost.workloads.scenarios.claims import CLAIMS
 from fencepost.workloads.scenarios.defects import DEFECTS, Defect
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import Cost, Entry, TimedRun
@@ -97,6 +100,35 @@ def suites() -> Rows:
         yield _code(suite.name), suite.what, _code(f"make trial-{suite.name}")
 
 
+def claims(kind: str, title: str) -> Rows:
+    """The claims of a kind, with the entries of suites that test each: docs/claims.md."""
+    found = [claim for claim in CLAIMS.values() if claim.kind == kind]
+    expects = [claim.expected for claim in found if claim.expected]
+    yield "id", title, *(["expected"] if expects else []), "source", "played by"
+    for claim in found:
+        expected = [claim.expected] if expects else []
+        yield claim.id, claim.words, *expected, claim.source, _played(claim)
+
+
+def _played(claim: Claim) -> str:
+    """The entries that test a claim: "redis: `late-release`, `no-ttl`; etcd: `queue`"."""
+    by_suite = {
+        suite.name: dict.fromkeys(
+            _code(entry.name) for entry in suite.entries if claim.id in entry.claims
+        )
+        for suite in SUITES.values()
+    }
+    return "; ".join(f"{suite}: {', '.join(names)}" for suite, names in by_suite.items() if names)
+
+
+def no_claims() -> Rows:
+    """The ids of runs that claim nothing: docs/claims.md."""
+    yield "id", "meaning"
+    for claim in CLAIMS.values():
+        if claim.kind == "run":
+            yield claim.id, claim.words
+
+
 def track_record() -> Rows:
     """Return every defect with the result of its last replay, as `fencepost track-record --keep`
     stored it: docs/track-record.md."""
@@ -130,6 +162,11 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "guards": guards,
     "stores": stores,
     "suites": suites,
+    "properties": partial(claims, "property", "property"),
+    "algorithms": partial(claims, "algorithm", "algorithm"),
+    "claims": partial(claims, "claim", "claim"),
+    "defects": partial(claims, "defect", "defect"),
+    "no-claims": no_claims,
     "track-record": track_record,
 }
 
@@ -205,7 +242,7 @@ def outcomes(name: str) -> Rows:
         (suite.name, entry)
         for suite in SUITES.values()
         for entry in suite.entries
-        if entry.claim != "exploration"
+        if EXPLORATION not in entry.claims
     ]
     for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
         guard = "" if isinstance(entry, Cost) else entry.guard
@@ -234,12 +271,9 @@ def _is_of(row: Mapping[str, Any], suite: str, entry: Entry) -> bool:
     return bool(kept == dict(entry.expected))
 
 
-def _place(entry: Entry) -> tuple[int, int, str]:
-    """Return the entry's position, in the order in which the page defines the first of its claims;
-    controls at the end."""
-    found = re.match(r"(P|A|C|etcd |L)(\d+)", entry.claim)
-    order = ["P", "A", "C", "etcd ", "L"]
-    return (order.index(found[1]), int(found[2]), entry.claim) if found else (len(order), 0, "")
+def _place(entry: Entry) -> tuple[int, str]:
+    """Return the entry's position: that of the first of its claims; controls at the end."""
+    return list(CLAIMS).index(entry.claims[0]), entry.claim
 
 
 def _expected(entry: Entry) -> str:

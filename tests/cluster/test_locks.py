@@ -54,7 +54,7 @@ def holder_dies() -> Scenario:
         Do("client-1", "acquire"),
         Inject("crash", "kill", ("client-1",), {"words": "client-1 is killed"}),
     )
-    return Scenario("holder-dies", "C15", "", "", "none", steps, {}, {"retries": 0})
+    return Scenario("holder-dies", ("C15",), "", "", "none", steps, {}, {"retries": 0})
 
 
 def test_a_lock_without_a_ttl_fails_liveness_when_its_holder_dies(run_test):

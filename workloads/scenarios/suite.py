@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fencepost.workloads.scenarios.claim import CONTROL, listed
 from fencepost.workloads.scenarios.expectations import Expected
 from fencepost.workloads.scenarios.scenario import Scenario
 
@@ -33,14 +34,14 @@ class TimedRun:
 
     `settings` are the run's by name (fencepost/settings.py). Nothing goes wrong in a `calm` run:
     each checker that applies is expected to give its `control` verdict, whatever checkers exist.
-    Without an expectation it explores, or a `rate` is counted: any violation is a finding. `faults` are its schedule of faults in the
-    format of `--schedule`, if they are not drawn.
+    Without an expectation it explores, or a `rate` is counted: any violation is a finding.
+    `faults` are its schedule of faults in the format of `--schedule`, if they are not drawn.
     """
 
     name: str
     what: str
     expected: Expected
-    claim: str = "control"
+    claims: tuple[str, ...] = (CONTROL,)
     source: str = ""
     calm: bool = False
     lock: str = ""
@@ -49,6 +50,11 @@ class TimedRun:
     settings: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[Mapping[str, Any], ...] = ()
     rate: Rate | None = None
+
+    @property
+    def claim(self) -> str:
+        """Its claims in a phrase."""
+        return listed(self.claims)
 
 
 @dataclass(frozen=True)
@@ -61,11 +67,16 @@ class Cost:
 
     name: str
     what: str
-    claim: str
+    claims: tuple[str, ...]
     source: str
     locks: tuple[str, ...]
     time_s: float
     published: str = ""
+
+    @property
+    def claim(self) -> str:
+        """Its claims in a phrase."""
+        return listed(self.claims)
 
 
 Entry = Scenario | TimedRun | Cost
