@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fencepost.checker.history.history import History
 from fencepost.checker.signs import Signs, always
@@ -58,6 +58,8 @@ class Checker:
     unless the user names others. goal_rank: a hunt shrinks a counterexample for the violated goal
     of the lowest rank. suspect: whether a simulated run with these signs (checker/signs.py) may
     violate it.
+
+    Raises ValueError for an invalid field.
     """
 
     name: str
@@ -72,6 +74,13 @@ class Checker:
     goal: bool = False
     goal_rank: int = 100
     suspect: Callable[[Signs], bool] = always
+
+    def __post_init__(self) -> None:
+        if not (self.name and self.question and self.column):
+            raise ValueError(f"checker {self.name!r}: give it a name, a question and a column")
+        if not self.about or set(self.about) - set(get_args(About)):
+            valid = ", ".join(get_args(About))
+            raise ValueError(f"checker {self.name}: about {self.about!r} is not some of {valid}")
 
 
 def of_history(check: Callable[[History, Test], Verdict]) -> Callable[[Run], Verdict]:

@@ -71,6 +71,8 @@ class Guard:
 
     `looks_at_clock`: the client enforces the rule, by its lease and its own clock. `lockless`: the
     guard protects the data without a lock, so that a stale write is no damage.
+
+    Raises ValueError for an invalid field.
     """
 
     name: str
@@ -79,6 +81,12 @@ class Guard:
     needs: Need = NOTHING
     looks_at_clock: bool = False
     lockless: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.name and self.what):
+            raise ValueError(f"guard {self.name!r}: give it a name, and say what it does")
+        if odd := [name for name, rule in self.rules.items() if not isinstance(rule, Rule)]:
+            raise ValueError(f"guard {self.name}: its rule in {odd[0]} is no Rule")
 
     def serves(self, lock: LockType, options: Mapping[str, Any]) -> bool:
         """Return whether the grants of a lock with these options carry what the guard needs."""

@@ -36,6 +36,8 @@ class Store:
     It enforces every guard that has a rule in its `language`, and the guards that `rules` names.
     `beside`: the lock's own servers keep it, which must be of this kind. `server` is the module of
     a program that runs in front of that server and knows the lock's servers, if there is one.
+
+    Raises ValueError for an invalid field.
     """
 
     name: str
@@ -46,6 +48,12 @@ class Store:
     beside: str = ""
     language: str = ""
     rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (self.name and self.what):
+            raise ValueError(f"store {self.name!r}: give it a name, and say what it is")
+        if not (self.language or self.rules):
+            raise ValueError(f"store {self.name}: give it a language of rules, or rules of guards")
 
     def rule(self, guard: Guard) -> Rule | None:
         """Return how this store enforces the guard; None if it cannot."""

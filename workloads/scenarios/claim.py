@@ -46,5 +46,11 @@ def listed(ids: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(ids[:-1]), *ids[-1:])))
 
 
+def must_be_ids(entry: str, claims: object) -> None:
+    """Raise ValueError unless an entry of a suite names its claims as a tuple of ids."""
+    if not isinstance(claims, tuple) or not all(isinstance(one, str) and one for one in claims):
+        raise ValueError(f"entry {entry}: claims {claims!r} is not a tuple of ids of claims")
+
+
 CONTROL, EXPLORATION = "control", "exploration"
 """What entries without a claim name."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.workloads.scenarios.claim import listed
+from fencepost.workloads.scenarios.claim import listed, must_be_ids
 from fencepost.workloads.scenarios.expectations import Expected
 
 Outcome = str
@@ -232,6 +232,9 @@ class Scenario:
     lock: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     causes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        must_be_ids(self.name, self.claims)
 
     @property
     def claim(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fencepost.workloads.scenarios.claim import CONTROL, listed
+from fencepost.workloads.scenarios.claim import CONTROL, listed, must_be_ids
 from fencepost.workloads.scenarios.expectations import Expected
 from fencepost.workloads.scenarios.scenario import Scenario
 
@@ -51,6 +51,9 @@ class TimedRun:
     faults: tuple[Mapping[str, Any], ...] = ()
     rate: Rate | None = None
 
+    def __post_init__(self) -> None:
+        must_be_ids(self.name, self.claims)
+
     @property
     def claim(self) -> str:
         """Its claims in a phrase."""
@@ -73,6 +76,9 @@ class Cost:
     time_s: float
     published: str = ""
 
+    def __post_init__(self) -> None:
+        must_be_ids(self.name, self.claims)
+
     @property
     def claim(self) -> str:
         """Its claims in a phrase."""
@@ -87,12 +93,26 @@ class Suite:
     """Scenarios and timed runs in the order in which they run.
 
     `lock` is the default lock of every entry.
+
+    Raises ValueError for an invalid field.
     """
 
     name: str
     what: str
     lock: str
     entries: tuple[Entry, ...]
+
+    def __post_init__(self) -> None:
+        if not (self.name and self.what and self.entries):
+            raise ValueError(f"suite {self.name!r}: give it a name, a sentence and entries")
+        seen = set()
+        for entry in self.entries:
+            if not isinstance(entry, Entry):
+                raise ValueError(f"suite {self.name}: {entry!r} is no entry of a suite")
+            place = entry.name, getattr(entry, "guard", "")
+            if place in seen:
+                raise ValueError(f"suite {self.name}: entry {' with guard '.join(place)} is twice")
+            seen.add(place)
 
     @property
     def scenarios(self) -> list[Scenario]:

@@ -64,7 +64,9 @@ def test_a_rule_in_redis_says_why_it_refused():
 
 
 def test_a_store_keeps_the_guards_in_its_language_and_those_that_it_has_rules_for():
-    store = Store("mine", "", open, language="basic", rules={"fenced": Rule("10 IF T < H STOP")})
+    store = Store(
+        "mine", "my store", open, language="basic", rules={"fenced": Rule("10 IF T < H STOP")}
+    )
     assert store.rule(GUARDS["fenced"]) == Rule("10 IF T < H STOP")
     assert store.rule(GUARDS["paired"]) is None
     guard = replace(GUARDS["paired"], rules={"basic": Rule("20 RUN")})
