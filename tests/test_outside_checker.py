@@ -93,7 +93,7 @@ def test_a_control_run_expects_it_where_it_applies():
 
 def test_a_hunt_searches_for_it_and_puts_every_run_to_it_where_it_is_named():
     assert "tidy" not in described("redis", {}, {}).setting.goals
-    hunt = described("redis", {}, {"seed": "1"}, faults="kill", until="tidy", budget="20s")
+    hunt = described("redis", {}, {"seed": "1"}, faults="kill", goal="tidy", budget="20s")
     assert hunt.setting.goals == ("tidy",)
     tried, find = hunt.carry_out(processes=1)
     assert find is not None and list(find.broken) == ["tidy"]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.harness import old_names
 from fencepost.harness.api.result import Result
 from fencepost.harness.errors import choose
 from fencepost.harness.hunting import hunts
@@ -16,12 +17,16 @@ from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.userlock.resolve import named
 from fencepost.hunt.story.story import drawn, numbered
+from fencepost.settings import SETTINGS
 from fencepost.workloads.scenarios.scenario import Scenario
 
 Play = Callable[[Spec, Scenario], Outcome]
 """Plays a scenario on real servers, as this test."""
 
-_SETTINGS = ("guard", "ttl", "persistence", "restart")
+# Those that `hunt` does not name.
+_SETTINGS = [
+    SETTINGS[name].word for name in hunts.SETTINGS_OF_A_HUNT if name not in ("seed", "server")
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +100,7 @@ def hunt(
     ends_with: str = "",
     options: Mapping[str, Any] | None = None,
     faults: str | list[str] | None = None,
-    until: str | list[str] | None = None,
+    goal: str | list[str] | None = None,
     budget: str | float = "60s",
     clients: int = 2,
     seed: int | str | None = None,
@@ -115,10 +120,12 @@ def hunt(
         BadArguments: this lock cannot be simulated so.
         Crashed: the lock's own code failed in the simulation.
     """
+    settings = old_names.keywords("hunt", settings | ({} if goal is None else {"goal": goal}))
+    goals = _list(settings.pop("goal", None))
     for name in settings:
         choose("setting of a hunt", name, _SETTINGS)
     given = {name: str(value) for name, value in settings.items() if value is not None}
-    given_faults, goals = _list(faults), _list(until)
+    given_faults = _list(faults)
     for warning in hunts.renamed(given_faults):
         warnings.warn(warning, FutureWarning, stacklevel=2)
     versions = [server] if isinstance(server, str) else server or []
@@ -134,7 +141,7 @@ def hunt(
         ends_with=ends_with,
         clients=clients,
         faults=given_faults,
-        until=goals,
+        goal=goals,
         budget=budget,
     )
     tried, find = asked.carry_out(processes)
@@ -142,7 +149,7 @@ def hunt(
         "servers": servers or None,
         "ends-with": ends_with or None,
         "faults": given_faults,
-        "until": goals,
+        "goal": goals,
         **given,
         "budget": budget,
         "clients": clients,

@@ -211,7 +211,7 @@ def hunt(item: Item, cluster: Cluster | None, watcher: Watcher) -> Hunted:
     way, command = item.asked
     try:
         asked = hunts.described(
-            way.lock, {}, {"seed": str(way.seed)}, faults=way.faults, until=way.until,
+            way.lock, {}, {"seed": str(way.seed)}, faults=way.faults, goal=way.goal,
             budget=_HUNT_BUDGET,
         )  # fmt: skip
         tried, find = asked.carry_out()
@@ -221,7 +221,7 @@ def hunt(item: Item, cluster: Cluster | None, watcher: Watcher) -> Hunted:
     if find is None:
         return Hunted(NOT_SEEN, f"nothing was found in {tried.schedules:,} schedules", versions)
     outcome, _ = asked.store(tried, find, command)
-    said = outcome.verdicts[way.until].evidence[0]["what"]
+    said = outcome.verdicts[way.goal].evidence[0]["what"]
     return Hunted(SEEN, said, versions, outcome.folder)
 
 

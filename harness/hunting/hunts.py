@@ -41,6 +41,8 @@ from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
 SEARCHES = ("random", "exhaustive")
+SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "seed", "server")
+"""The settings of a test that a hunt has too."""
 DEPTH = 2
 """How many injections an exhaustive search goes up to, unless told otherwise."""
 _LONGEST_S = 7 * 24 * 3600
@@ -125,7 +127,7 @@ def described(
     ends_with: str = "",
     clients: int = 2,
     faults: str | None = None,
-    until: str | None = None,
+    goal: str | None = None,
     budget: str = "60s",
     search: str = SEARCHES[0],
     depth: int | None = None,
@@ -149,11 +151,11 @@ def described(
     spec = from_arguments.spec(name, options, given | {"concurrency": clients}, own)
     named = (("--servers", servers), ("--ends-with", ends_with))
     beside = tuple(word for option, value in named if value for word in (option, value))
-    setting = setting_of(spec, faults, until, "guard" in given)
+    setting = setting_of(spec, faults, goal, "guard" in given)
     return Hunt(spec, setting, budget_s, lock, beside, depth)
 
 
-def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool) -> Setting:
+def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) -> Setting:
     """What to hunt for. BadArguments where this lock cannot be simulated so."""
     lock = spec.lock_type
     model, version = _model(spec)
@@ -171,7 +173,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
     if not guarded and spec.own is None and lock.has_token(spec.options):
         # The data are no goal then, and tokens meet a resource that heeds them.
         spec = replace(spec, guard="fenced")
-    goals = _goals(spec, until, guarded)
+    goals = _goals(spec, goal, guarded)
     if spec.stored_in not in stores():
         raise BadArguments(f"guard {spec.guard} is kept in {spec.stored_in}, which has no model")
     setting = Setting(
@@ -293,10 +295,10 @@ def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
     known = [goal.name for goal in fit]
     for name in names:
         if why := applies.get(name):
-            raise BadArguments(f"until {name}: it has nothing to check here ({why})")
+            raise BadArguments(f"goal {name}: it has nothing to check here ({why})")
         choose("checker", name, known)
     if not names:
-        raise BadArguments(f"until what? Choose from: {', '.join(known)}")
+        raise BadArguments(f"which goal? Choose from: {', '.join(known)}")
     return tuple(name for name in known if name in names)
 
 

@@ -33,8 +33,8 @@ class BadPlugin(Exception):
 class Registry(Mapping[str, Bundle], Generic[Bundle]):
     """Bundles of one type by name, built-in ones first.
 
-    `check` raises ValueError for a package's bundle that uses an unknown name, for example; a bundle
-    with an invalid field raises it when it is made.
+    `check` raises ValueError for an invalid bundle of a package, for example one that uses an
+    unknown name. A bundle with an invalid field raises it when it is made.
 
     Looking up a name that is not built in, or listing all, raises BadPlugin if a package's bundle
     cannot be loaded, is of another type, is invalid, or has a name that is taken.
