@@ -146,7 +146,9 @@ print(LOCKS["leased"].make.__module__)
 
 def test_a_node_imports_it_from_the_package_it_receives(tmp_path):
     node = tmp_path / "node"
-    with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("leased"))) as archive:
+    with tarfile.open(
+        fileobj=io.BytesIO(shipped.archive_for("leased", "none", "redis"))
+    ) as archive:
         archive.extractall(node, filter="data")
     done = subprocess.run(
         [sys.executable, "-c", ON_A_NODE],
@@ -157,5 +159,5 @@ def test_a_node_imports_it_from_the_package_it_receives(tmp_path):
 
 
 def test_a_node_that_tests_a_bundled_lock_receives_none_of_it():
-    with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("redis"))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("redis", "none", "redis"))) as archive:
         assert {name.partition("/")[0] for name in archive.getnames()} == {"fencepost"}

@@ -128,8 +128,12 @@ class RunSite:
         what they need meanwhile, and know of no server before `start_clients`.
         `say` is told which one is slow.
         """
-        own = self._spec.own
-        parts = {OWN: own.archive()} if own else {CODE: archive_for(self._spec.lock)}
+        spec, own = self._spec, self._spec.own
+        parts = (
+            {OWN: own.archive()}
+            if own
+            else {CODE: archive_for(spec.lock, spec.guard, spec.stored_in)}
+        )
         with ThreadPoolExecutor(16) as pool:
             shipped = [pool.submit(self._equip, node, parts) for node in self.clients]
             servers = [*self._servers.values(), self._storage]
@@ -183,8 +187,9 @@ class RunSite:
 
     def _serve(self, module: str) -> None:
         """Start the resource's server on the storage node; end an earlier one first."""
-        own = self._spec.own
-        self._ship(STORAGE, {CODE: archive_for("" if own else self._spec.lock)})
+        spec = self._spec
+        lock = "" if spec.own else spec.lock
+        self._ship(STORAGE, {CODE: archive_for(lock, spec.guard, spec.stored_in)})
         remote = self.remote(STORAGE)
         etcd = [f"{self.address(node)}:{self.port(node)}" for node in self.servers]
         here = self.address(STORAGE)
