@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fencepost.workloads.contract.option import Option
     from fencepost.workloads.contract.resource import Resource
     from fencepost.workloads.contract.store import Opening, Store
+    from fencepost.workloads.scenarios.claim import Claim
     from fencepost.workloads.scenarios.scenario import Scenario
     from fencepost.workloads.scenarios.suite import Cost, Rate, Suite, TimedRun
     from fencepost.workloads.transport.deferred import Deferred, load
@@ -70,6 +71,7 @@ _NAMES = {
     "fencepost.workloads.contract.option": "Option",
     "fencepost.workloads.contract.resource": "Resource",
     "fencepost.workloads.contract.store": "Opening Store",
+    "fencepost.workloads.scenarios.claim": "Claim",
     "fencepost.workloads.scenarios.scenario": "Scenario",
     "fencepost.workloads.scenarios.suite": "Cost Rate Suite TimedRun",
     "fencepost.workloads.transport.deferred": "Deferred load",
@@ -81,6 +83,7 @@ __all__ = [
     "Asked",
     "Call",
     "Checker",
+    "Claim",
     "Clock",
     "Colour",
     "Column",

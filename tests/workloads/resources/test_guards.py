@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.workloads.contract.guard import ACCEPT, Rule, served
+from fencepost.workloads.contract.guard import (
+    ACCEPT,
+    NOTHING,
+    PAIR,
+    SEQUENCER,
+    TOKEN,
+    Rule,
+    served,
+)
 from fencepost.workloads.contract.lock import Failed, Grant
 from fencepost.workloads.contract.store import Store
 from fencepost.workloads.locks.registry import LOCKS
@@ -19,15 +27,10 @@ GRANTS = {
     "a sequencer": Grant("orders", None, None, "", sequencer=("key", 1)),
 }
 ACCEPTED = {
-    "none": {None, *GRANTS},
-    "deadline": {None, *GRANTS},
-    "compare-and-set": {None, *GRANTS},
-    "fenced": {"a token", "a pair"},
-    "fenced-version": {"a token", "a pair"},
-    "new-value": {"a token", "a pair"},
-    "paired": {"a pair"},
-    "check-sequencer": {"a sequencer"},
-    "transaction": {"a sequencer"},
+    NOTHING.what: {None, *GRANTS},
+    TOKEN.what: {"a token", "a pair"},
+    PAIR.what: {"a pair"},
+    SEQUENCER.what: {"a sequencer"},
 }
 
 
@@ -45,7 +48,7 @@ def accepts(guard, grant):
 def test_a_guard_requires_its_fields_of_a_grant(guard):
     grants = {None: None, **GRANTS}
     accepted = {name for name, grant in grants.items() if accepts(guard, grant)}
-    assert accepted == ACCEPTED[guard.name]
+    assert accepted == ACCEPTED[guard.needs.what]
 
 
 @pytest.mark.parametrize("guard", GUARDS.values(), ids=lambda guard: guard.name)
