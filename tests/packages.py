@@ -14,6 +14,7 @@ def installed(
     version: str = "1.2",
 ) -> None:
     """Install a package: `points` has the lines of each entry point group, `modules` their code."""
+    site.mkdir(parents=True, exist_ok=True)
     for module, code in modules.items():
         (site / f"{module}.py").write_text(code)
     info = site / f"{name.replace('-', '_')}-{version}.dist-info"

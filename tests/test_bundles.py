@@ -122,7 +122,6 @@ POINTS = {
 def toys(tmp_path, monkeypatch):
     """Install the package of toys."""
     site = tmp_path / "site-packages"
-    site.mkdir()
     installed(site, "toys", POINTS, TOYS)
     monkeypatch.syspath_prepend(site)
     for registry in REGISTRIES:

@@ -21,6 +21,7 @@ from fencepost.hunt.search.prefilter import SAMPLE
 from fencepost.report.pages.suite import contents
 from fencepost.report.words.questions import questions
 from fencepost.workloads.locks.registry import LOCKS
+from tests.packages import installed
 
 TIDY = '''
 """tidy: does every client close in the end?"""
@@ -51,14 +52,9 @@ CHECKER = Checker(
 
 @pytest.fixture(autouse=True)
 def tidy(tmp_path, monkeypatch):
-    """Lay out a package as pip does: its module and its metadata in a folder on sys.path."""
-    site = tmp_path / "site-packages"
-    info = site / "tidiness-1.2.dist-info"
-    info.mkdir(parents=True)
-    (site / "tidiness.py").write_text(TIDY)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tidiness\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text("[fencepost.checkers]\ntidy = tidiness:CHECKER\n")
-    monkeypatch.syspath_prepend(site)
+    points = {"fencepost.checkers": "tidy = tidiness:CHECKER"}
+    installed(tmp_path / "site-packages", "tidiness", points, {"tidiness": TIDY})
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
     CHECKERS.forget()
     yield CHECKERS["tidy"]
     CHECKERS.forget()
