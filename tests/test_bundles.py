@@ -27,6 +27,8 @@ from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec import needs
 from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.validation import validate
+from fencepost.hunt.faults.registry import SIMULATED
+from fencepost.hunt.models.registry import MODELS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.report.pages import run as page
@@ -40,25 +42,27 @@ from tests.packages import installed
 
 ROOT = Path(__file__).parents[1]
 RENDER = page.render  # the fixture `short` skips it
-REGISTRIES = (LOCKS, GUARDS, STORES, CHECKERS, CLAIMS, SUITES, FAMILIES, KINDS)
+REGISTRIES = (
+    LOCKS, GUARDS, STORES, CHECKERS, CLAIMS, SUITES, FAMILIES, KINDS, MODELS, SIMULATED,
+)  # fmt: skip
 
 TOYS = {
     "toy_lock": """
 from dataclasses import replace
 from fencepost.workloads.locks.broken import NO_OWNER_CHECK
-LOCK = replace(NO_OWNER_CHECK, name="toy-lock", what="a lock of wood", shared=False)
+LOCK = replace(NO_OWNER_CHECK, name="toy-lock", what="a lock of wood", kind="toy-server")
 """,
     "toy_guard": """
 from fencepost.plugins import Guard, Rule
 GUARD = Guard(
     "toy-guard", "accepts any write that is asked for politely",
-    rules={"lua": Rule("local please = true"), "toy": Rule("please")}, lockless=True,
+    rules={"toy": Rule("local please = true")}, lockless=True,
 )
 """,
     "toy_store": """
 from fencepost.plugins import Store
 from fencepost.workloads.resources.redis_register import RedisRegister
-STORE = Store("toy-store", "a box of wood", RedisRegister, language="toy")
+STORE = Store("toy-store", "a box of wood", RedisRegister, kind="redis", language="toy")
 """,
     "toy_checker": """
 from fencepost.plugins import Checker, Verdict, of_history
@@ -106,6 +110,25 @@ FAMILY = Family(
     colour=Colour("#123456", "#fedcba"),
 )
 """,
+    "toy_server": """
+from dataclasses import replace
+from fencepost.harness.servers.redis import KIND as REDIS
+KIND = replace(REDIS, name="toy-server", module=__name__, model="toy-model")
+""",
+    "toy_model": """
+from dataclasses import replace
+from fencepost.hunt.models.redis.model import MODEL as REDIS
+MODEL = replace(REDIS, name="toy-model", stores={"toy-store": REDIS.stores["redis"]})
+""",
+    "toy_simulated": """
+from fencepost.plugins import Action, Simulated
+
+def inject(run, event):
+    run.faults.begin("toy-fault", ["toy-server-1"], {}, "a worm eats", lambda: None, 1)
+    return True
+
+SIMULATED = Simulated("toy-fault", lambda setting: [Action("toy-fault", "server", inject)])
+""",
 }
 POINTS = {
     "fencepost.locks": "toy-lock = toy_lock:LOCK",
@@ -115,6 +138,9 @@ POINTS = {
     "fencepost.claims": "T1 = toy_claim:CLAIM",
     "fencepost.suites": "toy-suite = toy_suite:SUITE",
     "fencepost.faults": "toy-fault = toy_fault:FAMILY",
+    "fencepost.servers": "toy-server = toy_server:KIND",
+    "fencepost.models": "toy-model = toy_model:MODEL",
+    "fencepost.simulated_faults": "toy-fault = toy_simulated:SIMULATED",
 }
 
 
@@ -159,15 +185,15 @@ def spec(**changed):
 def test_each_thing_is_registered_after_ours(registry):
     ours = list(registry._ours)
     assert list(registry)[: len(ours)] == ours
-    assert len(list(registry)[len(ours) :]) == (registry.group in POINTS)
+    assert len(list(registry)) == len(ours) + 1
 
 
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (("locks",), "toy-lock redis x1"),
+        (("locks",), "toy-lock toy-server x1"),
         (("locks", "toy-lock"), "toy-lock: a lock of wood"),
-        (("guards",), "toy-guard any lock redis, toy-store accepts any write"),
+        (("guards",), "toy-guard any lock toy-store accepts any write"),
         (("suite",), "toy-suite 1 runs: fencepost suite toy-suite"),
         (("nemesis", "list"), "toy-fault a worm eats at a server one, a node sawdust"),
     ],
@@ -191,11 +217,14 @@ def test_the_help_of_a_command_has_it(toys):
     ("words", "choices"),
     [
         (("test", "redis", "--guard", "thing"), ", toy-guard"),
-        (("test", "redis", "--guard", "toy-guard", "--store", "thing"), "one of: redis, toy-store"),
+        (("test", "redis", "--guard", "toy-guard", "--store", "thing"), "one of: toy-store"),
         (("test", "redis", "--until", "thing"), ", toy-checker"),
         (("test", "redis", "--nemesis", "thing"), ", toy-fault"),
         (("test", "thing"), ", toy-lock"),
         (("hunt", "redis", "--goal", "thing"), ", toy-checker"),
+        (("hunt", "redis", "--faults", "thing"), ", toy-fault"),
+        (("test", "zookeeper", "--server", "thing=1"), ", toy-server"),
+        (("hunt", "zookeeper"), ", toy-model"),
         (("suite", "thing"), ", toy-suite"),
     ],
 )
@@ -211,7 +240,8 @@ def test_a_test_of_it_is_valid_and_can_be_read_back():
     assert described["lockless"] is True
     assert stored(described) == one
     assert "lockless" not in spec(guard="none", store="").to_json()
-    assert spec(store="").stored_in == "redis"
+    assert spec(store="").stored_in == "toy-store"
+    assert one.servers == ["toy-server-1"]
 
 
 def test_a_suite_of_it_is_planned_with_all_that_it_names():
@@ -227,7 +257,7 @@ def test_a_suite_of_it_is_planned_with_all_that_it_names():
 def test_a_run_in_memory_is_judged_and_its_report_shows_it(cluster):  # noqa: F811  fixture
     asked = spec(time_s=0.3)
     cluster.up(needs.nodes([asked]))
-    worm = Scheduled(0.05, 0.1, "toy-fault", ["redis-1"], {"words": "a worm eats at redis-1"})
+    worm = Scheduled(0.05, 0.1, "toy-fault", ["toy-server-1"], {"words": "a worm eats"})
     ended = carried_out(cluster, asked, [worm])
     assert ended.error is None
     checkers = ended.results["checkers"]
@@ -237,7 +267,7 @@ def test_a_run_in_memory_is_judged_and_its_report_shows_it(cluster):  # noqa: F8
     said = RENDER(ended.folder).read_text()
     for words in ("toy-lock", "toy-guard", "toy-store", "No client ever lets go."):
         assert words in said
-    assert "a worm eats at redis-1" in said
+    assert "a worm eats" in said
 
 
 def test_what_a_client_needs_of_it_is_sent_to_its_node():
@@ -250,10 +280,11 @@ def test_what_a_client_needs_of_it_is_sent_to_its_node():
 
 
 def test_a_hunt_searches_for_its_checker_s_violation_under_its_guard(run, tmp_path):
-    asked = described("toy-lock", {}, {"guard": "toy-guard"})
-    assert "toy-checker" in asked.setting.goals
-    words = ("--guard", "toy-guard", "--goal", "toy-checker", "--seed", "1", "--processes", "1")
-    code, said = run("hunt", "toy-lock", *words)
+    setting = described("toy-lock", {}, {"guard": "toy-guard"}).setting
+    assert "toy-checker" in setting.goals and "toy-fault" in setting.faults
+    assert (setting.model, setting.store) == ("toy-model", "toy-store")
+    words = ("--guard", "toy-guard", "--faults", "toy-fault", "--goal", "toy-checker")
+    code, said = run("hunt", "toy-lock", *words, "--seed", "1", "--processes", "1")
     assert code == 1 and "a client let go" in said
     (report,) = (tmp_path / "results").glob("hunt-toy-lock/*Z/report.html")
     assert "No client ever lets go." in report.read_text()
@@ -262,8 +293,8 @@ def test_a_hunt_searches_for_its_checker_s_violation_under_its_guard(run, tmp_pa
 @pytest.mark.parametrize(
     ("table", "row"),
     [
-        ("locks", "| `toy-lock` | 1 redis |"),
-        ("guards", "| `toy-guard` | any lock | `redis`, `toy-store` | accepts any write"),
+        ("locks", "| `toy-lock` | 1 toy-server |"),
+        ("guards", "| `toy-guard` | any lock | `toy-store` | accepts any write"),
         ("stores", "| `toy-store` | a box of wood |"),
         ("suites", "| `toy-suite` | Wooden locks under woodworm. |"),
         ("faults", "| `toy-fault` | a worm eats at a server | `one`, a node |"),
