@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.checker.checkers import CHECKERS
-from fencepost.harness.campaigns.suite import items
+from fencepost.harness.campaigns.suite import entries
 from fencepost.harness.clients.shipped import archive_for
 from fencepost.harness.command import app, screen
 from fencepost.harness.hunting.hunts import described
@@ -245,7 +245,7 @@ def test_a_test_of_it_is_valid_and_can_be_read_back():
 
 
 def test_a_suite_of_it_is_planned_with_all_that_it_names():
-    (item,) = items("toy-suite", 7)
+    (item,) = entries("toy-suite", 7)
     one = item.spec
     assert (one.lock, one.guard, one.store, one.nemesis) == (
         "toy-lock", "toy-guard", "toy-store", ("toy-fault",),

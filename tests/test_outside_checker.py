@@ -10,7 +10,7 @@ import pytest
 
 from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.verdict import Verdict
-from fencepost.harness.campaigns.suite import items
+from fencepost.harness.campaigns.suite import entries
 from fencepost.harness.command import screen, suite
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import described
@@ -81,7 +81,7 @@ def test_until_accepts_it():
 def test_a_control_run_expects_it_where_it_applies():
     assert sound({"lock": {"token": False}})["tidy"] is True
     assert "tidy" not in sound({"lock": {"token": False}, "shared": True})
-    plain = items("redis", 7)[0]
+    plain = entries("redis", 7)[0]
     assert (plain.name, plain.expected["tidy"]) == ("control", True)
     shared = replace(plain, specs=(replace(plain.spec, shared=0.5),))
     assert plain.expected.keys() - shared.expected.keys() == {"tidy", "linearizable"}

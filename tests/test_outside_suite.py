@@ -7,9 +7,7 @@ import sys
 import pytest
 
 from fencepost.harness.campaigns.usable_suites import usable
-from fencepost.harness.command import screen
-from fencepost.harness.command.suite import suite
-from fencepost.registry import BadPlugin
+from fencepost.harness.command import app, screen
 from fencepost.workloads.scenarios.claims import CLAIMS
 from fencepost.workloads.scenarios.registry import SUITES
 from tests.packages import installed
@@ -51,17 +49,29 @@ def package(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(tmp_path)
         SUITES.forget()
 
-    screen.console.cache_clear()
     yield install
     SUITES.forget()
     sys.modules.pop("tidy_suite", None)
 
 
-def test_a_package_s_suite_is_listed_and_has_its_runs(package, capsys):
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs the command line; its exit code and its output in one line."""
+    monkeypatch.setenv("COLUMNS", "250")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["fencepost", *words])
+        screen.console.cache_clear()
+        code = app.run()
+        return code, " ".join(" ".join(capsys.readouterr()).split())
+
+    return call
+
+
+def test_a_package_s_suite_is_listed_and_has_its_runs(package, run):
     package(VALID)
-    assert suite([]) == 0
-    said = capsys.readouterr().out
-    assert "tidy             1 runs: fencepost suite tidy" in said
+    code, said = run("suite")
+    assert code == 0 and "tidy 1 runs: fencepost suite tidy" in said
     found, bad = usable(0)
     assert bad == []
     (item,) = found["tidy"]
@@ -71,12 +81,12 @@ def test_a_package_s_suite_is_listed_and_has_its_runs(package, capsys):
 
 @pytest.mark.parametrize("case", INVALID)
 def test_an_invalid_suite_of_a_package_is_left_out_of_the_list_and_its_package_named(
-    package, capsys, case
+    package, run, case
 ):
-    code, why = INVALID[case]
-    package(code)
-    assert suite([]) == 0
-    said = capsys.readouterr().out
+    text, why = INVALID[case]
+    package(text)
+    code, said = run("suite")
+    assert code == 0
     assert [name for name in OURS if f"fencepost suite {name}" not in said] == []
     assert "fencepost suite tidy" not in said
     assert f"left out: {BLAMED} cannot be used: {why}" in said
@@ -91,7 +101,7 @@ def test_all_suites_are_those_that_can_be_run(package, case):
     assert bad.startswith(f"{BLAMED} cannot be used: {why}")
 
 
-def test_a_suite_that_cannot_be_registered_is_an_error_where_it_is_named(package):
+def test_a_suite_that_cannot_be_registered_is_an_error_where_it_is_named(package, run):
     package(INVALID["its claim does not exist"][0])
-    with pytest.raises(BadPlugin, match="package tidiness"):
-        suite(["tidy"])
+    code, said = run("suite", "tidy")
+    assert code == 254 and BLAMED in said

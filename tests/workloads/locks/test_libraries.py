@@ -60,7 +60,7 @@ def test_a_library_s_worker_runs_in_its_own_environment_or_is_a_program_of_its_o
         ("redlock-py", "1.0.8"),
         ("python-redis-lock", "4.0.1"),
         ("node-redlock", "4.2.0"),
-        ("curator", "Debian's version"),
+        ("curator", "as Debian has it"),
     ],
 )
 def test_a_run_says_which_version_it_tested(library, version):
