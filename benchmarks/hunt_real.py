@@ -112,7 +112,7 @@ class Real:
                 row.lock,
                 options=row.options,
                 faults=row.faults,
-                until=row.until,
+                goal=row.goal,
                 guard=row.guard,
                 budget=row.limit_s,
                 seed=seed,

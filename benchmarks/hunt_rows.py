@@ -20,14 +20,14 @@ STEPS = 8
 
 @dataclass(frozen=True)
 class Row:
-    """One hunt. Without `faults`, all applicable ones; without `until`, the service's promises.
+    """One hunt. Without `faults`, all applicable ones; without `goal`, the service's promises.
     `key` selects it. `confirm`: the counterexample is replayed on real servers."""
 
     key: str
     name: str
     lock: str
     faults: str | None = None
-    until: str | None = None
+    goal: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     guard: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Row:
         words += [
             word for name, value in self.options.items() for word in ("-o", f"{name}={value}")
         ]
-        given = {"guard": self.guard, "faults": self.faults, "until": self.until, **self.settings}
+        given = {"guard": self.guard, "faults": self.faults, "goal": self.goal, **self.settings}
         words += [w for name, value in given.items() if value is not None
                   for w in (f"--{name}", str(value))]  # fmt: skip
         return shlex.join([*words, "--confirm"] if self.confirm else words)
@@ -55,7 +55,7 @@ class Row:
         if self.guard is not None:
             given["guard"] = self.guard
         spec = from_arguments.spec(self.lock, self.options, given)
-        return setting_of(spec, self.faults, self.until, self.guard is not None)
+        return setting_of(spec, self.faults, self.goal, self.guard is not None)
 
 
 KNOWN = (
@@ -113,7 +113,7 @@ SOUNDS = (
     Row("etcd-sound", "etcd's recipe", "etcd", "pause,partition,packet,kill"),
     Row("chubby-sound", "chubby, its sequencer checked", "chubby", "pause,partition,packet,kill",
         options={"retries": "8", "retry_delay_ms": "1000"}, guard="check-sequencer",
-        until="lease_exclusion,ownership,fencing,liveness,linearizable"),
+        goal="lease_exclusion,ownership,fencing,liveness,linearizable"),
 )  # fmt: skip
 RATES = (
     (Row("redlock-speed", "schedules a second: Redlock, two clients, five servers", "redlock",

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fencepost.checker.history.history import History
+from fencepost.checker.signs import Signs, always
 from fencepost.checker.verdict import Valid, Verdict
 
 About = Literal["service", "clients", "resource"]
@@ -52,6 +53,13 @@ class Checker:
     from its test.json; None: it does. touches: whether a history without a test has ops for it.
     control: its verdict on a run in which nothing goes wrong; None: no expectation. column: its
     short title in tables.
+
+    goal: whether a hunt can search for a violation of it. Those about the service are searched for
+    unless the user names others. goal_rank: a hunt shrinks a counterexample for the violated goal
+    of the lowest rank. suspect: whether a simulated run with these signs (checker/signs.py) may
+    violate it.
+
+    Raises ValueError for an invalid field.
     """
 
     name: str
@@ -63,6 +71,16 @@ class Checker:
     touches: Callable[[History], bool] = _has_something
     control: Valid | None = True
     at_the_end: bool = False
+    goal: bool = False
+    goal_rank: int = 100
+    suspect: Callable[[Signs], bool] = always
+
+    def __post_init__(self) -> None:
+        if not (self.name and self.question and self.column):
+            raise ValueError(f"checker {self.name!r}: give it a name, a question and a column")
+        if not self.about or set(self.about) - set(get_args(About)):
+            valid = ", ".join(get_args(About))
+            raise ValueError(f"checker {self.name}: about {self.about!r} is not some of {valid}")
 
 
 def of_history(check: Callable[[History, Test], Verdict]) -> Callable[[Run], Verdict]:

@@ -28,6 +28,7 @@ from fencepost.checker.facts.overlaps import (
 )
 from fencepost.checker.facts.untested import untested
 from fencepost.checker.history.history import History
+from fencepost.checker.signs import GRANTED_BESIDE, GRANTED_EARLY, GRANTED_LATE, any_of
 from fencepost.checker.verdict import Verdict, noted
 from fencepost.checker.why.cause import Link, as_sentences, cause, causes, headline
 
@@ -109,6 +110,9 @@ LEASE_EXCLUSION = Checker(
     about=("service",),
     check=of_history(lease_exclusion),
     column="lease",
+    goal=True,
+    goal_rank=10,
+    suspect=any_of(GRANTED_EARLY),
 )
 
 MUTUAL_EXCLUSION = Checker(
@@ -117,4 +121,7 @@ MUTUAL_EXCLUSION = Checker(
     about=("clients",),
     check=of_history(mutual_exclusion),
     column="mutex",
+    goal=True,
+    goal_rank=70,
+    suspect=any_of(GRANTED_BESIDE, GRANTED_LATE),
 )

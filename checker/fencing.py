@@ -20,6 +20,7 @@ from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, repeated
 from fencepost.checker.facts.writes import Write, after_others, owners, registers
 from fencepost.checker.history.history import History
+from fencepost.checker.signs import TOKEN_FELL, WROTE_LATE, any_of
 from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
 
@@ -182,6 +183,9 @@ CHECKER = Checker(
     about=("service", "resource"),
     check=of_history(fencing),
     column="fencing",
+    goal=True,
+    goal_rank=30,
+    suspect=any_of(TOKEN_FELL, WROTE_LATE),
     applies=_no_token,
     touches=lambda history: any(op.value.get("token") is not None for op in history.clients()),
 )

@@ -28,6 +28,7 @@ from fencepost.checker.lincheck.budget import Budget
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.verdict import check_calls
+from fencepost.checker.signs import GRANTED_EARLY, GRANTED_LATE, TOKEN_FELL, any_of
 from fencepost.checker.verdict import Verdict, noted
 
 REQUEUED = "requeued"
@@ -243,6 +244,9 @@ CHECKER = Checker(
     about=("service",),
     check=of_history(linearizable),
     column="linear",
+    goal=True,
+    goal_rank=50,
+    suspect=any_of(GRANTED_EARLY, GRANTED_LATE, TOKEN_FELL),
     applies=_no_model,
     touches=lambda history: any(op.value.get("ttl") is not None for op in history.clients()),
 )

@@ -39,6 +39,7 @@ from fencepost.checker.facts.refusals import Refusals, refusals
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.waits import Wait, Waited
 from fencepost.checker.history.history import Call, History
+from fencepost.checker.signs import WAITED, any_of
 from fencepost.checker.verdict import Valid, Verdict, count, noted
 
 DEFAULT_BOUND_S = 5.0
@@ -254,5 +255,8 @@ CHECKER = Checker(
     about=("service",),
     check=of_history(liveness),
     column="live",
+    goal=True,
+    goal_rank=40,
+    suspect=any_of(WAITED),
     at_the_end=True,
 )

@@ -25,6 +25,7 @@ from fencepost.checker.facts.releases import Release, Suspects, doubt, releases
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.history.history import History
+from fencepost.checker.signs import GRANTED_EARLY, REFUSED_HOLDER, any_of
 from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
 
@@ -191,4 +192,7 @@ CHECKER = Checker(
     about=("service",),
     check=of_history(ownership),
     column="owner",
+    goal=True,
+    goal_rank=20,
+    suspect=any_of(GRANTED_EARLY, REFUSED_HOLDER),
 )

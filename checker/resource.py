@@ -28,6 +28,7 @@ from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import Register, Write, owners, registers
 from fencepost.checker.history.history import Call, History
+from fencepost.checker.signs import GRANTED_BESIDE, VERSION_JUMPED, WROTE_LATE, any_of
 from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
 
@@ -73,7 +74,9 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     rulers = Rulers(clocks)
     found = registers(history, clocks)
     held = owners(trusted(history, test, clocks))
-    judged = test.get("guard") != "compare-and-set"
+    guard = test.get("guard")
+    # A test.json of before `lockless` says it by the guard's name.
+    judged = not test.get("lockless", guard == "compare-and-set")
     on = over_time(faults(history))
     known = causes(history, test)
     evidence = [
@@ -84,7 +87,7 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     evidence.sort(key=lambda row: row["time_ns"])
     accepted = sum(len(register.writes) for register in found)
     refused = sum(1 for c in history.calls() if c.begin.f == "write" and c.type == "fail")
-    untested = _untested(found, held, judged)
+    untested = _untested(found, held, "" if judged else str(guard))
     details: dict[str, Any] = {"accepted": accepted, "refused": refused}
     if not accepted and not evidence:
         return Verdict("unknown", "No write was accepted: nothing was tested.", [], details)
@@ -105,17 +108,19 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     return Verdict(False, noted(summary, untested), evidence, details)
 
 
-def _untested(found: list[Register], held: Mapping[str, Hold], judged: bool) -> list[str]:
-    """Return the properties that this history could not have shown to be violated."""
+def _untested(found: list[Register], held: Mapping[str, Hold], lockless: str) -> list[str]:
+    """Return the properties that this history could not have shown to be violated. `lockless`: the
+    guard, if it needs no lock.
+    """
     writes = [write for register in found for write in register.writes]
     untested = [
         f"{register.name} (no write was accepted)" for register in found if not register.writes
     ]
     if all(write.built_on is None for write in writes):
         untested.append("lost updates (no write names the version that its writer read)")
-    if not judged:
-        # Compare-and-set accepts a write by the version it read, whichever hold it was made under.
-        untested.append("stale writes (guard compare-and-set)")
+    if lockless:
+        # Such a guard accepts a write whichever hold it was made under.
+        untested.append(f"stale writes (guard {lockless})")
     elif not any(write.hold in held for write in writes):
         untested.append("stale writes (no write was made under a hold)")
     return untested
@@ -186,5 +191,8 @@ CHECKER = Checker(
     about=("resource",),
     check=of_history(resource),
     column="resource",
+    goal=True,
+    goal_rank=60,
+    suspect=any_of(GRANTED_BESIDE, WROTE_LATE, VERSION_JUMPED),
     touches=lambda history: any(op.f == "write" for op in history.clients()),
 )

@@ -28,6 +28,7 @@ from fencepost.checker.facts.holds import FOREVER, seconds
 from fencepost.checker.facts.time_order import Ruler, Rulers, highest_before
 from fencepost.checker.history.accesses import Access, Key, accesses, key
 from fencepost.checker.history.history import Call, History, Op
+from fencepost.checker.signs import VERSION_JUMPED, any_of
 from fencepost.checker.verdict import Verdict, noted
 
 NOTHING = key(None)
@@ -274,5 +275,6 @@ CHECKER = Checker(
     about=("resource",),
     check=of_history(store),
     column="store",
+    suspect=any_of(VERSION_JUMPED),
     touches=lambda history: any(op.value.get("stored") is not None for op in history.clients()),
 )

@@ -146,6 +146,28 @@ def test_runs_kept_with_another_expectation_are_not_counted_for_a_scenario(tmp_p
     assert found["redis: `evicted`", "none"][4] == "no run kept yet"
 
 
+def control(expected, **changed):
+    row = {"scenario": "control", "guard": "none", "claim": "control", "why": ""}
+    return {**row, "expected": expected, "as_expected": True, **changed}
+
+
+def test_a_new_checker_or_one_that_is_gone_takes_no_control_run_away(tmp_path, monkeypatch):
+    fewer = {"lease_exclusion": True, "a-checker-that-was": True}
+    found = outcomes(tmp_path, monkeypatch, kept_suite(tmp_path, (7, control(fewer))))
+    assert found["redis: `control`", "none"][3:5] == [
+        "all T", "as expected, 1 of 1 runs (seed 7)",
+    ]  # fmt: skip
+    assert found["redis: `control`", "fenced"][4] == "no run kept yet"
+
+
+@pytest.mark.parametrize("expected", [{"lease_exclusion": False}, {"a-checker-that-was": True}])
+def test_a_control_run_counts_where_a_checker_of_today_was_asked_and_expected_the_same(
+    tmp_path, monkeypatch, expected
+):
+    found = outcomes(tmp_path, monkeypatch, kept_suite(tmp_path, (7, control(expected))))
+    assert found["redis: `control`", "none"][4] == "no run kept yet"
+
+
 def test_the_table_of_outcomes_has_the_figures_of_rates_and_costs(tmp_path, monkeypatch):
     share = {"updates": {"count": 18, "of": 100, "low": 0.11, "high": 0.27}}
     counted = {"of": "lost", "published": "", "runs": [{"seed": 7}, {"seed": 8}], "shares": share}

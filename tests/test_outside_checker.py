@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
 from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.campaigns.suite import entries
 from fencepost.harness.command import screen, suite
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.hunting.hunts import described
 from fencepost.harness.judge.judge import judge
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
+from fencepost.hunt.search.prefilter import SAMPLE
 from fencepost.report.pages.suite import contents
 from fencepost.report.words.questions import questions
 from fencepost.workloads.locks.registry import LOCKS
+from tests.packages import installed
 
 TIDY = '''
 """tidy: does every client close in the end?"""
@@ -40,20 +45,16 @@ CHECKER = Checker(
     column="tidy",
     applies=lambda test: "nobody closes in shared mode" if test.get("shared") else None,
     touches=lambda history: len(history) > 0,
+    goal=True,
 )
 '''
 
 
 @pytest.fixture(autouse=True)
 def tidy(tmp_path, monkeypatch):
-    """Lay out a package as pip does: its module and its metadata in a folder on sys.path."""
-    site = tmp_path / "site-packages"
-    info = site / "tidiness-1.2.dist-info"
-    info.mkdir(parents=True)
-    (site / "tidiness.py").write_text(TIDY)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tidiness\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text("[fencepost.checkers]\ntidy = tidiness:CHECKER\n")
-    monkeypatch.syspath_prepend(site)
+    points = {"fencepost.checkers": "tidy = tidiness:CHECKER"}
+    installed(tmp_path / "site-packages", "tidiness", points, {"tidiness": TIDY})
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
     CHECKERS.forget()
     yield CHECKERS["tidy"]
     CHECKERS.forget()
@@ -77,8 +78,22 @@ def test_until_accepts_it():
         validate(spec(until=("neat",)))
 
 
-def test_a_control_run_expects_its_verdict():
+def test_a_control_run_expects_it_where_it_applies():
     assert sound({"lock": {"token": False}})["tidy"] is True
+    assert "tidy" not in sound({"lock": {"token": False}, "shared": True})
+    plain = entries("redis", 7)[0]
+    assert (plain.name, plain.expected["tidy"]) == ("control", True)
+    shared = replace(plain, specs=(replace(plain.spec, shared=0.5),))
+    assert plain.expected.keys() - shared.expected.keys() == {"tidy", "linearizable"}
+
+
+def test_a_hunt_searches_for_it_and_puts_every_run_to_it_where_it_is_named():
+    assert "tidy" not in described("redis", {}, {}).setting.goals
+    hunt = described("redis", {}, {"seed": "1"}, faults="kill", goal="tidy", budget="20s")
+    assert hunt.setting.goals == ("tidy",)
+    tried, find = hunt.carry_out(processes=1)
+    assert find is not None and list(find.broken) == ["tidy"]
+    assert tried.schedules < SAMPLE
 
 
 def test_a_history_is_judged_by_it_and_the_report_shows_its_question(tmp_path):

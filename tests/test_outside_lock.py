@@ -19,6 +19,7 @@ from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
+from tests.packages import installed
 
 ROOT = Path(__file__).parents[1]
 
@@ -57,14 +58,9 @@ LOCK = LockType(
 
 @pytest.fixture(autouse=True)
 def leased(tmp_path, monkeypatch):
-    """Lay out a package as pip does: its module and its metadata in a folder on sys.path."""
-    site = tmp_path / "site-packages"
-    info = site / "leased_locks-1.2.dist-info"
-    info.mkdir(parents=True)
-    (site / "leased_locks.py").write_text(LEASED)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: leased-locks\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text("[fencepost.locks]\nleased = leased_locks:LOCK\n")
-    monkeypatch.syspath_prepend(site)
+    points = {"fencepost.locks": "leased = leased_locks:LOCK"}
+    installed(tmp_path / "site-packages", "leased-locks", points, {"leased_locks": LEASED})
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
     LOCKS.forget()
     yield LOCKS["leased"]
     LOCKS.forget()
@@ -146,7 +142,9 @@ print(LOCKS["leased"].make.__module__)
 
 def test_a_node_imports_it_from_the_package_it_receives(tmp_path):
     node = tmp_path / "node"
-    with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("leased"))) as archive:
+    with tarfile.open(
+        fileobj=io.BytesIO(shipped.archive_for("leased", "none", "redis"))
+    ) as archive:
         archive.extractall(node, filter="data")
     done = subprocess.run(
         [sys.executable, "-c", ON_A_NODE],
@@ -157,5 +155,5 @@ def test_a_node_imports_it_from_the_package_it_receives(tmp_path):
 
 
 def test_a_node_that_tests_a_bundled_lock_receives_none_of_it():
-    with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("redis"))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(shipped.archive_for("redis", "none", "redis"))) as archive:
         assert {name.partition("/")[0] for name in archive.getnames()} == {"fencepost"}

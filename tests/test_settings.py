@@ -19,37 +19,46 @@ from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.respec import stored
 from fencepost.harness.spec.spec import Spec
 from fencepost.report.words.settings import again, settings
+from fencepost.setting import CLIENTS, FAULTS, FILE, FLAG, LENGTHS, NAMES, PAIRS
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.locks.registry import LOCKS
 
 REDIS = Spec("redis", "redis", LOCKS["redis"].read_options({}))
-# Give a value other than the default for each setting that a command line has.
-OTHER = {
-    "aim": True,
-    "nemesis": ("pause", "kill:redis-1@9s"),
-    "guard": "fenced",
-    "store": "postgres",
-    "shared": 0.5,
-    "locks": 3,
-    "server": {"etcd": "3.4"},
-    "services": ("redis=r1", "r2:7000"),
-    "compose": "docker-compose.yml",
-    "containers": ("./mydb.py=db1",),
-    "time_s": 7.5,
-    "segment_s": 90.0,
-    "seed": 4,
-    "concurrency": 2,
-    "ttl_ms": 1500,
-    "hold": "0.9ttl..1.2ttl",
-    "think": "50ms",
-    "contention": "1..2",
-    "interval_s": 0.25,
-    "persistence": "always",
-    "restart": "3s",
-    "failed_release": "nothing",
-    "until": ("ownership", "store"),
-}
 ON_THE_LINE = {name: setting for name, setting in SETTINGS.items() if setting.options}
+# Another value than the default, by the form of a setting that has no choices and no bounds, or
+# by the setting where only some names of a registry will do.
+BY_FORM = {
+    FLAG: True,
+    FILE: "docker-compose.yml",
+    FAULTS: ("pause", "kill:redis-1@9s"),
+    PAIRS: {"etcd": "3.4"},
+    LENGTHS: "0.9ttl..1.2ttl",
+    CLIENTS: "1..2",
+    NAMES: ("redis=r1", "r2:7000"),
+}
+BY_NAME = {"guard": "fenced", "store": "postgres", "until": ("ownership", "store")}
+
+
+def other(setting):
+    """Another value than the default that the setting takes."""
+    if setting.name in BY_NAME:
+        return BY_NAME[setting.name]
+    if setting.choices:
+        return next(choice for choice in setting.choices if choice != setting.default)
+    if isinstance(setting.default, float):
+        return setting.default * 1.5 or setting.most / 2
+    if setting.least is not None:
+        return setting.default * 3 // 2 + 1
+    return BY_FORM[setting.form]
+
+
+OTHER = {name: other(setting) for name, setting in ON_THE_LINE.items()}
+
+
+def test_the_other_values_are_others_and_valid():
+    for name, value in OTHER.items():
+        SETTINGS[name].check(value)
+        assert value != SETTINGS[name].default, name
 
 
 def test_each_field_of_a_run_is_a_setting_or_identifies_the_run():
@@ -78,6 +87,15 @@ def test_a_repeating_command_line_reads_back_to_the_same_settings(name):
         option, *text = setting.written(value)
         assert option == setting.options[0]
         assert setting.read(*text or [True]) == OTHER[name]
+
+
+@pytest.mark.parametrize("name", ["interval_s", "ttl_ms"])
+def test_a_time_of_zero_can_be_repeated_where_zero_is_within_the_bounds(name):
+    setting = replace(SETTINGS[name], least=0)
+    assert setting.read(setting.written(0)[1]) == 0
+    setting.check(0)
+    with pytest.raises(ValueError, match=r"0 ms is out of range"):
+        SETTINGS[name].check(SETTINGS[name].read("0"))
 
 
 def test_the_command_has_an_option_for_every_setting():

@@ -15,9 +15,11 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.campaigns.bench import BASELINE
 from fencepost.harness.campaigns.matrix import columns_of
 from fencepost.harness.cluster import libraries as installed
@@ -29,7 +31,9 @@ from fencepost.report.words.cells import STATES, figure
 from fencepost.report.words.settings import named
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.registry import GUARDS, STORES
+from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
+from fencepost.workloads.scenarios.claim import EXPLORATION, Claim
+from fencepost.workloads.scenarios.claims import CLAIMS
 from fencepost.workloads.scenarios.defects import DEFECTS, Defect
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import Cost, Entry, TimedRun
@@ -78,7 +82,7 @@ def guards() -> Rows:
     """Return the guards of a resource: docs/locks.md."""
     yield "guard", "needs", "stores", "what it does"
     for guard in GUARDS.values():
-        stores = ", ".join(map(_code, guard.stores))
+        stores = ", ".join(map(_code, keepers(guard)))
         yield _code(guard.name), guard.needs.given_by, stores, guard.what
 
 
@@ -94,6 +98,35 @@ def suites() -> Rows:
     yield "suite", "what it plays", "by"
     for suite in SUITES.values():
         yield _code(suite.name), suite.what, _code(f"make trial-{suite.name}")
+
+
+def claims(kind: str, title: str) -> Rows:
+    """The claims of a kind, with the entries of suites that test each: docs/claims.md."""
+    found = [claim for claim in CLAIMS.values() if claim.kind == kind]
+    expects = [claim.expected for claim in found if claim.expected]
+    yield "id", title, *(["expected"] if expects else []), "source", "played by"
+    for claim in found:
+        expected = [claim.expected] if expects else []
+        yield claim.id, claim.words, *expected, claim.source, _played(claim)
+
+
+def _played(claim: Claim) -> str:
+    """The entries that test a claim: "redis: `late-release`, `no-ttl`; etcd: `queue`"."""
+    by_suite = {
+        suite.name: dict.fromkeys(
+            _code(entry.name) for entry in suite.entries if claim.id in entry.claims
+        )
+        for suite in SUITES.values()
+    }
+    return "; ".join(f"{suite}: {', '.join(names)}" for suite, names in by_suite.items() if names)
+
+
+def no_claims() -> Rows:
+    """The ids of runs that claim nothing: docs/claims.md."""
+    yield "id", "meaning"
+    for claim in CLAIMS.values():
+        if claim.kind == "run":
+            yield claim.id, claim.words
 
 
 def track_record() -> Rows:
@@ -129,6 +162,11 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "guards": guards,
     "stores": stores,
     "suites": suites,
+    "properties": partial(claims, "property", "property"),
+    "algorithms": partial(claims, "algorithm", "algorithm"),
+    "claims": partial(claims, "claim", "claim"),
+    "defects": partial(claims, "defect", "defect"),
+    "no-claims": no_claims,
     "track-record": track_record,
 }
 
@@ -204,7 +242,7 @@ def outcomes(name: str) -> Rows:
         (suite.name, entry)
         for suite in SUITES.values()
         for entry in suite.entries
-        if entry.claim != "exploration"
+        if EXPLORATION not in entry.claims
     ]
     for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
         guard = "" if isinstance(entry, Cost) else entry.guard
@@ -223,15 +261,19 @@ def _is_of(row: Mapping[str, Any], suite: str, entry: Entry) -> bool:
         return False
     if isinstance(entry, Cost):
         return True
-    return row["guard"] == entry.guard and row.get("expected", {}) == dict(entry.expected)
+    if row["guard"] != entry.guard:
+        return False
+    kept = row.get("expected", {})
+    if isinstance(entry, TimedRun) and entry.calm:
+        # A checker that is newer than the run, or gone, takes nothing from what the others said.
+        ours = {name: valid for name, valid in kept.items() if name in CHECKERS}
+        return bool(ours) and ours == {name: CHECKERS[name].control for name in ours}
+    return bool(kept == dict(entry.expected))
 
 
-def _place(entry: Entry) -> tuple[int, int, str]:
-    """Return the entry's position, in the order in which the page defines the first of its claims;
-    controls at the end."""
-    found = re.match(r"(P|A|C|etcd |L)(\d+)", entry.claim)
-    order = ["P", "A", "C", "etcd ", "L"]
-    return (order.index(found[1]), int(found[2]), entry.claim) if found else (len(order), 0, "")
+def _place(entry: Entry) -> tuple[int, str]:
+    """Return the entry's position: that of the first of its claims; controls at the end."""
+    return list(CLAIMS).index(entry.claims[0]), entry.claim
 
 
 def _expected(entry: Entry) -> str:
@@ -239,7 +281,8 @@ def _expected(entry: Entry) -> str:
         return f"each slower than {_code(BASELINE)}. {entry.published}"
     if isinstance(entry, TimedRun) and entry.rate:
         return entry.rate.published
-    return _verdicts(entry.expected) if entry.expected else "nothing: explored"
+    calm = isinstance(entry, TimedRun) and entry.calm
+    return _verdicts(entry.expected) if entry.expected or calm else "nothing: explored"
 
 
 def _verdicts(valid: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.commandline import option
+from fencepost.harness import old_names
 from fencepost.harness.api.result import Result
 from fencepost.harness.errors import choose
 from fencepost.harness.hunting import hunts
@@ -93,7 +94,7 @@ def hunt(
     ends_with: str = "",
     options: Mapping[str, Any] | None = None,
     faults: str | list[str] | None = None,
-    until: str | list[str] | None = None,
+    goal: str | list[str] | None = None,
     budget: str | float = "60s",
     clients: int = 2,
     seed: int | str | None = None,
@@ -113,10 +114,12 @@ def hunt(
         BadArguments: this lock cannot be simulated so.
         Crashed: the lock's own code failed in the simulation.
     """
+    settings = old_names.keywords("hunt", settings | ({} if goal is None else {"goal": goal}))
+    goals = _list(settings.pop("goal", None))
     for name in settings:
-        choose("setting of a hunt", name, hunts.SETTINGS)
+        choose("setting of a hunt", name, hunts.OWN_WORDS)
     given = {name: str(value) for name, value in settings.items() if value is not None}
-    given_faults, goals = _list(faults), _list(until)
+    given_faults = _list(faults)
     for warning in hunts.renamed(given_faults):
         warnings.warn(warning, FutureWarning, stacklevel=2)
     versions = [server] if isinstance(server, str) else server or []
@@ -132,7 +135,7 @@ def hunt(
         ends_with=ends_with,
         clients=clients,
         faults=given_faults,
-        until=goals,
+        goal=goals,
         budget=budget,
     )
     tried, find = asked.carry_out(processes)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from fencepost.commandline import command, option
+from fencepost.harness import old_names
 from fencepost.harness.campaigns.campaign import Campaign
 from fencepost.harness.campaigns.item import Item, Watcher
 from fencepost.harness.cluster.cluster import Cluster
@@ -41,7 +42,7 @@ class Plan:
 
     @cached_property
     def hunt(self) -> Hunt:
-        return described(self.lock, **self.asked)
+        return described(self.lock, **old_names.translated("hunt", self.asked))
 
     def to_json(self) -> dict[str, Any]:
         return {"lock": self.lock, "seeds": list(self.seeds), "asked": dict(self.asked)}

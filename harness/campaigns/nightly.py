@@ -25,11 +25,12 @@ from typing import Any
 import msgspec
 
 from fencepost.commandline import command
-from fencepost.harness.campaigns import baseline, suite, track_record
+from fencepost.harness.campaigns import baseline, track_record
 from fencepost.harness.campaigns import outcomes as entries
 from fencepost.harness.campaigns.baseline import Known
 from fencepost.harness.campaigns.matrix import usual_locks
 from fencepost.harness.campaigns.outcomes import Entry
+from fencepost.harness.campaigns.usable_suites import usable
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.results import finder, results, run_index
@@ -37,7 +38,6 @@ from fencepost.report.campaign_files import kind
 from fencepost.report.pages import nightly as page
 from fencepost.report.stored import ReportError
 from fencepost.strictjson import decode
-from fencepost.workloads.scenarios.registry import SUITES
 
 SCHEMA = 1
 FILE = "night.json"
@@ -216,9 +216,12 @@ def _completed(part: Part, keys: Sequence[str], found: list[Entry]) -> list[Entr
 
 
 def _suites(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
-    names = list(SUITES)
+    suites, bad = usable(night.seed)
+    for why in bad:
+        say(f"left out: {why}")
+    names = list(suites)
     Random(night.seed).shuffle(names)  # whoever comes last may not fit
-    keys = [f"suite/{one.spec.name}" for name in names for one in suite.entries(name, night.seed)]
+    keys = [f"suite/{one.spec.name}" for name in names for one in suites[name]]
     yield _campaigns(night, "suites", ["suite", *names], keys, share_s, run, say)
 
 

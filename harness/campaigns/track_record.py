@@ -49,8 +49,6 @@ _OF_A_RUN = ("run", "tries", "row", "number", "seed", "crashed")
 _MOST_LEASES = "most_leases"
 _HUNT_BUDGET = "120s"
 _COUNT_EVERY_S = 0.25
-# The distributions whose code a hunt runs.
-_PACKAGES = {"redis-py": "redis"}
 
 
 @dataclass(frozen=True)
@@ -211,7 +209,7 @@ def hunt(item: Item, cluster: Cluster | None, watcher: Watcher) -> Hunted:
     way, command = item.asked
     try:
         asked = hunts.described(
-            way.lock, {}, {"seed": str(way.seed)}, faults=way.faults, until=way.until,
+            way.lock, {}, {"seed": str(way.seed)}, faults=way.faults, goal=way.goal,
             budget=_HUNT_BUDGET,
         )  # fmt: skip
         tried, find = asked.carry_out()
@@ -221,14 +219,14 @@ def hunt(item: Item, cluster: Cluster | None, watcher: Watcher) -> Hunted:
     if find is None:
         return Hunted(NOT_SEEN, f"nothing was found in {tried.schedules:,} schedules", versions)
     outcome, _ = asked.store(tried, find, command)
-    said = outcome.verdicts[way.until].evidence[0]["what"]
+    said = outcome.verdicts[way.goal].evidence[0]["what"]
     return Hunted(SEEN, said, versions, outcome.folder)
 
 
 def _installed(lock: str) -> str:
     """The version of the library that the simulation ran: the one of this Python."""
     try:
-        return version(_PACKAGES.get(lock, lock))
+        return version(LOCKS[lock].distribution or lock)
     except PackageNotFoundError:
         return "not installed"
 

@@ -1,7 +1,7 @@
-"""Ships the code that a client's node needs, as a tar archive: ours and another package's lock.
+"""Ships the code that a client's node needs, as a tar archive: ours and bundles of other packages.
 
-Such a lock is sent with its package's metadata, so that the node finds it by its entry point. What
-its package depends on must be on the node already.
+A lock, a guard or a store of another package is sent with the package's metadata, so that the node
+finds it by its entry point. The dependencies of that package must be on the node already.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from fencepost.harness.package import PACKAGE
 from fencepost.harness.remote.remote import Remote
 from fencepost.node.places import CODE
 from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.registry import GUARDS, STORES
 
 _OURS = (
     "__init__.py",
@@ -37,7 +38,7 @@ _SHIP_S = 120.0
 _METADATA = ("METADATA", "entry_points.txt")
 
 
-def archive_for(lock: str) -> bytes:
+def archive_for(lock: str, guard: str, store: str) -> bytes:
     """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH.
 
     Empty text: a lock that is in no registry, whose files are sent apart (harness/userlock).
@@ -46,8 +47,8 @@ def archive_for(lock: str) -> bytes:
     with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
         for path in _OURS:
             archive.add(PACKAGE / path, arcname=f"fencepost/{path}", filter=_of_clients)
-        point = LOCKS.point(lock) if lock else None
-        if point is not None:
+        points = (LOCKS.point(lock) if lock else None, GUARDS.point(guard), STORES.point(store))
+        for point in {point.module.partition(".")[0]: point for point in points if point}.values():
             _add(archive, point)
     return buffer.getvalue()
 

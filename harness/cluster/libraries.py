@@ -20,6 +20,7 @@ from pathlib import Path
 from fencepost.harness.cluster.docker_engine import Say, install, is_debian
 from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
+from fencepost.workloads.locks.registry import LOCKS
 
 PINS = PACKAGE / "compose" / "libraries"
 """NAME.txt: the requirements of a Python library; NAME/package.json: those of an npm library. Both
@@ -78,13 +79,18 @@ def version(name: str) -> str:
     pins = PINS / f"{name}.txt"
     if pins.is_file():
         lines = [line.partition("==") for line in pins.read_text().split()]
-        wanted = "redis" if name == "redis-py" else name
-        return next(version for package, _, version in lines if package == wanted)
+        return next(version for package, _, version in lines if package == _package(name))
     package = PINS / name / "package.json"
     if package.is_file():
         pinned: dict[str, str] = json.loads(package.read_text())["dependencies"]
-        return pinned[name.removeprefix("node-")]
+        return pinned[_package(name)]
     return "as Debian has it"
+
+
+def _package(library: str) -> str:
+    """What the registry that a library comes from calls it."""
+    locks = (lock for lock in LOCKS.sound()[0] if lock.library == library)
+    return next((lock.distribution for lock in locks), library)
 
 
 def download(requirements: Path, folder: Path, *options: str) -> None:

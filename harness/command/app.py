@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fencepost.harness import old_names
 from fencepost.harness.command.exits import BAD_ARGUMENTS, CRASHED, INTERRUPTED
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.interrupts import interrupt_on_signals
@@ -290,6 +291,7 @@ def _main(
 def run() -> int:
     """Run the command line; return the exit code."""
     interrupt_on_signals()
+    sys.argv[1:] = old_names.words(sys.argv[1:])
     # For completion, the shell passes the incomplete line in the environment.
     words = sys.argv[1:] or os.environ.get("COMP_WORDS", "").split()[1:]
     try:

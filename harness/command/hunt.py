@@ -19,11 +19,18 @@ from fencepost.harness.campaigns.item import Item, test
 from fencepost.harness.command import hunt_campaign, screen
 from fencepost.harness.command.campaign import How, tell, with_how
 from fencepost.harness.command.exits import EXIT
-from fencepost.harness.command.options import EndsWith, OwnServers, Servers
+from fencepost.harness.command.options import EndsWith, OwnServers, with_settings
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.confirm import TRIES
 from fencepost.harness.hunting.confirm import confirm as confirm_
-from fencepost.harness.hunting.hunts import DEPTH, SEARCHES, Hunt, described, renamed
+from fencepost.harness.hunting.hunts import (
+    DEPTH,
+    SEARCHES,
+    SETTINGS_OF_A_HUNT,
+    Hunt,
+    described,
+    renamed,
+)
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec import from_arguments
 from fencepost.hunt.bridge.bridge import Bridge
@@ -35,11 +42,14 @@ from fencepost.report.batches import Collected, hunted
 
 
 @with_how
+@with_settings(
+    SETTINGS_OF_A_HUNT, {"guard": "Where it is given, damage to the data is a counterexample too."}
+)
 def hunt(
-    how: How,
     lock: Annotated[
         str, typer.Argument(help="The lock to hunt: redlock, say, or your own: mylock.py:MyLock.")
     ],
+    how: How,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,12 +58,6 @@ def hunt(
     ] = None,
     servers: OwnServers = "",
     ends_with: EndsWith = "",
-    guard: Annotated[
-        str | None,
-        typer.Option(
-            help="What the resource checks. Where it is given, damage to the data is a find."
-        ),
-    ] = None,
     faults: Annotated[
         str | None,
         typer.Option(
@@ -63,24 +67,17 @@ def hunt(
         ),
     ] = None,
     budget: Annotated[str, typer.Option(help="How long to search.")] = "60s",
-    seed: Annotated[str | None, typer.Option(help="Where all random choices come from.")] = None,
-    until: Annotated[
+    goal: Annotated[
         str | None,
         typer.Option(
             metavar="CHECKER,...",
-            help="What counts as a find. All promises of the service, if left out.",
+            help="What counts as a counterexample. All promises of the service, if left out.",
         ),
     ] = None,
-    clients: Annotated[int, typer.Option(help="How many clients there are.", min=2, max=5)] = 2,
-    ttl: Annotated[str | None, typer.Option(help="The lease of a grant.")] = None,
-    persistence: Annotated[
-        str | None, typer.Option(help="How Redis keeps its data: none, everysec or always.")
-    ] = None,
-    restart: Annotated[
-        str | None,
-        typer.Option(help="When a killed server is back: at-once, after-ttl, never or a time."),
-    ] = None,
-    server: Servers = None,
+    clients: Annotated[
+        int,
+        typer.Option("--clients", "--concurrency", help="Number of clients.", min=2, max=5),
+    ] = 2,
     search: Annotated[
         str, typer.Option(help=f"How schedules are chosen: {' or '.join(SEARCHES)}.")
     ] = SEARCHES[0],
@@ -105,17 +102,10 @@ def hunt(
         bool,
         typer.Option("--confirm", help="Play what is found on real servers: it needs Docker."),
     ] = False,
+    **settings: Any,
 ) -> int:
     for warning in renamed(faults):
         print(f"fencepost: warning: {warning}", file=sys.stderr)
-    settings = {
-        "guard": guard,
-        "ttl": ttl,
-        "persistence": persistence,
-        "restart": restart,
-        "seed": seed,
-        "server": server,
-    }
     arguments: dict[str, Any] = {
         "options": from_arguments.pairs(option or []),
         "settings": settings,
@@ -123,7 +113,7 @@ def hunt(
         "ends_with": ends_with,
         "clients": clients,
         "faults": faults,
-        "until": until,
+        "goal": goal,
         "budget": budget,
         "search": search,
         "depth": depth,

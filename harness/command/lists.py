@@ -13,7 +13,7 @@ from fencepost.workloads.contract.guard import Guard
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import Option
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.registry import GUARDS
+from fencepost.workloads.resources.registry import GUARDS, keepers
 
 
 def locks(
@@ -66,7 +66,7 @@ def guards() -> None:
 def _all_guards(guards: Iterable[Guard]) -> None:
     table = screen.table("guard", "needs", "stores", "what it does", whole=1)
     for guard in guards:
-        table.add_row(guard.name, guard.needs.given_by, ", ".join(guard.stores), guard.what)
+        table.add_row(guard.name, guard.needs.given_by, ", ".join(keepers(guard)), guard.what)
     screen.console().print(table)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -22,7 +23,7 @@ def _in_folder(folder: Path | None) -> Path | None:
 
 
 Run = Annotated[str, typer.Argument(help="A run's folder, or TEST, or TEST/TIME.")]
-Seed = Annotated[str | None, typer.Option(help="The number from which all random choices follow.")]
+Seed = Annotated[str | None, typer.Option(help=SETTINGS["seed"].help, show_default=False)]
 FailOn = Annotated[
     str | None,
     typer.Option(
@@ -98,9 +99,7 @@ HostsFile = Annotated[
 ]
 Servers = Annotated[
     list[str] | None,
-    typer.Option(
-        "--server", metavar="KIND=VERSION", help="Another version of the servers, etcd=3.4 say."
-    ),
+    typer.Option("--server", metavar="KIND=VERSION", help=SETTINGS["server"].help),
 ]
 OwnServers = Annotated[
     str,
@@ -142,9 +141,12 @@ Requirements = Annotated[
 
 
 def with_settings(
-    wanted: Collection[str] = SETTINGS,
+    wanted: Collection[str] = SETTINGS, also: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command an option for every setting, or for these, instead of `**settings`."""
+    """Give a command an option for every setting, or for these, instead of `**settings`.
+
+    `also`: by setting, a sentence that takes the place of its default in the command's help.
+    """
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         signature = inspect.signature(command, eval_str=True)
@@ -154,7 +156,7 @@ def with_settings(
                 setting.word,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=None,
-                annotation=_option(setting),
+                annotation=_option(setting, also.get(name, "")),
             )
             for name, setting in SETTINGS.items()
             if name in wanted and setting.options and setting.word not in signature.parameters
@@ -168,11 +170,12 @@ def with_settings(
     return decorate
 
 
-def _option(setting: Setting) -> Any:
+def _option(setting: Setting, also: str) -> Any:
+    help = f"{setting.what}. {also}" if also else setting.help
     if setting.form is FLAG:
-        flag = typer.Option(*setting.options, help=setting.help, show_default=False)
+        flag = typer.Option(*setting.options, help=help, show_default=False)
         return Annotated[bool | None, flag]
     option = typer.Option(
-        *setting.options, help=setting.help, metavar=setting.form.metavar, show_default=False
+        *setting.options, help=help, metavar=setting.form.metavar, show_default=False
     )
     return Annotated[list[str] | None if setting.form.several else str | None, option]

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fencepost.harness import old_names
 from fencepost.harness.errors import BadArguments, choose
 
 NAME = "fencepost.toml"
@@ -44,7 +45,7 @@ def defaults(words: Sequence[str], group: Any, testing: Any) -> dict[str, Any]:
     by_word = _by_word(command)
     known = {**_by_word(testing.commands["test"]), **by_word}
     found = {}
-    for key, value in _read().items():
+    for key, value in old_names.keys(words[0], _read()).items():
         word = choose(f"setting of {NAME}", key.replace("_", "-"), known)
         # Ignore the options that only the other command has.
         if word in by_word:

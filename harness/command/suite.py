@@ -14,6 +14,7 @@ from fencepost.harness.campaigns import campaign
 from fencepost.harness.campaigns import suite as suites
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.suite import EntryRuns, Plan
+from fencepost.harness.campaigns.usable_suites import usable
 from fencepost.harness.command import screen
 from fencepost.harness.command.campaign import How, View, carry_out, with_how
 from fencepost.harness.command.exits import CRASHED, EXIT
@@ -24,13 +25,15 @@ from fencepost.report.batches import Collected
 from fencepost.report.pages import suite as report
 from fencepost.workloads.scenarios.registry import SUITES
 
+_NAMES = [suite.name for suite in SUITES.sound()[0]]
+
 
 @with_how
 def suite(
     how: How,
     names: Annotated[
         list[str] | None,
-        typer.Argument(help=f"Of: {', '.join(SUITES)}; or all. [default: list them]"),
+        typer.Argument(help=f"Of: {', '.join(_NAMES)}; or all. [default: list them]"),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Only scenarios whose name begins so.")
@@ -51,10 +54,15 @@ def suite(
         return 0
     else:
         number, versions = from_arguments.seed(seed), from_arguments.servers(server or [])
-        every = {
-            name: suites.entries(choose("suite", name, SUITES), number, versions, seeds)
-            for name in dict.fromkeys(SUITES if names == ["all"] else names)
-        }
+        if names == ["all"]:
+            every, bad = usable(number, versions, seeds)
+            for why in bad:
+                screen.say(f"left out: {why}")
+        else:
+            every = {
+                name: suites.entries(choose("suite", name, SUITES), number, versions, seeds)
+                for name in dict.fromkeys(names)
+            }
         found = [
             Campaign(
                 Plan(name, number, versions, seeds, tuple(entry.name for entry in entries)),
@@ -76,9 +84,12 @@ def _name(found: Campaign) -> str:
 
 def _list() -> None:
     """Every suite, with how many runs it has."""
-    for name in SUITES:
-        runs = sum(len(entry.specs) for entry in suites.entries(name, 0))
+    found, bad = usable(0)
+    for name, entries in found.items():
+        runs = sum(len(entry.specs) for entry in entries)
         screen.write(f"{name:14} {runs:3} runs: fencepost suite {name}")
+    for why in bad:
+        screen.say(f"left out: {why}")
 
 
 def chosen(found: dict[str, list[EntryRuns]], only: list[str]) -> dict[str, list[EntryRuns]]:

@@ -23,6 +23,7 @@ from fencepost.harness.userlock.user_lock import OWN
 from fencepost.nemesis.targets import STORAGE
 from fencepost.node.places import CODE
 from fencepost.workloads.client.wire import Own, Setup
+from fencepost.workloads.contract.guard import Rule
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS
 
@@ -61,9 +62,12 @@ class ClientFleet:
 
     def ship(self, pool: ThreadPoolExecutor) -> list[Future[None]]:
         """Begin to send the clients' code to their nodes."""
-        own = self._spec.own
-        parts = {OWN: own.archive()} if own else {CODE: archive_for(self._spec.lock)}
-        return [pool.submit(self._equip, node, parts) for node in self._spec.clients]
+        spec, own = self._spec, self._spec.own
+        if own:
+            parts = {OWN: own.archive()}
+        else:
+            parts = {CODE: archive_for(spec.lock, spec.guard, spec.stored_in)}
+        return [pool.submit(self._equip, node, parts) for node in spec.clients]
 
     def _equip(self, node: str, parts: Mapping[str, bytes]) -> None:
         own, remote = self._spec.own, self._cluster.remote(node)
@@ -167,7 +171,7 @@ class ClientFleet:
             addresses={one: self._address(one) for one in (*spec.servers, STORAGE)},
             storage=STORAGE,
             store=spec.stored_in,
-            write_script=write_script(GUARDS[spec.guard]),
+            write_script=write_script(GUARDS[spec.guard].rules.get("lua", Rule())),
             guard=spec.guard,
             seed=str(spec.seed),
             origin_ns=self._recorder.origin_ns + self._clocks[node].offset_ns,

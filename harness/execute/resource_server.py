@@ -6,7 +6,7 @@ import shlex
 import signal
 from collections.abc import Sequence
 
-from fencepost.harness.clients.shipped import archive_for, ship
+from fencepost.harness.clients.shipped import ship
 from fencepost.harness.remote.processes import RESOURCE, marked
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.servers import serverlog
@@ -20,17 +20,17 @@ _AS_NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups
 
 
 def start(
-    remote: Remote, module: str, here: str, store_port: int, peers: Sequence[str], lock: str
+    remote: Remote, module: str, here: str, store_port: int, peers: Sequence[str], code: bytes
 ) -> None:
     """Start `module` on the storage node, whose address is `here`; end an earlier one first.
 
     `store_port`: of the server that keeps the data there. `peers`: ADDRESS:PORT of the lock's
-    servers. `lock`: whose package is sent with the code, "" for none.
+    servers. `code`: the archive that the node needs (harness/clients/shipped.py).
 
     Raises:
         RemoteError: the node does not answer, or nothing listens in time.
     """
-    ship(remote, {CODE: archive_for(lock)})
+    ship(remote, {CODE: code})
     serve = ["-m", module, here, str(PORT), str(store_port), *peers]
     env = ["env", f"{MARK}={RESOURCE}", f"PYTHONPATH={CODE}"]
     words = shlex.join([*_AS_NOBODY, *env, PYTHON, *serve])

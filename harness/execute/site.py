@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from fencepost.harness.clients.current_holders import long_held
 from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.clients.shipped import archive_for
 from fencepost.harness.clients.worker import Worker
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.execute import resource_server
@@ -52,13 +53,14 @@ class RunSite:
 
     def _serve(self, module: str) -> None:
         peers = [f"{self.address(node)}:{self.port(node)}" for node in self.servers]
+        lock = "" if self._spec.own else self._spec.lock
         resource_server.start(
             self.remote(STORAGE),
             module,
             self.address(STORAGE),
             self.server_fleet.storage.port,
             peers,
-            "" if self._spec.own else self._spec.lock,
+            archive_for(lock, self._spec.guard, self._spec.stored_in),
         )
 
     def resume(self, say: Say = silent) -> dict[str, str]:

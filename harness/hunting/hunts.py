@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import runfiles
+from fencepost.checker.checker import Checker
+from fencepost.checker.checkers import CHECKERS
 from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
@@ -36,27 +38,22 @@ from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.story.story import drawn, numbered
 from fencepost.nemesis.restart import NEVER_S
+from fencepost.settings import SETTINGS
 from fencepost.workloads.client import wire
 from fencepost.workloads.locks.user_lock import modules as own_modules
 from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
 SEARCHES = ("random", "exhaustive")
-SETTINGS = ("guard", "ttl", "persistence", "restart")
-"""Settings of a test that a hunt has too, next to its seed and its servers' versions."""
+SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "seed", "server")
+"""The settings of a test that a hunt has too."""
+OWN_WORDS = tuple(
+    SETTINGS[name].word for name in SETTINGS_OF_A_HUNT if name not in ("seed", "server")
+)
+"""The options of these but for the seed and the servers' versions, which a hunt always names."""
 DEPTH = 2
 """How many injections an exhaustive search goes up to, unless told otherwise."""
-# In the order in which their stories are told: what says most first.
-GOALS = (
-    *("lease_exclusion", "ownership", "fencing", "liveness", "linearizable"),
-    *("resource", "mutual_exclusion"),
-)
-_SERVICE = GOALS[:5]
 _LONGEST_S = 7 * 24 * 3600
-# Libraries that are called otherwise than their package.
-_MODULES = {"redis-py": "redis", "redlock-py": "redlock", "python-redis-lock": "redis_lock"}
-# Programs in other languages whose algorithm there is a lock of ours for.
-_PORTS = {"node-redlock": "redlock-npm"}
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ def described(
     ends_with: str = "",
     clients: int = 2,
     faults: str | None = None,
-    until: str | None = None,
+    goal: str | None = None,
     budget: str = "60s",
     search: str = SEARCHES[0],
     depth: int | None = None,
@@ -170,15 +167,15 @@ def described(
         raise BadArguments(f"budget {budget} is out of range (up to a week)")
     given = {word: value for word, value in settings.items() if value is not None}
     spec = from_arguments.spec(name, options, given | {"concurrency": clients}, own)
-    setting = setting_of(spec, faults, until, "guard" in given)
+    setting = setting_of(spec, faults, goal, "guard" in given)
     user_lock = (*option("servers", servers), *option("ends-with", ends_with))
     versions = [word for one in spec.server.items() for word in option("server", "=".join(one))]
     words = (
         *lock_options(options),
         *user_lock,
         *option("faults", faults),
-        *option("until", until),
-        *(word for name in SETTINGS for word in option(name, given.get(name))),
+        *option("goal", goal),
+        *(word for name in OWN_WORDS for word in option(name, given.get(name))),
         *option("budget", budget),
         *option("clients", clients),
         *(option("search", search) if search != SEARCHES[0] else ()),
@@ -189,13 +186,14 @@ def described(
     return Hunt(spec, setting, budget_s, lock, user_lock, words, depth)
 
 
-def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool) -> Setting:
+def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) -> Setting:
     """What to hunt for. BadArguments where this lock cannot be simulated so."""
     lock = spec.lock_type
     model, version = _model(spec)
     if lock.make is None:
-        port = _PORTS.get(spec.lock)
-        hunted = f"`fencepost hunt {port}` hunts our port of its algorithm, and " if port else ""
+        hunted = ""
+        if lock.port:
+            hunted = f"`fencepost hunt {lock.port}` hunts our port of its algorithm, and "
         raise BadArguments(
             f"{spec.lock} cannot be simulated: it is a program of its own, and not in this Python. "
             f"{hunted}`fencepost test {spec.lock}` runs it on real servers"
@@ -206,7 +204,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
     if not guarded and spec.own is None and lock.has_token(spec.options):
         # The data are no goal then, and tokens meet a resource that heeds them.
         spec = replace(spec, guard="fenced")
-    goals = _goals(spec, until, guarded)
+    goals = _goals(spec, goal, guarded)
     if spec.stored_in not in stores():
         raise BadArguments(f"guard {spec.guard} is kept in {spec.stored_in}, which has no model")
     away_s = restart_s(spec, spec.ttl_ms / 1000)
@@ -231,7 +229,7 @@ def setting_of(spec: Spec, faults: str | None, until: str | None, guarded: bool)
         extends=lock.extends,
         ends_with=lock.ends_with,
         outside=outside,
-        library=_module(lock.library),
+        library=lock.imported,
         **_own(spec),
     )
     setting = replace(setting, faults=_faults(faults, setting))
@@ -245,19 +243,14 @@ def _must_be_simulated(spec: Spec, model: Model) -> None:
     if not model.sockets:
         able = ", ".join(one.name for one in MODELS.values() if one.sockets)
         why = f"it brings its own connections to {lock.kind}, and hunt has those to {able} alone"
-    elif lock.library and not installed(_module(lock.library)):
-        why = f"{lock.library} is not installed here: pip install {lock.library}"
+    elif lock.library and not installed(lock.imported):
+        why = f"{lock.library} is not installed here: pip install {lock.distribution}"
     elif spec.own is not None and (found := outside_of_reach(spec.own.files)):
         why = found
     if why:
         raise BadArguments(
             f"{spec.lock} cannot be simulated: {why}. `fencepost test` runs it on real servers"
         )
-
-
-def _module(library: str) -> str:
-    """What Python calls a library."""
-    return _MODULES.get(library, library)
 
 
 def _model(spec: Spec) -> tuple[Model, str]:
@@ -317,17 +310,29 @@ def renamed(asked: str | None) -> list[str]:
     ]
 
 
+def goals() -> list[Checker]:
+    """The checkers that can be a hunt's goal, in the order in which a counterexample is shrunk."""
+    return sorted((one for one in CHECKERS.values() if one.goal), key=lambda one: one.goal_rank)
+
+
 def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
-    """The checkers whose violation is a find."""
-    checkers = spec.checkers
-    fit = [name for name in GOALS if checkers[name] is None]
+    """The checkers whose violation is a counterexample."""
+    applies = spec.checkers
+    fit = [goal for goal in goals() if applies[goal.name] is None]
     if asked is None:
-        return tuple(name for name in fit if name in _SERVICE or (guarded and name == "resource"))
+        return tuple(
+            goal.name for goal in fit if "service" in goal.about or (guarded and _is_of_data(goal))
+        )
     names = [name.strip() for name in asked.split(",") if name.strip()]
+    known = [goal.name for goal in fit]
     for name in names:
-        if why := checkers.get(name):
-            raise BadArguments(f"until {name}: it has nothing to check here ({why})")
-        choose("checker", name, fit)
+        if why := applies.get(name):
+            raise BadArguments(f"goal {name}: it has nothing to check here ({why})")
+        choose("checker", name, known)
     if not names:
-        raise BadArguments(f"until what? Choose from: {', '.join(fit)}")
-    return tuple(name for name in GOALS if name in names)
+        raise BadArguments(f"which goal? Choose from: {', '.join(known)}")
+    return tuple(name for name in known if name in names)
+
+
+def _is_of_data(goal: Checker) -> bool:
+    return "resource" in goal.about

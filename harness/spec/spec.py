@@ -23,7 +23,7 @@ from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.client import critical_section
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.registry import GUARDS
+from fencepost.workloads.resources.registry import GUARDS, keepers
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Spec(Settings):
 
     @property
     def stored_in(self) -> str:
-        """The store of the resource: the one that was set, or the guard's first."""
-        return self.store or GUARDS[self.guard].stores[0]
+        """The store of the resource: the one that was set, or the first that keeps the guard."""
+        return self.store or next(iter(keepers(GUARDS[self.guard])), "")
 
     @property
     def locked(self) -> list[tuple[str, str]]:
@@ -125,6 +125,7 @@ class Spec(Settings):
             "servers": self.servers,
             "clients": self.clients,
             "promises": dict(self.lock_type.promises),
+            **({"lockless": True} if GUARDS[self.guard].lockless else {}),
             **({"segment": self.segment} if self.segment else {}),
         }
 

@@ -16,7 +16,7 @@ from fencepost.nemesis.triggers import must_fit, must_make_sense
 from fencepost.settings import SETTINGS
 from fencepost.workloads.contract.guard import served
 from fencepost.workloads.locks.registry import LOCKS
-from fencepost.workloads.resources.registry import GUARDS, STORES
+from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
 
 # The most of what may be set of the clients' generator.
 _WORK = {"extend": 1}
@@ -148,10 +148,13 @@ def _guarded(spec: Spec) -> None:
             f"guard {guard.name} needs {guard.needs.what}, and {lock.name} gives none as it is "
             f"set. These do: {', '.join(served(guard, LOCKS.values()))}"
         )
-    if spec.store and spec.store not in guard.stores:
+    able = keepers(guard)
+    if not able:
+        raise BadArguments(f"no store can keep guard {guard.name}: install one that has its rule")
+    if spec.store and spec.store not in able:
         raise BadArguments(
             f"guard {guard.name} cannot be kept in store {spec.store!r}; choose one of: "
-            f"{', '.join(guard.stores)}"
+            f"{', '.join(able)}"
         )
     if STORES[spec.stored_in].beside not in ("", lock.server):
         able = [one.name for one in LOCKS.values() if one.server == STORES[spec.stored_in].beside]

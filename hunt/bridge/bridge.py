@@ -71,7 +71,7 @@ def bridge(setting: Setting, find: Find) -> Bridge:
     served = {"server": f"{setting.kind}={setting.version}"} if setting.version else {}
     scenario = Scenario(
         name=f"confirm-{setting.test['name']}",
-        claim="",
+        claims=(),
         source=_SOURCE,
         what=" ".join(step.words for step in find.story),
         guard=setting.guard,

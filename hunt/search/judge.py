@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.run import Run
-from fencepost.hunt.search.prefilter import suspects
+from fencepost.hunt.search.prefilter import signs
 from fencepost.hunt.sim.record import to_history
 
 
 def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str, Verdict]:
     """The checkers among `goals` that find a violation, with what they say.
 
-    A checker is asked only where a quick look leaves its verdict open (prefilter.py); with `surely`
-    in any case.
+    A checker is asked only where it suspects the run by its signs; with `surely` in any case.
     """
     setting = run.setting
-    asked = [name for name in goals if name in CHECKERS]
+    asked = tuple(goals)
     if not surely:
-        open_ = suspects(
+        shown = signs(
             run.rows, run.came_back, setting.bound_ns, setting.fifo, setting.keeps_on,
             setting.refuses,
         )  # fmt: skip
-        asked = [name for name in asked if name in open_]
+        asked = _suspicious(asked, frozenset(shown))
     if not asked:
         return {}
     judged = Judged(to_history(run.rows), setting.test)
     found = {name: CHECKERS[name].check(judged) for name in asked}
     return {name: verdict for name, verdict in found.items() if verdict.valid is False}
+
+
+@lru_cache(maxsize=1024)
+def _suspicious(goals: tuple[str, ...], shown: frozenset[str]) -> tuple[str, ...]:
+    """The goals that suspect a run with these signs. Kept, because most runs show none."""
+    return tuple(name for name in goals if CHECKERS[name].suspect(shown))

@@ -1,9 +1,9 @@
-"""A quick look at a run's record: which checkers could find a violation in it, and which cannot.
+"""Find the signs of a violation (checker/signs.py) in a simulated run's record, in one pass.
 
-The checkers take some milliseconds for a history, and a run less than one. So a run is judged by
-a checker only where this look leaves its verdict open. It may suspect a sound
-run, and must not pass a broken one: tests/hunt/search/test_prefilter.py compares it with the
-checkers on random runs, and a hunt judges every SAMPLE-th run in any case.
+The checkers take some milliseconds for a history, and a run less than one. So a run is judged only
+by the checkers that suspect it by its signs (`Checker.suspect`). They may suspect a sound run, and
+must not pass a broken one: tests/hunt/search/test_prefilter.py compares them with their verdicts
+on random runs, and a hunt judges every SAMPLE-th run in any case.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from typing import Any
 
 from fencepost.checker.facts.hold_events import NOT_HELD
 from fencepost.checker.history.history import NEMESIS
+from fencepost.checker.signs import (
+    GRANTED_BESIDE,
+    GRANTED_EARLY,
+    GRANTED_LATE,
+    REFUSED_HOLDER,
+    TOKEN_FELL,
+    VERSION_JUMPED,
+    WAITED,
+    WROTE_LATE,
+)
 from fencepost.hunt.sim.record import Row
 from fencepost.workloads.contract.lock import Failed
 
 SAMPLE = 500
-ALL = frozenset(
-    ("lease_exclusion", "linearizable", "mutual_exclusion", "fencing", "ownership", "liveness",
-     "resource", "store")
-)  # fmt: skip
-_SERVICE = frozenset(("lease_exclusion", "linearizable", "ownership"))
-_LATE = frozenset(("mutual_exclusion", "linearizable"))
-_BELIEF = frozenset(("mutual_exclusion", "resource"))
-_TOKENS = frozenset(("fencing", "linearizable"))
-_DATA = frozenset(("resource", "store"))
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class _Hold:
     ended: bool = False
 
 
-def suspects(
+def signs(
     rows: list[Row],
     came_back: bool,
     bound_ns: int,
@@ -45,19 +46,19 @@ def suspects(
     keeps_on: bool = False,
     refuses: bool = False,
 ) -> set[str]:
-    """The checkers that could say False of this record. `fifo`: the lock promises an order;
-    `keeps_on`: a hold goes on after a release that failed; `refuses`: the lock promises to refuse
-    only what somebody has.
+    """Return the signs that this record shows. `fifo`: the lock promises to grant in order;
+    `keeps_on`: a failed release does not end a hold; `refuses`: the lock promises to refuse only
+    what another client holds.
 
-    Why so little is suspected of `linearizable`: where no grant was given while another's lease
-    ran, there is an order that keeps every lease. Each grant is given when it is answered, each
-    release happens when it is sent or once the lease is over, and what failed or was not answered
-    did nothing. And `ownership` needs a hold that was gone before its time: another grant while its
-    lease ran, or a refusal to its own holder.
+    `linearizable` needs few signs: where no grant was given while another's lease ran, there is an
+    order that keeps every lease. Each grant is given when it is answered, each release happens when
+    it is sent or once the lease has expired, and what failed or was not answered did nothing.
+    `ownership` needs a hold that ended before its time: another grant while its lease ran, or a
+    refusal to its own holder.
     """
     found: set[str] = set()
     if not came_back:
-        found |= {"liveness"}
+        found.add(WAITED)
     holds: list[_Hold] = []
     by_name: dict[Any, _Hold] = {}
     asked: dict[Any, int] = {}
@@ -77,32 +78,32 @@ def suspects(
                 elif refuses and not unheard:
                     since = asked[process]
                     if not holds or holds[-1].ended or holds[-1].deadline < since:
-                        found.add("liveness")
+                        found.add(WAITED)
                 continue
             deadline = value["deadline"]
             until = float("inf") if deadline is None else deadline
             since = asked[process]
             for hold in holds:
                 if not hold.ended:
-                    found |= _BELIEF
+                    found.add(GRANTED_BESIDE)
                     if hold.deadline >= time:
-                        found |= _SERVICE
+                        found.add(GRANTED_EARLY)
             token = value["token"]
             if token is not None:
                 if highest is not None and token <= highest:
-                    found |= _TOKENS
+                    found.add(TOKEN_FELL)
                 highest = token if highest is None else max(highest, token)
             if fifo and since < last_asked:
-                found.add("liveness")
+                found.add(WAITED)
             last_asked = since
             if time - granted_last > bound_ns:
-                found.add("liveness")
+                found.add(WAITED)
             granted_last = time
             hold = _Hold(process, until, token, len(holds))
             holds.append(hold)
             by_name[process, value["hold"]] = hold
             if until <= time:
-                found |= _LATE
+                found.add(GRANTED_LATE)
         elif f in ("release", "extend", "lost", "renewed"):
             name = value.get("hold")
             named = by_name.get((process, name))
@@ -112,45 +113,45 @@ def suspects(
                 if type != "fail":
                     named.ended = type != "invoke" or not keeps_on
                 elif _refused(error) and time <= named.deadline:
-                    found.add("ownership")
+                    found.add(REFUSED_HOLDER)
             elif f == "extend":
                 if type == "ok":
                     if time >= named.deadline or len(holds) > named.number + 1:
-                        found |= _SERVICE
+                        found.add(GRANTED_EARLY)
                     if value["deadline"] is not None:
                         named.deadline = value["deadline"]
                 elif type == "info" and time <= named.deadline:
-                    found |= _SERVICE
+                    found.add(GRANTED_EARLY)
                 elif type == "fail" and _refused(error) and time <= named.deadline:
-                    found.add("ownership")
+                    found.add(REFUSED_HOLDER)
             elif f == "renewed":
                 if time >= named.deadline:
-                    found |= _SERVICE
+                    found.add(GRANTED_EARLY)
                 named.deadline = value["deadline"]
             else:
                 if time <= named.deadline:
-                    found |= _SERVICE
+                    found.add(GRANTED_EARLY)
                 named.ended = True
         elif f == "write":
             if type == "ok":
                 named = by_name.get((process, value["hold"]))
                 if value["stored"] != version + 1 or value["version"] != version or unsure:
-                    found |= _DATA
+                    found.add(VERSION_JUMPED)
                 version = value["stored"]
                 if named is not None:
                     if named.number < last_writer:
-                        found |= {"resource", "fencing"}
+                        found.add(WROTE_LATE)
                     last_writer = max(last_writer, named.number)
                     if named.token is not None:
                         if last_token is not None and named.token < last_token:
-                            found |= {"resource", "fencing"}
+                            found.add(WROTE_LATE)
                         last_token = max(named.token, last_token or named.token)
             elif type == "info":
                 unsure = True
         elif f == "read" and type == "ok" and value["version"] != version:
             # Higher where a write that nobody answered has arrived meanwhile: somebody may have
             # died in it, and then nothing more is said of it.
-            found |= _DATA
+            found.add(VERSION_JUMPED)
     return found
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fencepost.nemesis.targets import Drawn, Layout, pick
     from fencepost.node.kind import Clock, Image, Kind, Start
     from fencepost.node.watch import Watch
-    from fencepost.workloads.contract.guard import Guard
+    from fencepost.workloads.contract.guard import Guard, Rule
     from fencepost.workloads.contract.lock import (
         Env,
         Failed,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fencepost.workloads.contract.option import Option
     from fencepost.workloads.contract.resource import Resource
     from fencepost.workloads.contract.store import Opening, Store
+    from fencepost.workloads.scenarios.claim import Claim
     from fencepost.workloads.scenarios.scenario import Scenario
     from fencepost.workloads.scenarios.suite import Cost, Rate, Suite, TimedRun
     from fencepost.workloads.transport.deferred import Deferred, load
@@ -64,12 +65,13 @@ _NAMES = {
     "fencepost.nemesis.targets": "Drawn Layout pick",
     "fencepost.node.kind": "Clock Image Kind Start",
     "fencepost.node.watch": "Watch",
-    "fencepost.workloads.contract.guard": "Guard",
+    "fencepost.workloads.contract.guard": "Guard Rule",
     "fencepost.workloads.contract.lock": "Env Failed Grant Indeterminate Link Lock SharedLock",
     "fencepost.workloads.contract.locktype": "LockType",
     "fencepost.workloads.contract.option": "Option",
     "fencepost.workloads.contract.resource": "Resource",
     "fencepost.workloads.contract.store": "Opening Store",
+    "fencepost.workloads.scenarios.claim": "Claim",
     "fencepost.workloads.scenarios.scenario": "Scenario",
     "fencepost.workloads.scenarios.suite": "Cost Rate Suite TimedRun",
     "fencepost.workloads.transport.deferred": "Deferred load",
@@ -81,6 +83,7 @@ __all__ = [
     "Asked",
     "Call",
     "Checker",
+    "Claim",
     "Clock",
     "Colour",
     "Column",
@@ -111,6 +114,7 @@ __all__ = [
     "Rate",
     "Receipt",
     "Resource",
+    "Rule",
     "Run",
     "Scenario",
     "SharedLock",

@@ -13,7 +13,7 @@ node, which looks up a built-in one, loads nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, Protocol, TypeVar
 
@@ -33,13 +33,23 @@ class BadPlugin(Exception):
 class Registry(Mapping[str, Bundle], Generic[Bundle]):
     """Bundles of one type by name, built-in ones first.
 
+    `check` raises ValueError for an invalid bundle of a package, for example one that uses an
+    unknown name. A bundle with an invalid field raises it when it is made.
+
     Looking up a name that is not built in, or listing all, raises BadPlugin if a package's bundle
-    cannot be loaded, is of another type, or has a name that is taken.
+    cannot be loaded, is of another type, is invalid, or has a name that is taken.
     """
 
-    def __init__(self, group: str, type: type[Bundle], ours: Iterable[Bundle]) -> None:
+    def __init__(
+        self,
+        group: str,
+        type: type[Bundle],
+        ours: Iterable[Bundle],
+        check: Callable[[Bundle], None] = lambda bundle: None,
+    ) -> None:
         self.group = group
         self._type = type
+        self._check = check
         self._ours = {bundle.name: bundle for bundle in ours}
         self._seen: tuple[dict[str, Bundle], list[BadPlugin]] | None = None
         self._points: dict[str, EntryPoint] = {}
@@ -93,7 +103,7 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
                 bad.append(error)
                 continue
             if bundle.name in found:
-                words = f"{_blame(point)}: the name {bundle.name!r} is taken already"
+                words = f"{blame(point)}: the name {bundle.name!r} is taken already"
                 bad.append(BadPlugin(words))
                 continue
             found[bundle.name] = bundle
@@ -105,17 +115,22 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
             bundle = point.load()
         except Exception as error:  # the plug-in's module may raise anything
             raise BadPlugin(
-                f"{_blame(point)}: {type(error).__name__}: {error}. Repair or uninstall the package"
+                f"{blame(point)}: {type(error).__name__}: {error}. Repair or uninstall the package"
             ) from error
         if not isinstance(bundle, self._type):
             raise BadPlugin(
-                f"{_blame(point)}: it is a {type(bundle).__name__}, but {self.group} needs a "
+                f"{blame(point)}: it is a {type(bundle).__name__}, but {self.group} needs a "
                 f"{self._type.__name__}"
             )
+        try:
+            self._check(bundle)
+        except ValueError as error:
+            raise BadPlugin(f"{blame(point)}: {error}") from error
         return bundle
 
 
-def _blame(point: EntryPoint) -> str:
+def blame(point: EntryPoint) -> str:
+    """Say which package's entry point cannot be used; what is wrong with it follows."""
     package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
     return (
         f"package {package}: entry point {point.name} = {point.value} in group {point.group} "

@@ -76,6 +76,7 @@ class _Test(msgspec.Struct):
     name: str | UnsetType = UNSET
     lock: _Lock | UnsetType | None = UNSET
     guard: str | UnsetType = UNSET
+    lockless: bool | UnsetType = UNSET
     servers: _Words = UNSET
     clients: _Words = UNSET
     checkers: _Words = UNSET

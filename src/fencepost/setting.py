@@ -67,10 +67,10 @@ def _pair(text: str) -> tuple[str, str]:
 # The test determines the number of clients (harness/spec/spec.py).
 _ANY_NUMBER = 10**9
 
-TIME_S = Form("TIME", times.seconds, "s", times.describe)
+TIME_S = Form("TIME", times.from_zero, "s", times.describe)
 TIME_MS = Form(
     "TIME",
-    lambda text: round(times.seconds(text) * 1000),
+    lambda text: round(times.from_zero(text) * 1000),
     "ms",
     lambda value: times.describe(value / 1000),
 )
@@ -83,13 +83,14 @@ FILE = Form("FILE", str)
 NAMES = Form("NAME,...", _names)
 FAULTS = Form("FAMILY[:WHERE][/HOW][@INTERVAL][=WEIGHT],...", _names)
 FLAG = Form("", _flag, describe=lambda value: "yes" if value else "no")
-PAIRS = Form("NAME=VALUE", _pair, several=True)
+PAIRS = Form("KIND=VERSION", _pair, several=True)
 
 
 @dataclass(frozen=True)
 class Setting:
     """One setting: `name` is the key in test.json, `label` its name in the report, `what` its
-    description. A setting without `options` is not on the command line.
+    description. A setting without `options` is not on the command line. The first of `options` is
+    its name, the others are aliases.
 
     A value is one of `choices`, if given (or a time, with `or_time`), and lies from `least` to
     `most`, if given.

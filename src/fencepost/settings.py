@@ -183,10 +183,10 @@ class Settings:
     concurrency: int = _set(
         5,
         Setting(
-            "Concurrency",
+            "Clients",
             "Number of clients, one per node",
             WHOLE,
-            ("--concurrency",),
+            ("--clients", "--concurrency"),
             least=1,
             most=MOST_CLIENTS,
         ),

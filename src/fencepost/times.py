@@ -11,11 +11,23 @@ _TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
 def seconds(text: str) -> float:
     """Return a time like 500ms, 60s, 2m or 60 in seconds. ValueError unless it is a time above
     zero."""
-    match = _TIME.fullmatch(text)
-    value = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if value <= 0:
+    value = _parsed(text)
+    if not value:
         raise ValueError(f"{text!r} is not a duration; write 500ms, 60s or 2m (greater than zero)")
     return value
+
+
+def from_zero(text: str) -> float:
+    """Return a time like 0s, 500ms, 60s or 2m in seconds. ValueError unless it is a time."""
+    value = _parsed(text)
+    if value is None:
+        raise ValueError(f"{text!r} is not a duration; write 500ms, 60s or 2m")
+    return value
+
+
+def _parsed(text: str) -> float | None:
+    match = _TIME.fullmatch(text)
+    return float(match[1]) * _UNITS[match[2]] if match else None
 
 
 def describe(time_s: float) -> str:

@@ -189,13 +189,24 @@ def test_a_compare_and_set_resource_is_not_judged_for_stale_writes_and_says_so(s
     two_holds(story)
     story.write(2, 2010, "b", 0, 1, hold="h2")
     story.write(1, 2020, "a", 1, 2, hold="h1")
-    assert kinds(story, {"guard": "compare-and-set"}) == []
-    found = resource(story.history(), {"guard": "compare-and-set"})
+    of_before = {"guard": "compare-and-set"}
+    assert kinds(story, of_before) == []
+    test = of_before | {"lockless": True}
+    found = resource(story.history(), test)
+    assert found == resource(story.history(), of_before)
     assert found.details["untested"] == ["stale writes (guard compare-and-set)"]
     assert found.summary == (
         "2 accepted writes, each present and based on the version that its writer read. Not "
         "tested: stale writes (guard compare-and-set)."
     )
+
+
+def test_a_guard_of_any_name_that_needs_no_lock_is_not_judged_for_stale_writes(story):
+    two_holds(story)
+    story.write(2, 2010, "b", 0, 1, hold="h2")
+    story.write(1, 2020, "a", 1, 2, hold="h1")
+    assert kinds(story, {"guard": "mine", "lockless": True}) == []
+    assert kinds(story, {"guard": "mine"}) == [("stale", "a")]
 
 
 def test_on_two_hosts_a_hold_is_later_only_beyond_the_bounds_of_both_clocks(story):

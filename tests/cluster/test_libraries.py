@@ -65,7 +65,7 @@ def test_a_release_of_unknown_outcome_is_followed_by_a_close_and_then_by_a_succe
         Heal("cut"),
         Do("client-1", "acquire", again=True),
     )
-    scenario = Scenario("cut-off", "", "", "", "none", steps, {}, {})
+    scenario = Scenario("cut-off", (), "", "", "none", steps, {}, {})
 
     outcome = run_test(lock, scenario, ttl_ms=2000, concurrency=2)
 

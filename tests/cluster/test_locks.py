@@ -54,7 +54,7 @@ def holder_dies() -> Scenario:
         Do("client-1", "acquire"),
         Inject("crash", "kill", ("client-1",), {"words": "client-1 is killed"}),
     )
-    return Scenario("holder-dies", "C15", "", "", "none", steps, {}, {"retries": 0})
+    return Scenario("holder-dies", ("C15",), "", "", "none", steps, {}, {"retries": 0})
 
 
 def test_a_lock_without_a_ttl_fails_liveness_when_its_holder_dies(run_test):
@@ -84,7 +84,7 @@ def test_a_scenario_has_the_published_outcome(run_test, scenario):
 def test_a_schedule_that_crashes_is_unknown_and_not_valid(run_test):
     again = Do("client-1", "release")
     steps = (Do("client-1", "acquire"), again, again)
-    scenario = Scenario("not-so", "", "", "", "none", steps, {}, {"retries": 0})
+    scenario = Scenario("not-so", (), "", "", "none", steps, {}, {"retries": 0})
 
     outcome = run_test("redis", scenario, ttl_ms=1000, concurrency=2)
 
@@ -102,7 +102,7 @@ def test_a_killed_client_leaves_its_open_op_as_info(run_test):
         Begin("client-1", "write"),
         Inject("crash", "kill", ("client-1",), {}),
     )
-    scenario = Scenario("killed", "", "", "", "none", steps, {}, {"retries": 0})
+    scenario = Scenario("killed", (), "", "", "none", steps, {}, {"retries": 0})
 
     outcome = run_test("redis", scenario, ttl_ms=1000, concurrency=2)
 

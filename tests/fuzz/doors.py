@@ -177,7 +177,7 @@ def _scenario() -> bytes:
         Pass(0.5),
     )
     scenario = Scenario(
-        "hunt-redlock", "", "", "", "none", steps, {"lease_exclusion": False},
+        "hunt-redlock", (), "", "", "none", steps, {"lease_exclusion": False},
         {"retries": 3, "clock_check": True}, 2, 8000, "redlock", {"persistence": "none"},
     )  # fmt: skip
     return file.written(scenario, ("a note",), ()).encode()

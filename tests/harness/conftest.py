@@ -156,7 +156,7 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(timed, "_LOOK_S", 0.005)
     monkeypatch.setattr(streams, "_END_S", 0.05)
     monkeypatch.setattr(pause, "_STATE_S", 0.05)
-    monkeypatch.setattr(client_fleet, "archive_for", lambda lock: b"")
+    monkeypatch.setattr(client_fleet, "archive_for", lambda *names: b"")
     monkeypatch.setattr(client_fleet, "zipped", lambda: b"")
     until = server.until
     monkeypatch.setattr(server, "until", lambda true, most_s, *_: until(true, min(most_s, 0.05)))

@@ -124,7 +124,7 @@ def like(call, other):
 
 def scenario(*steps, expected=None):
     return Scenario(
-        "stop", "C0", "", "", "none", tuple(steps), expected or {}, clients=2, ttl_ms=200
+        "stop", ("C0",), "", "", "none", tuple(steps), expected or {}, clients=2, ttl_ms=200
     )
 
 

@@ -6,10 +6,10 @@ from importlib.util import find_spec
 
 import pytest
 
-_MODULES = {"pottery": "pottery", "python-redis-lock": "redis_lock"}
+from fencepost.workloads.locks.registry import LOCKS
 
 
 def needs(library):
     """Return the mark of a test that needs the library."""
-    missing = find_spec(_MODULES[library]) is None
+    missing = find_spec(LOCKS[library].imported) is None
     return pytest.mark.skipif(missing, reason=f"{library} is not installed")

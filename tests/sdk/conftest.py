@@ -170,7 +170,7 @@ def start_command(store):
             "storage": "storage",
             "store": "redis",
             "guard": "none",
-            "write_script": write_script(GUARDS[more.get("guard", "none")]),
+            "write_script": write_script(GUARDS[more.get("guard", "none")].rules["lua"]),
             "seed": "7",
             "origin_ns": time.monotonic_ns(),
         }

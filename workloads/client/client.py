@@ -185,8 +185,11 @@ class Client:
         if self._steps is not None:
             env = self._steps.around(env)
         self._lock = self._made(env)
-        self._resource = STORES[setup.store].open(
-            Opening(env, setup.storage, setup.servers, self._guard, RESOURCE_TIMEOUT_S)
+        store, guard = STORES[setup.store], self._guard
+        rule = store.rule(guard)
+        assert rule is not None, f"store {store.name} cannot keep guard {guard.name}"
+        self._resource = store.open(
+            Opening(env, setup.storage, setup.servers, guard, RESOURCE_TIMEOUT_S, rule)
         )
 
     def _made(self, env: Env) -> Lock:

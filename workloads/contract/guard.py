@@ -1,12 +1,14 @@
-"""The bundle of a guard: the rule, its needs, and how each store enforces it.
+"""The bundle of a guard: what it accepts, its needs, and its rule in the languages of stores.
 
-Each guard's file has its bundle, and workloads/resources/registry.py lists the built-in ones.
+Each guard's file has its bundle, and workloads/resources/registry.py lists the built-in ones. A
+store can enforce a guard that has a rule in the store's language, and one for which the store has
+its own rule (workloads/contract/store.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, LiteralString
 
 from fencepost.workloads.contract.lock import Failed, Grant
@@ -49,23 +51,42 @@ SEQUENCER = Need(
 
 
 @dataclass(frozen=True)
-class Guard:
-    """A rule by which writes are accepted. `stores` can enforce it, the first one by default.
+class Rule:
+    """A guard's rule in the language of a store: "lua" or "sql" (redis_register.py and
+    postgres_register.py define the variables that it may use). `refused` is the reason of a
+    refusal.
+    """
 
-    `lua` and `sql` are the rule itself, for the store in Redis or in PostgreSQL (redis_register.py
-    and postgres_register.py define the variables that it may use); `refused` is the reason of a
-    refusal by the former. `looks_at_clock`: the client enforces the rule, by its lease and its own
-    clock.
+    text: LiteralString = ""
+    refused: str = ""
+
+
+ACCEPT: Mapping[str, Rule] = {"lua": Rule(), "sql": Rule("true")}
+"""The rules of a guard with which a store accepts every write."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A rule by which writes are accepted. `rules` has it in each language of stores.
+
+    `looks_at_clock`: the client enforces the rule, by its lease and its own clock. `lockless`: the
+    guard protects the data without a lock, so that a stale write is no damage.
+
+    Raises ValueError for an invalid field.
     """
 
     name: str
     what: str
-    stores: tuple[str, ...] = ("redis", "postgres")
+    rules: Mapping[str, Rule] = field(default_factory=dict)
     needs: Need = NOTHING
-    lua: str = ""
-    sql: LiteralString = "true"
-    refused: str = ""
     looks_at_clock: bool = False
+    lockless: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.name and self.what):
+            raise ValueError(f"guard {self.name!r}: give it a name, and say what it does")
+        if odd := [name for name, rule in self.rules.items() if not isinstance(rule, Rule)]:
+            raise ValueError(f"guard {self.name}: its rule in {odd[0]} is no Rule")
 
     def serves(self, lock: LockType, options: Mapping[str, Any]) -> bool:
         """Return whether the grants of a lock with these options carry what the guard needs."""

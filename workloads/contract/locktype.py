@@ -38,11 +38,14 @@ class LockType:
 
     The worker calls `make` on its node; it is None for a lock with a `program`, the command of an
     external worker. `library` names the library under test, whose environment on the node the
-    worker runs in; compose/libraries has its pins. `promises` are some of PROMISES. `least_ttl_ms`
-    is the shortest lease or session that the servers give. `extends` and `shared`: whether it has
-    these verbs; `sequencer`: the lock service can be asked about a hold; `replicated`: all servers
-    but the first are its replicas; `server` names the kind of server that it needs instead of the
-    usual one (`--server KIND=SERVER`).
+    worker runs in; compose/libraries has its pins. `package` is its name for pip and
+    importlib.metadata (or npm), `module` its name in Python; each is the library's own name unless
+    given. `port` names our port of its algorithm, which a hunt can simulate if it cannot simulate
+    the library. `promises` are some of PROMISES. `least_ttl_ms` is the shortest lease or session
+    that the servers give. `extends` and `shared`: whether it has these verbs; `sequencer`: the lock
+    service can be asked about a hold; `replicated`: all servers but the first are its replicas;
+    `server` names the kind of server that it needs instead of the usual one
+    (`--server KIND=SERVER`).
 
     `ends_with`: how a grant ends: `lease`, a release that reached the service, or time; `close`,
     also its client's `close`, which ends the grant's session; `connection`, also the loss of its
@@ -66,6 +69,9 @@ class LockType:
     options: Mapping[str, Option] = field(default_factory=dict)
     promises: Mapping[str, bool] = field(default_factory=dict)
     library: str = ""
+    package: str = ""
+    module: str = ""
+    port: str = ""
     program: tuple[str, ...] = ()
     least_ttl_ms: int = 100
     whole_seconds: bool = False
@@ -88,6 +94,16 @@ class LockType:
             raise ValueError(f"lock {self.name}: promise {unknown[0]!r} is none of {valid}")
         if (self.make is None) == (not self.program):
             raise ValueError(f"lock {self.name}: give it either `make` or `program`")
+
+    @property
+    def distribution(self) -> str:
+        """Return the name of the library's package; "" if there is none."""
+        return self.package or self.library
+
+    @property
+    def imported(self) -> str:
+        """Return the name of the library's module; "" if there is none."""
+        return self.module or self.library
 
     def renews_with(self, options: Mapping[str, Any]) -> bool | None:
         """Return whether threads of its client renew leases, with these options; None: unknown."""

@@ -13,7 +13,8 @@ from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Link, Lock
 from fencepost.workloads.contract.locktype import LockType
-from fencepost.workloads.contract.option import POLLS, WAITS, Option
+from fencepost.workloads.contract.option import POLLS, Option
+from fencepost.workloads.locks import zookeeper
 from fencepost.workloads.locks.redis import RedisLock, key
 from fencepost.workloads.locks.zookeeper import ZooKeeperLock
 
@@ -177,12 +178,11 @@ NO_OWNER_CHECK = LockType(
     servers=1,
     options={"token": _TOKEN, **POLLS},
 )
-CHECK_THEN_DELETE = LockType(
+CHECK_THEN_DELETE = replace(
+    NO_OWNER_CHECK,
     name="broken-check-then-delete",
     what="broken on purpose: releases with GET, then DEL, in two steps",
     make=check_then_delete,
-    servers=1,
-    options={"token": _TOKEN, **POLLS},
     failpoints=("between-check-and-delete",),
 )
 NO_TTL = LockType(
@@ -194,23 +194,16 @@ NO_TTL = LockType(
     # It has no expiry to extend, and PEXPIRE would give it one.
     extends=False,
 )
-ENDLESS_WATCHDOG = LockType(
+ENDLESS_WATCHDOG = replace(
+    NO_OWNER_CHECK,
     name="broken-endless-watchdog",
     what="broken on purpose: a watchdog that keeps extending after the release",
     make=EndlessWatchdog,
-    servers=1,
-    options={"token": _TOKEN, **POLLS},
     renews=True,
 )
-HERD = LockType(
+HERD = replace(
+    zookeeper.LOCK,
     name="broken-herd",
     what="broken on purpose: ZooKeeper's recipe with every waiter watching the holder's znode",
     make=herd,
-    servers=3,
-    kind="zookeeper",
-    options={"token": Option("czxid", ("czxid", "sequence"), what="of the znode"), **WAITS},
-    promises={"minority": True, "fifo": True, "one_wakeup": True},
-    least_ttl_ms=1000,
-    ends_with="close",
-    renews=True,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fencepost.workloads.contract.guard import Rule
 from fencepost.workloads.contract.lock import Failed, Grant
 from fencepost.workloads.contract.resource import register
 from fencepost.workloads.contract.store import Opening, Store
@@ -19,6 +20,7 @@ class EtcdRegister:
         addresses = [at.env.address(server) for server in at.servers]
         self._gateway = Gateway(addresses, at.timeout_s, at.env.now, at.env.pool)
         self._guard = at.guard
+        self._refused = at.rule.refused
 
     def read(self, resource: str) -> tuple[Any, int]:
         found = self._gateway.ask("kv/range", {"key": _key(resource)}).get("kvs")
@@ -36,7 +38,7 @@ class EtcdRegister:
         }
         answer = self._gateway.call("kv/txn", body)
         if not answer.get("succeeded"):
-            raise Failed("refused", "the lock's key does not exist any more")
+            raise Failed("refused", self._refused)
         return int(answer["responses"][1]["response_range"]["kvs"][0]["version"])
 
     def close(self) -> None:
@@ -47,4 +49,9 @@ def _key(resource: str) -> str:
     return text(f"fencepost/resource/{register(resource)}")
 
 
-STORE = Store("etcd", "a key in etcd, next to the lock's", EtcdRegister)
+STORE = Store(
+    "etcd",
+    "a key in etcd, next to the lock's",
+    EtcdRegister,
+    rules={"transaction": Rule(refused="the lock's key does not exist any more")},
+)

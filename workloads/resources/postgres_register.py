@@ -28,6 +28,7 @@ class PostgresRegister:
         load(psycopg, errors)
         self._address = at.env.address(at.storage)
         self._guard = at.guard
+        self._rule = at.rule
         self._timeout_s = at.timeout_s
         self._connection: psycopg.Connection[Any] | None = None
         # Resources whose rows are known to exist, by this connection.
@@ -44,7 +45,7 @@ class PostgresRegister:
             resource,
             "UPDATE resource SET value = %(value)s, version = version + 1, "
             "highest = greatest(highest, coalesce(%(token)s::bigint, highest)) "
-            "WHERE name = %(name)s AND " + self._guard.sql + " RETURNING version",
+            "WHERE name = %(name)s AND " + self._rule.text + " RETURNING version",
             value=value,
             version=version,
             token=grant.token if grant else None,
@@ -100,4 +101,10 @@ class PostgresRegister:
                 connection.close()
 
 
-STORE = Store("postgres", "a row in a separate PostgreSQL server", PostgresRegister, "postgres")
+STORE = Store(
+    "postgres",
+    "a row in a separate PostgreSQL server",
+    PostgresRegister,
+    kind="postgres",
+    language="sql",
+)

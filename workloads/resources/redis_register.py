@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from fencepost.workloads.contract.guard import Guard
+from fencepost.workloads.contract.guard import Rule
 from fencepost.workloads.contract.lock import Failed, Grant
 from fencepost.workloads.contract.resource import register
 from fencepost.workloads.contract.store import Opening, Store
@@ -24,15 +24,15 @@ return {1, redis.call('hincrby', KEYS[1], 'version', 1)}
 """
 
 
-def write_script(guard: Guard) -> str:
-    """Return the script that writes to a register if the guard allows it.
+def write_script(rule: Rule) -> str:
+    """Return the script that writes to a register if the guard's rule, in Lua, allows it.
 
     KEYS[1] the register; ARGV: the guard's name, value, version read, token and minor ('' if the
     grant has none). It answers {1, the new version} or {0, the value that the guard compared with}.
     The guard's own part returns early to refuse; it has `seen(field)` of the register, `token` and
     `minor`.
     """
-    return _BEFORE + guard.lua + _AFTER
+    return _BEFORE + rule.text + _AFTER
 
 
 def key(resource: str) -> str:
@@ -52,7 +52,8 @@ class RedisRegister:
     def __init__(self, at: Opening, link: Calls | None = None) -> None:
         self._link: Calls = link or at.env.connect(at.storage, at.timeout_s)
         self._guard = at.guard
-        self._script = write_script(at.guard)
+        self._script = write_script(at.rule)
+        self._refused = at.rule.refused
 
     def read(self, resource: str) -> tuple[Any, int]:
         value, version = self._link.call("HMGET", key(resource), "value", "version")
@@ -66,7 +67,7 @@ class RedisRegister:
             *(self._guard.name, value, version, _text(token), _text(minor)),
         )
         if not accepted:
-            words = self._guard.refused
+            words = self._refused
             raise Failed(
                 "refused", words.format(token=token, minor=minor, version=version, seen=number)
             )
@@ -80,4 +81,4 @@ def _text(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
-STORE = Store("redis", "a hash in a separate Redis server", RedisRegister)
+STORE = Store("redis", "a hash in a separate Redis server", RedisRegister, language="lua")

@@ -52,3 +52,8 @@ STORES = Registry(
         served_register.STORE,
     ),
 )
+
+
+def keepers(guard: Guard) -> list[str]:
+    """The stores that can keep a guard, the default one first."""
+    return [store.name for store in STORES.sound()[0] if store.rule(guard) is not None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fencepost.workloads.contract.guard import ACCEPT
 from fencepost.workloads.contract.lock import Failed, Indeterminate
 from fencepost.workloads.contract.store import Opening, Store
 from fencepost.workloads.locks.libraries.redis_client import primary
@@ -45,4 +46,5 @@ STORE = Store(
     "the same hash in the lock's own servers, behind Sentinel",
     lambda at: RedisRegister(at, _Primary(at)),
     beside="sentinel",
+    rules={"none": ACCEPT["lua"]},
 )

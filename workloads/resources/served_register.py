@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fencepost.workloads.contract.guard import Rule
 from fencepost.workloads.contract.lock import Failed, Grant
 from fencepost.workloads.contract.store import Opening, Store
 from fencepost.workloads.resources.server import PORT
@@ -44,4 +45,5 @@ STORE = Store(
     "a server that asks the lock service with each write, in front of a Redis",
     ServedRegister,
     server="fencepost.workloads.resources.server",
+    rules={"check-sequencer": Rule()},
 )

@@ -27,7 +27,7 @@ from fencepost.workloads.transport.etcd_gateway import Gateway
 PORT = 7000
 ASK_S = 1.0
 _STORE_S = 5.0
-_WRITE = write_script(none.GUARD)
+_WRITE = write_script(none.GUARD.rules["lua"])
 
 
 class Store:

@@ -26,38 +26,38 @@ def of_a_cluster(servers: list[str], lease: str) -> tuple[Scenario, ...]:
     late, fenced_off = (pause_after_acquire(last, release="failing") for last in ("ok", "fail"))
     return (
         Scenario(
-            "pause-after-acquire", "C4", KLEPPMANN, pause, "none",
+            "pause-after-acquire", ("C4",), KLEPPMANN, pause, "none",
             late, TWO_BELIEVE | DAMAGED, ttl_ms=2000,
         ),
         Scenario(
-            "pause-after-acquire", "C5 and A4", KLEPPMANN,
+            "pause-after-acquire", ("C5", "A4"), KLEPPMANN,
             f"{pause} The fence refuses it.", "fenced",
             fenced_off, TWO_BELIEVE | FENCED, ttl_ms=2000,
         ),
         Scenario(
-            "look-at-the-clock", "C6", KLEPPMANN,
+            "look-at-the-clock", ("C6",), KLEPPMANN,
             f"{pause} It had checked its clock right before: the pause came after the check.",
             "deadline", late, TWO_BELIEVE | DAMAGED, ttl_ms=2000,
         ),
         Scenario(
-            "holder-dies", "C20 and P2", OVERVIEW,
+            "holder-dies", ("C20", "P2"), OVERVIEW,
             f"The holder crashes. Its {lease} expires, and client 2 is granted the lock.", "none",
             holder_dies(), KEPT, ttl_ms=2000,
         ),
         Scenario(
-            "holder-cut-off", "C19", OVERVIEW,
+            "holder-cut-off", ("C19",), OVERVIEW,
             "The holder is cut off from all servers. It gives up the lock before its "
             f"{lease} expires at the servers: its clock runs while it waits, unlike a "
             "paused client's.", "none",
             holder_cut_off(servers), KEPT, ttl_ms=2000,
         ),
         Scenario(
-            "minority-down", "P4", OVERVIEW,
+            "minority-down", ("P4",), OVERVIEW,
             "One of three servers crashes: the lock is still granted.", "none",
             server_down(servers[0]), KEPT, ttl_ms=2000,
         ),
         Scenario(
-            "majority-down", "C18", OVERVIEW,
+            "majority-down", ("C18",), OVERVIEW,
             "Two of three servers crash: no client is granted the lock until one is back.", "none",
             majority_down(*servers[:2]), KEPT, ttl_ms=2000,
         ),

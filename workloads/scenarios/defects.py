@@ -46,12 +46,12 @@ class ByHunt:
 
     lock: str
     faults: str
-    until: str
+    goal: str
     seed: int
 
     @property
     def words(self) -> tuple[str, ...]:
-        asked = ("--faults", self.faults, "--until", self.until, "--seed", str(self.seed))
+        asked = ("--faults", self.faults, "--goal", self.goal, "--seed", str(self.seed))
         return ("hunt", self.lock, *asked)
 
     @property

@@ -84,7 +84,7 @@ _ONCE = {"retries": 0}
 _SCENARIOS: tuple[Scenario, ...] = (
     *of_a_cluster(SERVERS, "lease"),
     Scenario(
-        "transaction", "A6", JEPSEN,
+        "transaction", ("A6",), JEPSEN,
         (
             f"{_PAUSE}Data and lock are in one store, which writes only if the lock's key still "
             "exists."
@@ -92,32 +92,32 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "transaction", pause_after_acquire("fail"), TWO_BELIEVE, ttl_ms=2000,
     ),
     Scenario(
-        "given-up-wait", "A6", OVERVIEW,
+        "given-up-wait", ("A6",), OVERVIEW,
         "Client 2 waits behind client 1, gives up in time, and leaves no key in the queue: when "
         "client 1 releases, client 3 is granted the lock at its first try.",
         "none", _given_up(), KEPT, {"wait_ms": 1000}, ttl_ms=2000,
     ),
     Scenario(
-        "check-sequencer", "C23 and A7", BURROWS,
+        "check-sequencer", ("C23", "A7"), BURROWS,
         f"{_PAUSE}The resource asks the lock service, which answers that the hold has ended.",
         "check-sequencer", pause_after_acquire("fail"), TWO_BELIEVE, _ONCE, ttl_ms=2000,
         lock="chubby",
     ),
     Scenario(
-        "lock-delay", "C22 and A7", BURROWS,
+        "lock-delay", ("C22", "A7"), BURROWS,
         "Client 1 pauses past its lease, for less than the lock-delay: the lock is not granted "
         "meanwhile, and its late write does no harm, without any token.",
         "none", _within_the_delay(), KEPT,
         {**_ONCE, "lock_delay_ms": 3000}, ttl_ms=2000, lock="chubby",
     ),
     Scenario(
-        "lock-delay-exceeded", "C22 and A7", BURROWS,
+        "lock-delay-exceeded", ("C22", "A7"), BURROWS,
         f"{_PAUSE}It paused for longer than the lock-delay of half a second.",
         "none", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED,
         {**_ONCE, "lock_delay_ms": 500}, ttl_ms=2000, lock="chubby",
     ),
     Scenario(
-        "expired-waiter-3.4", "etcd 11456", JEPSEN,
+        "expired-waiter-3.4", ("etcd 11456",), JEPSEN,
         f"{_WAITER}etcd 3.4 grants client 2 the lock on a lease that has expired: clients 2 and 3 "
         "both hold it.",
         "none", _expired_waiter("ok"),
@@ -125,7 +125,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         settings={"server": {"etcd": "3.4"}},
     ),
     Scenario(
-        "expired-waiter-3.5", "etcd 11456", JEPSEN,
+        "expired-waiter-3.5", ("etcd 11456",), JEPSEN,
         f"{_WAITER}etcd 3.5 refuses client 2: its session has expired.",
         "none", _expired_waiter("fail"),
         {"linearizable": True, "mutual_exclusion": True, "lease_exclusion": True}, ttl_ms=2000,

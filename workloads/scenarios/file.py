@@ -167,7 +167,7 @@ def read(decoded: object) -> tuple[Scenario, File]:
         except (TypeError, ValueError) as error:
             raise ValueError(f"step {number}: {error}") from error
     scenario = Scenario(
-        name=found.name, claim="", source=found.source, what=found.what, guard=found.guard,
+        name=found.name, claims=(), source=found.source, what=found.what, guard=found.guard,
         steps=tuple(steps), expected=found.expected, options=found.options, clients=found.clients,
         ttl_ms=found.ttl_ms, lock=found.lock, settings=found.settings,
     )  # fmt: skip

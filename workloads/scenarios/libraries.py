@@ -44,7 +44,7 @@ _BLIND = KEPT | {"lease_exclusion": False, "mutual_exclusion": False} | DAMAGED
 
 _SCENARIOS = (
     Scenario(
-        "redis-py-reply-lost", "L1", SEEN,
+        "redis-py-reply-lost", ("L1",), SEEN,
         "The server answers client 1's SET too late. redis-py's client retries by itself, finds "
         "its own key, and acquire returns False: until the lease expires no client holds the "
         "lock or can acquire it.",
@@ -62,7 +62,7 @@ _SCENARIOS = (
         ttl_ms=2000,
     ),
     Scenario(
-        "redlock-py-minority-down", "L2", "redlock-py 1.0.8, Redlock.lock",
+        "redlock-py-minority-down", ("L2",), "redlock-py 1.0.8, Redlock.lock",
         "One of five servers crashes. redlock-py has four of five, but raises the fifth's error "
         "and leaves the four keys behind: no client is granted the lock while the server is down.",
         "none",
@@ -75,7 +75,7 @@ _SCENARIOS = (
         KEPT | {"liveness": False}, lock="redlock-py",
     ),
     Scenario(
-        "node-redlock-extend-unlocks", "L3", "redlock 4.2.0 (npm), Redlock.prototype._lock",
+        "node-redlock-extend-unlocks", ("L3",), "redlock 4.2.0 (npm), Redlock.prototype._lock",
         "Three servers are paused while client 1 extends its lease. It finds no quorum, and "
         "unlocks the lock that it holds, on every server: client 2 is granted it during client "
         "1's lease.",
@@ -95,7 +95,7 @@ _SCENARIOS = (
         TWICE, lock="node-redlock", ttl_ms=8000, causes=("extend-failed",),
     ),
     Scenario(
-        "kazoo-waits-past-its-timeout", "L4", "kazoo 2.11.0, Lock.acquire",
+        "kazoo-waits-past-its-timeout", ("L4",), "kazoo 2.11.0, Lock.acquire",
         "Client 2 asks with a timeout of 1 s, and two of three servers crash. kazoo queues "
         "requests without a limit while it has no connection: acquire returns when the servers "
         "are back, some 9 s later.",
@@ -115,7 +115,7 @@ _SCENARIOS = (
         KEPT, {"wait_ms": 1000}, lock="kazoo", ttl_ms=2000,
     ),
     Scenario(
-        "python-redis-lock-lost-in-silence", "L5", "python-redis-lock 4.0.1, Lock._lock_renewer",
+        "python-redis-lock-lost-in-silence", ("L5",), "python-redis-lock 4.0.1, Lock._lock_renewer",
         "Client 1 pauses past its lease and client 2 is granted the lock. Client 1's thread that "
         "renews the lease finds it gone and ends without notice: client 1 believes in its hold "
         "until it releases it.",
@@ -124,7 +124,7 @@ _SCENARIOS = (
     ),
     *(
         Scenario(
-            f"{lock}-paused", "C4", KLEPPMANN,
+            f"{lock}-paused", ("C4",), KLEPPMANN,
             "Client 1 pauses between its grant and its write until its session has expired. The "
             "library does not report how long a session is valid, and reports its end after the "
             "write.",
@@ -134,7 +134,7 @@ _SCENARIOS = (
     ),
     *(
         Scenario(
-            f"{lock}-paused", "C4", KLEPPMANN,
+            f"{lock}-paused", ("C4",), KLEPPMANN,
             "Client 1 pauses between its grant and its write until its lease has expired; client "
             "2 is granted the lock and writes, then client 1's write arrives.",
             "none", pause_after_acquire("ok", release), TWO_BELIEVE | DAMAGED, lock=lock,

@@ -34,14 +34,14 @@ _SLEEPER = (
 
 _SCENARIOS: tuple[Scenario, ...] = tuple(
     Scenario(
-        f"{name}-{mode}", claim, source, what, "none", steps, KEPT, {**_SHORT, "mode": mode},
+        f"{name}-{mode}", claims, source, what, "none", steps, KEPT, {**_SHORT, "mode": mode},
         ttl_ms=2000,
     )
     for mode in ("advisory", "row")
-    for name, claim, source, what, steps in (
-        ("pause-after-acquire", "C4", KLEPPMANN, _SLEEPER, _sleeper_keeps_it()),
+    for name, claims, source, what, steps in (
+        ("pause-after-acquire", ("C4",), KLEPPMANN, _SLEEPER, _sleeper_keeps_it()),
         (
-            "holder-dies", "C20 and P2", OVERVIEW,
+            "holder-dies", ("C20", "P2"), OVERVIEW,
             "The holder crashes. Its connection breaks, and client 2 is granted the lock at once.",
             holder_dies(),
         ),

@@ -35,7 +35,7 @@ def _one_redis(fault: str, words: str) -> TimedRun:
         f"one-redis-{fault.replace(':', '-')}",
         f"One Redis server under five clients with short holds, while {words} every 2 s or so.",
         {},
-        claim="C27",
+        claims=("C27",),
         source=KLEPPMANN,
         lock="redis",
         settings=settings,
@@ -49,7 +49,7 @@ _ETCD = TimedRun(
     "write, and servers paused every 5 s or so. Jepsen tested etcd 3.4.3; this is the 3.4 of "
     "Debian bookworm, whose version the run names.",
     {},
-    claim="C28",
+    claims=("C28",),
     source=JEPSEN,
     lock="etcd-lock-api",
     settings={
@@ -71,7 +71,7 @@ _SENTINEL = TimedRun(
     "{3, 4, 5}, each with some of the clients. They update a value in Redis itself under a lock "
     "in the same Redis; in Jepsen's test they added to a set, without a lock.",
     {},
-    claim="C29",
+    claims=("C29",),
     source=JEPSEN_2013,
     lock="redis-sentinel",
     settings={
@@ -98,7 +98,7 @@ SUITE = Suite(
             "costs",
             "Redlock takes the round trips of five servers, one after the other; the locks of "
             "ZooKeeper and etcd take a consensus: each is slower than one Redis server.",
-            "C25",
+            ("C25",),
             KLEPPMANN,
             ("redlock", "zookeeper", "etcd"),
             2.0,

@@ -221,59 +221,59 @@ _LATE = (
 
 _SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
-        "pause-after-acquire", "C4", KLEPPMANN, _PAUSE, "none",
+        "pause-after-acquire", ("C4",), KLEPPMANN, _PAUSE, "none",
         pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
     ),
     Scenario(
-        "pause-after-acquire", "C5 and A4", KLEPPMANN, f"{_PAUSE} The fence refuses it.", "fenced",
+        "pause-after-acquire", ("C5", "A4"), KLEPPMANN, f"{_PAUSE} The fence refuses it.", "fenced",
         pause_after_acquire("fail"), TWO_BELIEVE | FENCED, _COUNTED,
     ),
     Scenario(
-        "look-at-the-clock", "C6", KLEPPMANN,
+        "look-at-the-clock", ("C6",), KLEPPMANN,
         f"{_PAUSE} It had checked its lease right before: the pause came after the check.",
         "deadline", pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
     ),
     Scenario(
-        "watchdog", "C26", SERVICE,
+        "watchdog", ("C26",), SERVICE,
         f"{_PAUSE} Its watchdog, which extends the lease, was paused with it.", "none",
         pause_after_acquire("ok"), TWO_BELIEVE | DAMAGED, {**_ONCE, "watchdog": True},
     ),
     Scenario(
-        "watchdog-long-work", "C26 and A2", SERVICE,
+        "watchdog-long-work", ("C26", "A2"), SERVICE,
         "Client 1 works for more than two TTLs, and its watchdog extends the lease meanwhile: "
         "client 2 is granted the lock when client 1 has released it.", "none",
         _long_work(), KEPT, {**_ONCE, "watchdog": True},
     ),
     Scenario(
-        "holder-dies", "C20 and P2", OVERVIEW,
+        "holder-dies", ("C20", "P2"), OVERVIEW,
         "The holder crashes. Its key expires, and client 2 is granted the lock.", "none",
         holder_dies(), KEPT, _ONCE,
     ),
     Scenario(
-        "server-down", "C17", OVERVIEW,
+        "server-down", ("C17",), OVERVIEW,
         "The only server crashes: no client is granted the lock until it is back.", "none",
         _server_down(), KEPT, _ONCE,
     ),
     Scenario(
-        "restarted-empty", "C2", KLEPPMANN,
+        "restarted-empty", ("C2",), KLEPPMANN,
         "The server crashes before it has persisted client 1's key, and restarts at once: client 2 "
         "is granted the lock.", "none",
         _restarted_empty(), TWICE | DAMAGED, _ONCE, ttl_ms=10_000,
     ),
     Scenario(
-        "failover", "C16", OVERVIEW,
+        "failover", ("C16",), OVERVIEW,
         "The primary grants the lock to client 1 and dies before its replica has "
         "received it; the replica is promoted and grants the lock to client 2.", "none",
         _failover("ok"), TWICE | DAMAGED, _ONCE, ttl_ms=5000, lock="redis-replicated",
     ),
     Scenario(
-        "failover-wait", "C16", WAIT,
+        "failover-wait", ("C16",), WAIT,
         "The same, with a client that waits until the replica has its key: it is not granted the "
         "lock, since the replica never answers.", "none",
         _failover("fail"), KEPT, {**_ONCE, "wait": 1}, ttl_ms=5000, lock="redis-replicated",
     ),
     Scenario(
-        "failover-sentinel", "C16", OVERVIEW,
+        "failover-sentinel", ("C16",), OVERVIEW,
         "Five servers behind Sentinel, of which the primary is cut off with one other "
         "and client 1: it grants the lock to client 1. The sentinels on the other side "
         "promote a server that has not received it, which grants the lock to client 2.", "none",
@@ -281,71 +281,71 @@ _SCENARIOS: tuple[Scenario, ...] = (
         lock="redis-sentinel", causes=("split",),
     ),
     Scenario(
-        "evicted", "P1", EVICTION,
+        "evicted", ("P1",), EVICTION,
         "The server runs out of memory under allkeys-lru and evicts client 1's key with "
         "others that were not used recently: client 2 is granted the lock.", "none",
         _evicted("ok"), TWICE | DAMAGED, _ONCE, ttl_ms=10_000,
     ),
     Scenario(
-        "out-of-memory", "P1", EVICTION,
+        "out-of-memory", ("P1",), EVICTION,
         "The same under noeviction: the server refuses every write, and so grants nothing.",
         "none", _evicted("fail"), KEPT, _ONCE,
     ),
     Scenario(
-        "both-stall", "C12", COMMENTS,
+        "both-stall", ("C12",), COMMENTS,
         f"{_STALL} The fence accepts both writes, and the second overwrites the first.", "fenced",
         both_stall("ok"), TWO_BELIEVE | DAMAGED | FENCED, _COUNTED, causes=("pause-1", "pause-2"),
     ),
     Scenario(
-        "both-stall", "C12 and A9", COMMENTS,
+        "both-stall", ("C12", "A9"), COMMENTS,
         f"{_STALL} The second one's paired token shows that the first was never "
         "released: its write is refused.", "paired",
         both_stall("fail"), TWO_BELIEVE | FENCED, {**_ONCE, "token": "paired"},
         causes=("pause-1", "pause-2"),
     ),
     Scenario(
-        "optimistic", "C13 and A8", COMMENTS,
+        "optimistic", ("C13", "A8"), COMMENTS,
         "No lock at all: two clients read the same version and write; the resource compares "
         "versions, and the second reads again. The data is safe although every client believes "
         "it holds the lock.",
         "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none", causes=("none",),
     ),
     Scenario(
-        "optimistic-postgres", "C13 and A8", COMMENTS,
+        "optimistic-postgres", ("C13", "A8"), COMMENTS,
         "The same on PostgreSQL: one UPDATE with the version as its condition.",
         "compare-and-set", no_lock_at_all(), UNLOCKED, lock="none", causes=("none",),
         settings={"store": "postgres"},
     ),
     Scenario(
-        "late-release", "C14, P3 and A1", OVERVIEW,
+        "late-release", ("C14", "P3", "A1"), OVERVIEW,
         f"{_LATE}The script compares the owner: nothing happens.", "none",
         late_release("fail", "fail"),
         {"ownership": True, "lease_exclusion": True, "linearizable": True}, _ONCE,
     ),
     Scenario(
-        "late-release-unchecked", "C14 and P3", OVERVIEW,
+        "late-release-unchecked", ("C14", "P3"), OVERVIEW,
         f"{_LATE}DEL frees client 2's lock.", "none",
         late_release("ok", "ok"), FREED, _ONCE, lock="broken-no-owner-check", causes=("stolen",),
     ),
     Scenario(
-        "late-release-two-steps", "C14 and P3", OVERVIEW,
+        "late-release-two-steps", ("C14", "P3"), OVERVIEW,
         "Client 1 checks that the key is its own, pauses, and deletes it when it is client 2's.",
         "none", _released_in_two_steps(), FREED, _ONCE, lock="broken-check-then-delete",
         causes=("stolen",),
     ),
     Scenario(
-        "no-ttl", "C15 and P2", OVERVIEW,
+        "no-ttl", ("C15", "P2"), OVERVIEW,
         "SET NX without a TTL: the holder dies, and the lock is never granted again.", "none",
         _never_again(), STUCK, _ONCE, lock="broken-no-ttl",
     ),
     Scenario(
-        "endless-watchdog", "A2", SERVICE,
+        "endless-watchdog", ("A2",), SERVICE,
         "Client 3's watchdog continues after its release, and keeps the dead holder's lock alive.",
         "none", _never_again((Do(THREE, "acquire"), Do(THREE, "release"))),
         STUCK, _ONCE, lock="broken-endless-watchdog",
     ),
     Scenario(
-        "always-yes", "P1", OVERVIEW, "It grants every request, with the same token.", "none",
+        "always-yes", ("P1",), OVERVIEW, "It grants every request, with the same token.", "none",
         _always_yes(), TWICE | DAMAGED | {"fencing": False}, lock="broken-always-yes",
         causes=("none",),
     ),

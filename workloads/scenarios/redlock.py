@@ -50,7 +50,7 @@ _ONCE: dict[str, Any] = {"retries": 0, "node_timeout_ms": 150}
 
 def _both_guards(
     name: str,
-    claim: str,
+    claims: tuple[str, ...],
     source: str,
     what: str,
     token: str,
@@ -65,10 +65,10 @@ def _both_guards(
     chosen = {**_ONCE, **(options or {})}
     return (
         Scenario(
-            name, claim, source, what, "none", plain, plain_expected, chosen, **settings,
+            name, claims, source, what, "none", plain, plain_expected, chosen, **settings,
         ),
         Scenario(
-            name, claim, source, what, "fenced", fenced, fenced_expected,
+            name, claims, source, what, "fenced", fenced, fenced_expected,
             {**chosen, "token": token}, **settings,
         ),
     )  # fmt: skip
@@ -82,7 +82,7 @@ def _token_source(
     # Neither source is linearizable where tokens fall: a grant with a lower one comes too late.
     expected = KEPT | {"linearizable": False, "fencing": False}
     return _both_guards(
-        name, "C10", KLEPPMANN, what, token, steps("ok"), expected, steps(last), expected,
+        name, ("C10",), KLEPPMANN, what, token, steps("ok"), expected, steps(last), expected,
         {"token": token},
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ _HELD_BACK = (
 
 _SCENARIOS: tuple[Scenario, ...] = (
     *_both_guards(
-        "clock-jump", "C1", KLEPPMANN,
+        "clock-jump", ("C1",), KLEPPMANN,
         "Client 1 is granted the lock by A, B and C; the clock of C jumps, so that its key "
         "expires; client 2 is granted the lock by C, D and E. Both hold a valid lease.",
         "majority",
@@ -118,7 +118,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=10_000,
     ),
     *_both_guards(
-        "drift-allowed", "C24", SANFILIPPO,
+        "drift-allowed", ("C24",), SANFILIPPO,
         "The clock of C runs 1 % fast, which Redlock allows for: a client counts on 99 % of the "
         "TTL less 2 ms, and C keeps its key for 99.01 % of it. Client 2 asks without a pause, "
         "and is granted the lock after client 1's lease has expired. Client 1 does nothing after "
@@ -129,7 +129,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=5000,
     ),
     *_both_guards(
-        "drift-beyond", "C24", SANFILIPPO,
+        "drift-beyond", ("C24",), SANFILIPPO,
         "The clock of C runs half as fast again: C keeps client 1's key for two thirds of the "
         "TTL, and client 1 counts on 99 % of it. Client 2 is granted the lock meanwhile.",
         "majority",
@@ -138,7 +138,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=5000,
     ),
     *_both_guards(
-        "pause-after-acquire", "C4, C5 and A4", KLEPPMANN,
+        "pause-after-acquire", ("C4", "C5", "A4"), KLEPPMANN,
         "Client 1 pauses between its grant and its write, past its lease. Client 2 is granted "
         "the lock and writes; then client 1 wakes up and writes. No lock service can prevent "
         "it; a resource that checks fencing tokens refuses the late write.",
@@ -147,7 +147,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         pause_after_acquire("fail"), TWO_BELIEVE | FENCED,
     ),
     *_both_guards(
-        "pause-during-acquire", "C7 and A3", SANFILIPPO,
+        "pause-during-acquire", ("C7", "A3"), SANFILIPPO,
         "Client 1 pauses while the servers' replies are in flight, until its keys have expired "
         "and client 2 has the lock. It checks the clock after the replies, as the specification "
         "demands, and so is not granted the lock.",
@@ -156,7 +156,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         pause_during_acquire(False), KEPT | FENCED,
     ),
     *_both_guards(
-        "pause-during-acquire-unchecked", "C7", KLEPPMANN,
+        "pause-during-acquire-unchecked", ("C7",), KLEPPMANN,
         "The same pause, without the clock check: client 1 reads the replies that its kernel "
         "buffered, and believes in a lock that client 2 has by now.",
         "majority",
@@ -165,7 +165,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         {"clock_check": False},
     ),
     *_both_guards(
-        "crash-restart-empty", "C2 and C10", KLEPPMANN,
+        "crash-restart-empty", ("C2", "C10"), KLEPPMANN,
         "Client 1 is granted the lock by A, B and C; C crashes before it persisted the key and "
         "restarts at once; client 2 is granted the lock by C, D and E. A counter on the servers "
         "is lost with C, so that the tokens repeat and the fence accepts both writes.",
@@ -175,7 +175,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=10_000,
     ),
     *_both_guards(
-        "crash-restart-aof-always", "C3", KLEPPMANN,
+        "crash-restart-aof-always", ("C3",), KLEPPMANN,
         "The same crash, with every write to C's append-only file flushed before it is answered: "
         "C still has client 1's key, and client 2 is not granted the lock.",
         "majority",
@@ -184,7 +184,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         settings={"persistence": "always"}, ttl_ms=2000,
     ),
     *_both_guards(
-        "power-loss-aof-everysec", "C3", KLEPPMANN,
+        "power-loss-aof-everysec", ("C3",), KLEPPMANN,
         "C flushes its append-only file once a second, and loses power before client 1's key is "
         "on the disk; client 2 is granted the lock by C, D and E.",
         "majority",
@@ -194,7 +194,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         {"node_timeout_ms": 50}, settings={"persistence": "everysec"}, ttl_ms=3000,
     ),
     *_both_guards(
-        "power-loss-aof-always", "C3", KLEPPMANN,
+        "power-loss-aof-always", ("C3",), KLEPPMANN,
         "The same loss of power, with every write flushed before it is answered: C still has "
         "client 1's key, and client 2 is not granted the lock.",
         "majority",
@@ -203,7 +203,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         settings={"persistence": "always"}, ttl_ms=3000,
     ),
     *_both_guards(
-        "crash-delayed-restart", "C3", SANFILIPPO,
+        "crash-delayed-restart", ("C3",), SANFILIPPO,
         "The same crash without persistence, but C stays away for the longest TTL: every key "
         "that it forgot has expired when it comes back.",
         "majority",
@@ -212,7 +212,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=2000,
     ),
     *_both_guards(
-        "crash-delayed-restart-jump", "C3", KLEPPMANN,
+        "crash-delayed-restart-jump", ("C3",), KLEPPMANN,
         "C must stay away for the longest TTL after its crash, measured by a clock, and that "
         "clock jumps ahead: C is back at once, without its keys, and client 2 is granted the "
         "lock by C, D and E.",
@@ -222,7 +222,7 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=10_000, causes=("crash",),
     ),
     *_both_guards(
-        "no-majority", "A3", REDIS_IO,
+        "no-majority", ("A3",), REDIS_IO,
         "Client 1 reaches only A and B, is not granted the lock, and releases them. Client 2 "
         "reaches A, B and C, and is granted it at once, long before a TTL has passed.",
         "majority",
@@ -231,21 +231,21 @@ _SCENARIOS: tuple[Scenario, ...] = (
         ttl_ms=10_000,
     ),
     *_both_guards(
-        "minority-down", "C17 and P4", OVERVIEW,
+        "minority-down", ("C17", "P4"), OVERVIEW,
         "Two of five servers crash: the lock is still granted.",
         "majority",
         servers_down(2), KEPT,
         servers_down(2), KEPT | FENCED,
     ),
     *_both_guards(
-        "majority-down", "C17", COMMENTS,
+        "majority-down", ("C17",), COMMENTS,
         "Three of five servers crash: no client is granted the lock until they are back.",
         "majority",
         servers_down(3), KEPT,
         servers_down(3), KEPT | FENCED,
     ),
     *_both_guards(
-        "delayed-write", "C9", KLEPPMANN,
+        "delayed-write", ("C9",), KLEPPMANN,
         "Client 1 sends its write while it holds the lock, and the network delays it, as packets "
         "at GitHub were for 90 s in 2012. It arrives after client 2 has acquired the lock and "
         "written: the same effect as a pause, without a pause.",
@@ -254,24 +254,24 @@ _SCENARIOS: tuple[Scenario, ...] = (
         delayed_write("fail"), TWO_BELIEVE | FENCED,
     ),
     Scenario(
-        "slow-network-after-look", "C8", COMMENTS,
+        "slow-network-after-look", ("C8",), COMMENTS,
         f"Client 1 checks its clock, its lease runs, and it sends its write. {_HELD_BACK}",
         "deadline", delayed_write("ok"), TWO_BELIEVE | DAMAGED, _ONCE,
     ),
     Scenario(
-        "slow-network-after-look", "C8", COMMENTS,
+        "slow-network-after-look", ("C8",), COMMENTS,
         f"{_HELD_BACK} The fence refuses it.",
         "fenced", delayed_write("fail"), TWO_BELIEVE | FENCED, {**_ONCE, "token": "one"},
     ),
     Scenario(
-        "random-value-compared", "C11", SANFILIPPO,
+        "random-value-compared", ("C11",), SANFILIPPO,
         f"{_SLEEPS} The resource compares the version that the writer has read, and refuses "
         "client 1: it needs no rising token, and no token at all.",
         "compare-and-set", pause_after_acquire("fail"), _NO_ORDER | {"resource": True},
         {**_ONCE, "token": "value"},
     ),
     Scenario(
-        "random-value-shown", "C11", KLEPPMANN,
+        "random-value-shown", ("C11",), KLEPPMANN,
         f"{_SLEEPS} The resource gets the random value of each grant. Client 1's is new to it, so "
         "it accepts the late write.",
         "new-value", pause_after_acquire("ok"), _NO_ORDER | DAMAGED,

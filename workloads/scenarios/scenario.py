@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fencepost.workloads.scenarios.claim import listed, must_be_ids
 from fencepost.workloads.scenarios.expectations import Expected
 
 Outcome = str
@@ -209,7 +210,8 @@ def plain(step: Step) -> Plain:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One schedule with one guard. `source` is author, title, year; `expected` by checker.
+    """One schedule with one guard. `claims`: the ids of those that it tests (claims.py); `source`
+    is author, title, year; `expected` by checker.
 
     `lock` is the suite's by default, `settings` are the run's other settings by name
     (fencepost/settings.py). `what` describes in a sentence or two the schedule and its predicted
@@ -218,7 +220,7 @@ class Scenario:
     """
 
     name: str
-    claim: str
+    claims: tuple[str, ...]
     source: str
     what: str
     guard: str
@@ -230,6 +232,14 @@ class Scenario:
     lock: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     causes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        must_be_ids(self.name, self.claims)
+
+    @property
+    def claim(self) -> str:
+        """Its claims in a phrase."""
+        return listed(self.claims)
 
     @property
     def families(self) -> list[str]:

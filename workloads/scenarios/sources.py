@@ -1,4 +1,4 @@
-"""The published sources of the scenarios: author, title, year. docs/claims.md has the claims."""
+"""The published sources of the scenarios: author, title, year. claims.py has the claims."""
 
 from __future__ import annotations
 

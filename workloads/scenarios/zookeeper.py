@@ -12,7 +12,7 @@ _HERD = TimedRun(
     "herd",
     "Broken on purpose: every waiter watches the holder's znode, and each release wakes all.",
     KEPT | {"liveness": False},
-    claim="C21 and A5",
+    claims=("C21", "A5"),
     source=RECIPES,
     lock="broken-herd",
     settings={"time_s": CONTROL_S, "ttl_ms": 2000} | SHORT,

@@ -158,6 +158,6 @@ KNOWN: Mapping[str, Evaluate] = {
     RELEASE: _release,
     RELEASE_PAIRED: _release_paired,
     EXTEND: _extend,
-    **{write_script(GUARDS[name]): write for name, write in _WRITES.items()},
+    **{write_script(GUARDS[name].rules["lua"]): write for name, write in _WRITES.items()},
 }
 """Scripts by their text."""

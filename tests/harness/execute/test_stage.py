@@ -33,7 +33,7 @@ class Jumping:
 def stage(client, ttl_ms):
     site = SimpleNamespace(client=lambda name: client, clients=["client-3"])
     running = SimpleNamespace(site=site, director=None, recorder=None, say=lambda text: None)
-    return Stage(Scenario("s", "C3", "", "", "none", (), {}, ttl_ms=ttl_ms), running)
+    return Stage(Scenario("s", ("C3",), "", "", "none", (), {}, ttl_ms=ttl_ms), running)
 
 
 def test_a_ttl_is_waited_for_by_the_client_s_clock_and_cut_short_by_its_jump():

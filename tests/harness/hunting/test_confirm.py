@@ -13,7 +13,7 @@ from fencepost.hunt.bridge.bridge import Bridge
 from fencepost.workloads.scenarios.scenario import Do, Scenario
 
 SCENARIO = Scenario(
-    "hunt-redlock", "", "", "", "none", (Do("client-1", "acquire"),), {"lease_exclusion": False}
+    "hunt-redlock", (), "", "", "none", (Do("client-1", "acquire"),), {"lease_exclusion": False}
 )
 PROVED = {"faults": Verdict(True, "All 2 faults have their receipts.")}
 BROKEN = PROVED | {"lease_exclusion": Verdict(False, "1 of 2 holds.")}

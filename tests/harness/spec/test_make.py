@@ -67,7 +67,7 @@ def test_the_length_of_a_scenario_is_that_of_its_steps():
 
 
 def test_the_test_of_a_hunted_scenario_is_validated():
-    scenario = Scenario("stop", "C0", "", "", "none", (), {}, clients=2, ttl_ms=8000)
+    scenario = Scenario("stop", ("C0",), "", "", "none", (), {}, clients=2, ttl_ms=8000)
     hunted = make("redis", {}, {})
     assert of_hunt(hunted, scenario, 3).seed == 3
     with pytest.raises(BadArguments, match="guard fenced needs"):

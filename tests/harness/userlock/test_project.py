@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from fencepost.harness import old_names
 from fencepost.harness.command import app, check, test
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.spec import schedule_of
@@ -74,6 +75,23 @@ def test_a_project_file_describes_a_test_without_arguments(here, described):
     assert (spec.lock, spec.own.servers.count, spec.own.ends_with) == ("MyLock", 3, "close")
     assert (spec.nemesis, spec.time_s) == (("pause:client", "kill:client"), 8.0)
     assert (spec.concurrency, dict(spec.options)) == (3, {"wait": 2})
+
+
+@pytest.mark.parametrize("key", ["clients", "concurrency"])
+def test_a_file_may_use_any_of_a_setting_s_names(here, described, capsys, key):
+    (here / "fencepost.toml").write_text(TOML.replace("concurrency", key))
+    assert described("test").concurrency == 3
+    assert "is now" not in capsys.readouterr().err
+
+
+def test_a_file_may_use_a_setting_s_name_of_the_last_version_and_is_told_the_new_one(
+    here, described, monkeypatch, run
+):
+    monkeypatch.setattr(old_names, "RENAMED", {"test": {"period": "time"}})
+    (here / "fencepost.toml").write_text(TOML.replace("time", "period"))
+    assert described("test").time_s == 8.0
+    _, said = run("test")
+    assert "fencepost: period is now time" in said
 
 
 def test_the_command_line_overrides_the_file(here, described):

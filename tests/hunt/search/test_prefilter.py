@@ -6,23 +6,18 @@ from random import Random
 
 import pytest
 
+from fencepost.checker.checker import Checker, of_history
+from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.judge import violations
-from fencepost.hunt.search.prefilter import suspects
+from fencepost.hunt.search.prefilter import signs
 from fencepost.hunt.sim.schedule import Schedule
 from tests.hunt.libraries import needs
 
-GOALS = (
-    "lease_exclusion",
-    "linearizable",
-    "mutual_exclusion",
-    "fencing",
-    "ownership",
-    "liveness",
-    "resource",
-)
+GOALS = [name for name, checker in CHECKERS.items() if checker.goal]
 LOCKS = [
     ("redlock", {"token": "majority"}, "fenced"),
     ("redis", {"token": "incr", "watchdog": "true"}, "fenced"),
@@ -45,6 +40,11 @@ LOCKS = [
 ]
 
 
+def suspected(one, run):
+    shown = signs(run.rows, run.came_back, one.bound_ns, one.fifo, one.keeps_on, one.refuses)
+    return {name for name, checker in CHECKERS.items() if checker.suspect(shown)}
+
+
 def check(setting, lock, options, guard, count, seed, **more):
     one = setting(lock, options=options, guard=guard, **more)
     actions, random = table(one), Random(seed)
@@ -53,11 +53,9 @@ def check(setting, lock, options, guard, count, seed, **more):
     for _ in range(count):
         schedule, aims = drawer.draw(random)
         run = Run(one, schedule, actions, aims=aims).carry_out()
-        looked = suspects(
-            run.rows, run.came_back, one.bound_ns, one.fifo, one.keeps_on, one.refuses
-        )
-        broken = violations(run, [g for g in GOALS if g in one.test["checkers"]], surely=True)
-        assert set(broken) <= looked, (run.played, broken)
+        goals = [goal for goal in GOALS if goal in one.test["checkers"]]
+        broken = violations(run, goals, surely=True)
+        assert set(broken) <= suspected(one, run), (run.played, broken)
         said |= set(broken)
     return said
 
@@ -66,9 +64,15 @@ def test_a_dead_client_s_late_write_is_not_filtered_out(setting):
     one = setting("redis", options={"token": "incr", "watchdog": "true"}, guard="fenced")
     head, strikes = (44547, 0, 0, 0, 1), ((15, 36), (22, 31), (90, 37), (101, 9))
     run = Run(one, Schedule(head, strikes), table(one)).carry_out()
-    looked = suspects(run.rows, run.came_back, one.bound_ns, one.fifo, one.keeps_on, one.refuses)
     assert "resource" in violations(run, ["resource"], surely=True)
-    assert "resource" in looked
+    assert "resource" in suspected(one, run)
+
+
+def test_only_a_checker_without_a_rule_of_its_own_suspects_a_run_without_signs():
+    by_signs = ("lease_exclusion", "linearizable", "fencing", "ownership", "liveness", "resource")
+    assert not any(CHECKERS[name].suspect(()) for name in by_signs)
+    other = Checker("any", "?", ("service",), of_history(lambda *_: Verdict(True, "")), "any")
+    assert other.suspect(())
 
 
 @pytest.mark.parametrize(("lock", "options", "guard"), LOCKS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.metadata import packages_distributions
 
 import pytest
 
@@ -64,6 +65,24 @@ def test_a_library_s_worker_runs_in_its_own_environment_or_is_a_program_of_its_o
 )
 def test_a_run_says_which_version_it_tested(library, version):
     assert libraries.version(library) == version
+
+
+@pytest.mark.parametrize(
+    "lock", [lock for lock in LIBRARIES if lock.make], ids=lambda lock: lock.name
+)
+def test_a_python_library_s_package_is_what_pip_and_the_pins_call_it(lock):
+    pins = libraries.PINS / f"{lock.library}.txt"
+    assert f"{lock.distribution}==" in pins.read_text()
+    installed = packages_distributions().get(lock.imported)
+    if installed is None:
+        pytest.skip(f"{lock.library} is not installed")
+    assert lock.distribution in installed
+
+
+def test_a_lock_that_cannot_be_simulated_names_a_port_that_can():
+    ports = {lock.name: LOCKS[lock.port] for lock in LOCKS.values() if lock.port}
+    assert {name: port.name for name, port in ports.items()} == {"node-redlock": "redlock-npm"}
+    assert all(port.make and not port.library for port in ports.values())
 
 
 @pytest.mark.parametrize("state", ["SUSPENDED", "LOST"])

@@ -115,7 +115,9 @@ def test_no_ttl_keeps_the_lock_of_the_dead_for_ever(world, client):
 @pytest.fixture
 def register(world):
     def make(guard="none"):
-        return RedisRegister(Opening(world.env(), "store", [], GUARDS[guard], 1))
+        return RedisRegister(
+            Opening(world.env(), "store", [], GUARDS[guard], 1, GUARDS[guard].rules["lua"])
+        )
 
     return make
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fencepost.checker.facts import ends
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.workloads.contract import locktype
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -66,16 +67,10 @@ def test_an_invalid_option_is_an_error_that_names_the_choices(lock, given, messa
     assert message in str(error.value)
 
 
-ENDS_WITH = {
-    "close": {"zookeeper", "etcd", "etcd-lock-api", "chubby", "kazoo", "curator", "broken-herd"},
-    "connection": {"postgres"},
-}
-
-
-def test_every_lock_declares_how_its_grants_end():
-    said = {lock.name: lock.ends_with for lock in LOCKS.values()}
-    listed = {name: way for way, names in ENDS_WITH.items() for name in names}
-    assert said == dict.fromkeys(LOCKS, "lease") | listed
+def test_the_grants_of_a_lock_end_as_is_usual_on_its_servers_or_only_by_their_lease():
+    for lock in LOCKS.values():
+        usual = KINDS[lock.kind].ends_with
+        assert lock.ends_with == usual or (lock.library and lock.ends_with == "lease"), lock.name
 
 
 def test_a_lock_can_declare_only_properties_that_checkers_understand():

@@ -17,6 +17,8 @@ LOCK = LockType(
     },
     promises={"minority": True},
     library="node-redlock",
+    package="redlock",
+    port="redlock-npm",
     program=(
         "env", "NODE_PATH=/opt/fencepost/libraries/node-redlock/node_modules", "nodejs",
         "/run/fencepost/code/fencepost/sdk/clients/node-redlock/worker.js",

@@ -82,6 +82,7 @@ LOCK = LockType(
         "client_retries": Option(10, what=CLIENT_RETRIES),
     },
     library="python-redis-lock",
+    module="redis_lock",
     least_ttl_ms=1000,
     whole_seconds=True,
     renews="auto_renewal",

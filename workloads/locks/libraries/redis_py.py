@@ -72,32 +72,34 @@ def _on_primary(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> R
     return RedisPyLock(env, primary(env, nodes, options), options)
 
 
-_WAITS = {
-    "wait_ms": Option(1000, least=1, what="how long acquire waits for the lock"),
-    "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
-}
-
-SENTINEL = LockType(
-    name="redis-sentinel",
-    what="library redis-py (PyPI): the same on a primary with replicas, behind Sentinel",
-    make=_on_primary,
-    servers=5,
-    options={
-        **_WAITS,
-        "node_timeout_ms": Option(200, least=1, what="how long one request may take"),
-        "client_retries": Option(0, what=CLIENT_RETRIES),
-    },
-    replicated=True,
-    server="sentinel",
-    library="redis-py",
-)
-
 LOCK = LockType(
     name="redis-py",
     what="library redis-py (PyPI): redis.lock.Lock on one Redis server",
     make=_on_one,
     servers=1,
-    options={**_WAITS, "client_retries": Option(10, what=CLIENT_RETRIES)},
+    options={
+        "wait_ms": Option(1000, least=1, what="how long acquire waits for the lock"),
+        "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
+        "client_retries": Option(10, what=CLIENT_RETRIES),
+    },
     promises={"true_refusals": True},
     library="redis-py",
+    package="redis",
+    module="redis",
+)
+
+SENTINEL = replace(
+    LOCK,
+    name="redis-sentinel",
+    what="library redis-py (PyPI): the same on a primary with replicas, behind Sentinel",
+    make=_on_primary,
+    servers=5,
+    options={
+        **LOCK.options,
+        "node_timeout_ms": Option(200, least=1, what="how long one request may take"),
+        "client_retries": Option(0, what=CLIENT_RETRIES),
+    },
+    promises={},
+    replicated=True,
+    server="sentinel",
 )

@@ -68,5 +68,6 @@ LOCK = LockType(
     },
     promises={"minority": True},
     library="redlock-py",
+    module="redlock",
     extends=False,
 )

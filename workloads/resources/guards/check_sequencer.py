@@ -7,6 +7,5 @@ from fencepost.workloads.contract.guard import SEQUENCER, Guard
 GUARD = Guard(
     "check-sequencer",
     "asks the lock service with each write whether its hold is still there",
-    ("server",),
     needs=SEQUENCER,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.workloads.contract.guard import TOKEN, Guard
+from fencepost.workloads.contract.guard import TOKEN, Guard, Rule
 
 _LUA = """
 local highest = seen('highest')
@@ -14,7 +14,8 @@ GUARD = Guard(
     "fenced",
     "accepts a write only if its fencing token is at least the highest that it has seen",
     needs=TOKEN,
-    lua=_LUA,
-    sql="highest <= %(token)s",
-    refused="token {token} is below {seen}, the highest seen",
+    rules={
+        "lua": Rule(_LUA, refused="token {token} is below {seen}, the highest seen"),
+        "sql": Rule("highest <= %(token)s"),
+    },
 )

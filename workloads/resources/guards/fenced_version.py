@@ -8,7 +8,7 @@ write is refused.
 
 from __future__ import annotations
 
-from fencepost.workloads.contract.guard import TOKEN, Guard
+from fencepost.workloads.contract.guard import TOKEN, Guard, Rule
 
 _LUA = """
 local highest = seen('highest')
@@ -23,7 +23,8 @@ GUARD = Guard(
     "accepts a write only if its fencing token is at least the highest that it has seen, and the "
     "version that its writer read is current",
     needs=TOKEN,
-    lua=_LUA,
-    sql="highest <= %(token)s AND version = %(version)s",
-    refused="token {token}, version {version}: {seen} is current",
+    rules={
+        "lua": Rule(_LUA, refused="token {token}, version {version}: {seen} is current"),
+        "sql": Rule("highest <= %(token)s AND version = %(version)s"),
+    },
 )

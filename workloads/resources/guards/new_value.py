@@ -7,7 +7,7 @@ whose first write is late shows a new value, and is accepted (Kleppmann 2016).
 
 from __future__ import annotations
 
-from fencepost.workloads.contract.guard import TOKEN, Guard
+from fencepost.workloads.contract.guard import TOKEN, Guard, Rule
 
 _LUA = """
 local last = redis.call('hget', KEYS[1], 'last')
@@ -21,8 +21,6 @@ GUARD = Guard(
     "new-value",
     "refuses a write only if its token was replaced by another one (not enough: the first write "
     "of a paused client has a new one)",
-    stores=("redis",),
     needs=TOKEN,
-    lua=_LUA,
-    refused="token {token} was replaced by {seen}",
+    rules={"lua": Rule(_LUA, refused="token {token} was replaced by {seen}")},
 )

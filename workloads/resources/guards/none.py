@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fencepost.workloads.contract.guard import Guard
+from fencepost.workloads.contract.guard import ACCEPT, Guard
 
 GUARD = Guard(
     "none",
     "accepts every write: the lock alone protects the data",
-    stores=("redis", "postgres", "sentinel"),
+    rules=ACCEPT,
 )

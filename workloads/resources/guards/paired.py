@@ -8,7 +8,7 @@ and not all.
 
 from __future__ import annotations
 
-from fencepost.workloads.contract.guard import PAIR, Guard
+from fencepost.workloads.contract.guard import PAIR, Guard, Rule
 
 _LUA = """
 local highest = seen('highest')
@@ -23,8 +23,10 @@ GUARD = Guard(
     "paired",
     "accepts a write only if its minor token, the lowest grant not yet released, is above "
     "the highest token that it has seen",
-    ("redis",),
     needs=PAIR,
-    lua=_LUA,
-    refused="minor {minor} of token {token} is not above {seen}, the highest seen",
+    rules={
+        "lua": Rule(
+            _LUA, refused="minor {minor} of token {token} is not above {seen}, the highest seen"
+        )
+    },
 )

@@ -7,6 +7,5 @@ from fencepost.workloads.contract.guard import SEQUENCER, Guard
 GUARD = Guard(
     "transaction",
     "one etcd transaction: the write, if the lock's key is still there",
-    ("etcd",),
     needs=SEQUENCER,
 )
