@@ -23,9 +23,8 @@ from fencepost.harness.command.exits import CRASHED, EXIT
 from fencepost.harness.command.reporter import Files, Lines, line
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.spec import seconds
-from fencepost.report import batches
-from fencepost.report.batches import Collected
-from fencepost.report.exports import junit
+from fencepost.report.exports import batches, junit
+from fencepost.report.exports.batches import Collected
 from fencepost.report.words.cells import STATES, summed
 from fencepost.runfiles import SCHEMA
 

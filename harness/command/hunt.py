@@ -38,7 +38,7 @@ from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.search.hunt import Find
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.story.story import drawn, numbered
-from fencepost.report.batches import Collected, hunted
+from fencepost.report.exports.batches import Collected, hunted
 
 
 @with_how

@@ -13,7 +13,7 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.campaign import How, View, carry_out, workers
 from fencepost.harness.command.exits import CRASHED, EXIT
 from fencepost.hunt.search.campaign import Group
-from fencepost.report.batches import Collected
+from fencepost.report.exports.batches import Collected
 
 SEEDS = 16
 """The default number of seeds of a campaign."""

@@ -21,7 +21,7 @@ from fencepost.harness.command.exits import CRASHED, EXIT
 from fencepost.harness.command.options import LeaveUp, Seed, Servers
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.spec import from_arguments
-from fencepost.report.batches import Collected
+from fencepost.report.exports.batches import Collected
 from fencepost.report.pages import suite as report
 from fencepost.workloads.scenarios.registry import SUITES
 

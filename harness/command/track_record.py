@@ -17,8 +17,8 @@ from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import Seed
 from fencepost.harness.spec import from_arguments
 from fencepost.report import known_defects
-from fencepost.report.batches import Collected
 from fencepost.report.campaign_files import LINES
+from fencepost.report.exports.batches import Collected
 from fencepost.report.known_defects import NOT_PLAYED
 from fencepost.report.words.settings import named
 

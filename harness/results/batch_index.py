@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from fencepost.harness.errors import BadArguments
-from fencepost.report import batches
-from fencepost.report.batches import Collected as Collected
-from fencepost.report.batches import kind as kind
+from fencepost.report.exports import batches
+from fencepost.report.exports.batches import Collected as Collected
+from fencepost.report.exports.batches import kind as kind
 from fencepost.report.stored import ReportError
 
 KINDS = ("run", "hunt", *batches.KINDS)

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from fencepost.report.batches import Collected, Line
+from fencepost.report.exports.batches import Collected, Line
 from fencepost.report.words.answer import QUESTIONS, sentence
 from fencepost.report.words.questions import Part, questions, the_test
 

@@ -21,8 +21,8 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.campaign import How, View, carry_out
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.remote.remote import RemoteError
-from fencepost.report.batches import Collected, Line
 from fencepost.report.campaign_files import lines
+from fencepost.report.exports.batches import Collected, Line
 from tests.dasked import dasked, needs_dask
 from tests.harness.campaigns.fakes import Fake, killed_while_it_writes, leaves_a_run, resume, says
 

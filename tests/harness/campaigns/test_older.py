@@ -9,8 +9,9 @@ import pytest
 from fencepost.harness.campaigns import campaign, hunts, matrix, suite, sweep, track_record
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.results import results
-from fencepost.report import batches, campaign_files
+from fencepost.report import campaign_files
 from fencepost.report.campaign_files import kind, lines
+from fencepost.report.exports import batches
 from tests.harness.campaigns.places import Places, counted
 
 

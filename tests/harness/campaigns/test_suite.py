@@ -12,7 +12,7 @@ from fencepost.harness.command.suite import chosen
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.results import results
-from fencepost.report.batches import Collected, entry, markdown
+from fencepost.report.exports.batches import Collected, entry, markdown
 from fencepost.report.pages import suite as page
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.scenario import LeaseOver, Pass, TtlOver, plain

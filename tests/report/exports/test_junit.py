@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fencepost.report.batches import Collected, entry
 from fencepost.report.exports import junit
+from fencepost.report.exports.batches import Collected, entry
 
 CHECKED = ["lease_exclusion", "mutual_exclusion", "fencing", "resource"]
 

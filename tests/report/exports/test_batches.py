@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.report import batches
-from fencepost.report.batches import KINDS, Collected, Line, markdown
 from fencepost.report.campaign_files import Stored, write
+from fencepost.report.exports import batches
+from fencepost.report.exports.batches import KINDS, Collected, Line, markdown
 from tests.report.matrices import cell, run, violated
 
 
