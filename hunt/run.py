@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-import logging
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from heapq import heappop, heappush
 
 from greenlet import GreenletExit
 
 from fencepost.hunt.faults.action import Action
 from fencepost.hunt.faults.kill import BOOT
-from fencepost.hunt.intercept import patches
-from fencepost.hunt.intercept.context import Place, enter
-from fencepost.hunt.intercept.watch import watched
+from fencepost.hunt.intercept.context import Place
+from fencepost.hunt.intercept.inside import inside
 from fencepost.hunt.machine import Failpoints, simulated
 from fencepost.hunt.models.model import Storage
 from fencepost.hunt.models.registry import MODELS, storage
@@ -130,30 +126,14 @@ class Run:
         for client in self.clients:
             client.inject_after = _never
 
-    @contextmanager
-    def _outside(self) -> Iterator[None]:
-        """What brings its own connections finds this world in the place of the real one."""
+    def _outside(self) -> AbstractContextManager[None]:
+        """What brings its own connections finds this world instead of the real one."""
 
         def thread(node: Node, work: Callable[[], None]) -> Task:
             return self.world.start(node, self.thread(_on_its_own(work)), self.world.now)
 
-        patches.put()
-        # What is collected would end connections of an earlier run in the steps of this one.
-        collects = gc.isenabled()
-        gc.disable()
-        before, said = random.getstate(), logging.root.manager.disable
-        logging.disable()  # what libraries say of servers that are down
-        random.seed(self.schedule.at(0))
-        enter(Place(self.world, self.network, self.nodes, self._fail, thread, self._sockets))
-        try:
-            with watched(self._stuck):
-                yield
-        finally:
-            enter(None)
-            if collects:
-                gc.enable()
-            random.setstate(before)
-            logging.disable(said)
+        place = Place(self.world, self.network, self.nodes, self._fail, thread, self._sockets)
+        return inside(place, self.schedule.at(0), self._stuck)
 
     def _fail(self, error: BaseException) -> None:
         self.failure = self.failure or error
