@@ -136,7 +136,7 @@ def test_the_table_is_written_as_parquet_where_that_is_asked_for(matrix, monkeyp
         (["--budget", "0"], "budget '0' is not a duration"),
         (["--time", "soon"], "time 'soon' is not a duration"),
         (["--seed", "lucky"], "seed 'lucky' is not an integer"),
-        (["--resume", "nowhere"], "'nowhere' is no matrix (the path of a folder"),
+        (["--resume", "nowhere"], "'nowhere' is no matrix (the path of a folder, or"),
         (
             ["--resume", "x", "--locks", "redis"],
             "--locks cannot be combined with --resume",
