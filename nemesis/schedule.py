@@ -66,12 +66,12 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
         if isinstance(rows, dict):
             # Triggered faults are in the run.json next to it.
             rows = (description(path.parent) if path.name == TEST else rows).get("schedule")
-        return stored(rows, layout, seed)
+        return from_rows(rows, layout, seed)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def stored(rows: object, layout: Layout, seed: int = 0) -> list[Scheduled]:
+def from_rows(rows: object, layout: Layout, seed: int = 0) -> list[Scheduled]:
     """Convert the rows of `to_json` to a schedule that this layout supports.
 
     A hand-written row may give a fault as in `--nemesis` (`fault: "partition:halves"`) instead of

@@ -25,7 +25,7 @@ _LIBRARIES_S = 5.0
 
 def command(program: list[str]) -> NoReturn:
     """Exec the program under the stored skew; a separate process applies it and exits."""
-    if (entries := vdso.kept()) is not None:
+    if (entries := vdso.read_table()) is not None:
         us = os.getpid()
         ready, tell = os.pipe()
         helper = os.fork()
@@ -55,7 +55,7 @@ def _follow(pid: int, entries: Table, ready: int, tell: int) -> int:
     os.closerange(3, 256)
     for _ in after_exec(pid):
         with vdso.alone():
-            if vdso.kept() == entries:
+            if vdso.read_table() == entries:
                 vdso.skew(pid, entries, still=True)
     _wait_for_libraries(pid, entries)
     return 0
@@ -68,7 +68,7 @@ def _wait_for_libraries(pid: int, entries: Table) -> None:
     try:
         while time.monotonic() < end:
             with vdso.alone():
-                if vdso.kept() != entries:
+                if vdso.read_table() != entries:
                     return
                 if not (there := vdso.elsewhere(pid)) <= seen:
                     vdso.skew(pid, entries)

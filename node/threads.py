@@ -17,7 +17,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fencepost.node.tracing import keep, kept, let_go_on
+from fencepost.node.tracing import keep, let_go_on, traced_threads
 
 _NAMED = "renew"
 
@@ -43,7 +43,7 @@ def _hold(pid: int) -> dict[str, Any]:
 
 
 def _go(pid: int) -> dict[str, Any]:
-    held = kept(pid)
+    held = traced_threads(pid)
     names = _names(pid)
     let_go_on(pid)
     return _states(pid, {tid: names.get(tid, "") for tid in held})

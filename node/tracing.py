@@ -94,7 +94,7 @@ def keep(pid: int, tids: Sequence[int]) -> None:
         raise
 
 
-def kept(pid: int) -> list[int]:
+def traced_threads(pid: int) -> list[int]:
     return list(_kept.get(pid, ()))
 
 
@@ -141,7 +141,7 @@ def _stop(pid: int) -> dict[int, int]:
     """Stop every thread; return for each the signal that it was about to receive, or 0. Those that
     are kept are stopped already, outside of all code."""
     held: dict[int, int] = {}
-    gone: set[int] = set(kept(pid))
+    gone: set[int] = set(traced_threads(pid))
     try:
         # A running thread can start another: repeat until there is no new one.
         while new := {int(tid) for tid in os.listdir(f"/proc/{pid}/task")} - held.keys() - gone:

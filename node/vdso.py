@@ -153,7 +153,7 @@ def keep(entries: Table) -> None:
     os.replace(FILE + ".new", FILE)
 
 
-def kept() -> Table | None:
+def read_table() -> Table | None:
     try:
         with open(FILE) as rows:
             return {int(id): Entry(*row) for id, row in json.load(rows).items()}
@@ -176,7 +176,7 @@ def _carry_out(given: argparse.Namespace) -> dict[str, object]:
         return _set(given)
     if given.verb == "show":
         pids = list(skewed()) if given.pid is None else [given.pid]
-        return {"offset_ns": {pid: _offsets(pid) for pid in pids}, "kept": kept() is not None}
+        return {"offset_ns": {pid: _offsets(pid) for pid in pids}, "kept": read_table() is not None}
     if os.path.exists(FILE):
         os.remove(FILE)
     act = undo if given.verb == "undo" else rest

@@ -25,7 +25,7 @@ from fencepost.harness.command import app, screen
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec import needs
-from fencepost.harness.spec.respec import stored
+from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.validation import validate
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.models.registry import MODELS
@@ -238,7 +238,7 @@ def test_a_test_of_it_is_valid_and_can_be_read_back():
     described = json.loads(json.dumps(one.to_json()))
     assert "toy-checker" in described["checkers"]
     assert described["lockless"] is True
-    assert stored(described) == one
+    assert respec(described) == one
     assert "lockless" not in spec(guard="none", store="").to_json()
     assert spec(store="").stored_in == "toy-store"
     assert one.servers == ["toy-server-1"]

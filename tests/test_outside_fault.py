@@ -25,7 +25,7 @@ from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.fault_spec import parse
 from fencepost.nemesis.nemesis import Fault
-from fencepost.nemesis.schedule import draw, stored
+from fencepost.nemesis.schedule import draw, from_rows
 from fencepost.nemesis.targets import Layout
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -162,7 +162,7 @@ def test_its_arguments_are_validated(entry, why):
 def test_a_malformed_fault_of_it_is_refused_with_its_error():
     row = {"at_s": 1, "duration_s": 1, "family": "quake", "targets": ["redis-1"], "arguments": {}}
     with pytest.raises(ValueError, match="fault 1: a quake needs a magnitude from 1 to 9"):
-        stored([row], LAYOUT)
+        from_rows([row], LAYOUT)
 
 
 def test_it_is_drawn_with_its_arguments_and_not_together_with_conflicting_faults():

@@ -15,7 +15,7 @@ import pytest
 from fencepost.harness.clients import shipped
 from fencepost.harness.command import lists
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.spec.respec import stored
+from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
@@ -116,7 +116,7 @@ def test_a_run_of_it_is_described_and_can_be_run_again():
     row = spec().to_json()
     assert row["lock"]["name"] == "leased"
     assert row["lock"]["ends_with"] == "close"
-    assert stored(row).lock_type is LOCKS["leased"]
+    assert respec(row).lock_type is LOCKS["leased"]
 
 
 def test_its_client_library_is_needed_where_it_is_made_and_not_where_it_is_described(leased):

@@ -16,7 +16,7 @@ from fencepost.checker.liveness import DEFAULT_BOUND_S
 from fencepost.harness.command.test import test as command
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.spec.respec import stored
+from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.spec import Spec
 from fencepost.report.words.settings import again, settings
 from fencepost.setting import CLIENTS, FAULTS, FILE, FLAG, LENGTHS, NAMES, PAIRS
@@ -110,7 +110,7 @@ def test_a_run_described_in_its_test_json_is_shown_with_every_setting_and_can_be
     options = {**REDIS.options, "token": "incr"}
     spec = replace(REDIS, **{**OTHER, **ours, "shared": 0.0, "options": options})
     test = json.loads(json.dumps(spec.to_json()))
-    assert stored(test) == spec
+    assert respec(test) == spec
     shown = dict(settings(test))
     for setting in SETTINGS.values():
         assert setting.title in shown
@@ -151,7 +151,7 @@ def test_a_setting_that_does_not_exist_is_named_with_all_that_do():
 
 def test_a_stored_setting_of_another_type_is_named():
     with pytest.raises(BadArguments, match=r"Expected `int`, got `str` - at `\$\.ttl_ms`"):
-        stored(REDIS.to_json() | {"ttl_ms": "2s"})
+        respec(REDIS.to_json() | {"ttl_ms": "2s"})
 
 
 def test_the_bound_of_liveness_is_that_of_the_checker():

@@ -28,7 +28,7 @@ from fencepost.report.pages import suite as suite_page
 from fencepost.report.pages import sweep as sweeps
 from fencepost.report.pages.matrix import title
 from fencepost.report.words.cells import STATES, figure
-from fencepost.report.words.settings import named
+from fencepost.report.words.settings import named_versions
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
@@ -138,7 +138,7 @@ def track_record() -> Rows:
     for defect in DEFECTS:
         for way, command in zip(defect.ways, defect.commands, strict=True):
             row = known.get(f"{defect.name}/{way.where}", {})
-            versions = ", ".join(named(row.get("versions") or {}))
+            versions = ", ".join(named_versions(row.get("versions") or {}))
             outcome = f"{row['outcome']}: {row['said']}" if row else "not played yet"
             yield (
                 f"**{defect.name}**. {defect.what}", defect.software, versions, _issue(defect),
@@ -247,7 +247,9 @@ def outcomes(name: str) -> Rows:
     for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
         guard = "" if isinstance(entry, Cost) else entry.guard
         rows = [row for row in _kept(name) if _is_of(row, suite, entry)]
-        versions = dict.fromkeys(one for row in rows for one in named(row.get("versions") or {}))
+        versions = dict.fromkeys(
+            one for row in rows for one in named_versions(row.get("versions") or {})
+        )
         again = f"fencepost suite {suite} --only {entry.name}"
         yield (
             entry.claim, f"{suite}: {_code(entry.name)}", guard, _expected(entry),

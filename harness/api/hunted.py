@@ -15,7 +15,7 @@ from fencepost.harness.hunting import hunts
 from fencepost.harness.hunting.confirm import Confirmation, confirm
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.userlock.resolve import named
+from fencepost.harness.userlock.resolve import name_of
 from fencepost.hunt.story.story import drawn, numbered
 from fencepost.workloads.scenarios.scenario import Scenario
 
@@ -124,7 +124,7 @@ def hunt(
         warnings.warn(warning, FutureWarning, stacklevel=2)
     versions = [server] if isinstance(server, str) else server or []
     budget = budget if isinstance(budget, str) else f"{budget:g}s"
-    lock = lock if isinstance(lock, str) else named(lock)
+    lock = lock if isinstance(lock, str) else name_of(lock)
     asked = hunts.described(
         lock,
         {name: str(value) for name, value in (options or {}).items()},

@@ -18,7 +18,7 @@ from fencepost.harness.execute.run import run as carry_out
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for, images, libraries, mounts, nodes
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.resolve import LockRequest, resolve
 
 if TYPE_CHECKING:
     from fencepost.harness.api.hunted import Hunted
@@ -82,8 +82,8 @@ class Session:
         needs = Path(requirements) if requirements is not None else None
         beside = from_arguments.beside(servers, settings)
         files = Path(ship) if ship is not None else None
-        asked = Asked(servers, ends_with, needs, beside, program, files, client_image)
-        name, own = given(lock, asked)
+        asked = LockRequest(servers, ends_with, needs, beside, program, files, client_image)
+        name, own = resolve(lock, asked)
         spec = from_arguments.spec(name, options or {}, settings, own)
         spec, faults = from_arguments.scheduled(
             spec, Path(schedule) if schedule is not None else None

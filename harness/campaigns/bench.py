@@ -91,7 +91,7 @@ def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], No
             site.client_fleet.close()
             recorder.close()
         calls = read(recorder.path).calls()
-        lost, _ = rejected.said(Path(folder))
+        lost, _ = rejected.read_rejected(Path(folder))
     if lost:
         raise Crashed(lost[0])
     for phase, (start, end) in spans.items():

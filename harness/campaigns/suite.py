@@ -23,7 +23,7 @@ from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
-from fencepost.nemesis.schedule import Scheduled, stored
+from fencepost.nemesis.schedule import Scheduled, from_rows
 from fencepost.workloads.scenarios.caused import unnamed
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.scenario import (
@@ -59,7 +59,7 @@ class EntryRuns:
         """The faults of one of its runs; None where they are drawn from the seed."""
         if not isinstance(self.entry, TimedRun) or not self.entry.faults:
             return None
-        return stored(list(self.entry.faults), layout_of(spec), spec.seed)
+        return from_rows(list(self.entry.faults), layout_of(spec), spec.seed)
 
     @property
     def expected(self) -> Mapping[str, Valid]:

@@ -315,7 +315,7 @@ def _faults(spec: Spec, strike: Axis, value: float) -> list[Scheduled]:
             }
         )
         at_s += struck.duration_s + _BESIDE_S + _BETWEEN_S
-    return schedules.stored(rows, layout, spec.seed)
+    return schedules.from_rows(rows, layout, spec.seed)
 
 
 def _time_s(faults: Sequence[Scheduled]) -> float:

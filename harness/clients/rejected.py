@@ -89,7 +89,7 @@ def _more(row: Row) -> bool:
     return not (row.why or row.unheard)
 
 
-def said(folder: Path) -> tuple[list[str], list[str]]:
+def read_rejected(folder: Path) -> tuple[list[str], list[str]]:
     """Sentences about what a run set aside, one a client: where events may be lost, and others."""
     by_client: dict[str, list[Row]] = {}
     for row in _rows(folder / NAME):

@@ -94,6 +94,6 @@ def common_network(client: DockerClient, targets: Sequence[Target]) -> str:
     return sorted(shared, key=lambda name: name == _BRIDGE)[0]
 
 
-def described(targets: Mapping[str, Target]) -> str:
+def describe(targets: Mapping[str, Target]) -> str:
     """Describe the container of each server, for run.json."""
     return ", ".join(f"{node}: {one.name}, {one.image}" for node, one in targets.items())

@@ -17,7 +17,7 @@ from fencepost.harness.cluster import nodecode
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.docker_engine import Say
-from fencepost.harness.cluster.external import common_network, described, target
+from fencepost.harness.cluster.external import common_network, describe, target
 from fencepost.harness.cluster.project import Project
 from fencepost.harness.cluster.sidecar import Sidecar, Target, sidecars
 from fencepost.harness.errors import BadArguments, Crashed
@@ -72,7 +72,7 @@ class ExternalCluster:
     @property
     def versions(self) -> dict[str, str]:
         targets = {one.node: self._sidecars[one.node].target for one in self._asked.servers}
-        return self._own.versions | {"containers": described(targets)}
+        return self._own.versions | {"containers": describe(targets)}
 
     def up(self, nodes: Iterable[str], image: str) -> None:
         """Find the servers, start a sidecar for each, and start the nodes in their network.

@@ -19,7 +19,7 @@ NAMES = ("fencepost", *(f"fencepost-{n}" for n in range(2, 17)))
 _LOOK_S = 0.2
 
 
-def kept() -> list[str]:
+def kept_clusters() -> list[str]:
     """Return the clusters that are kept running after a run."""
     return [name for name in NAMES if Reservation(name).keep]
 
@@ -30,7 +30,7 @@ def take() -> tuple[str, Reservation]:
     Raises:
         Crashed: all are in use, or the file of a reservation cannot be trusted.
     """
-    first = kept()
+    first = kept_clusters()
     for name in (*first, *(name for name in NAMES if name not in first)):
         reservation = Reservation(name)
         try:

@@ -151,7 +151,7 @@ def there() -> list[str]:
         contextlib.closing(docker_calls.client()) as client,
         docker_calls.request("list its containers and networks"),
     ):
-        found = labels.projects(client) | owners(client) | set(projects.kept())
+        found = labels.projects(client) | owners(client) | set(projects.kept_clusters())
     return [name for name in projects.NAMES if name in found]
 
 

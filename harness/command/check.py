@@ -21,13 +21,13 @@ from fencepost.harness.command.options import (
     with_settings,
 )
 from fencepost.harness.execute.contract import Found, Trial
-from fencepost.harness.execute.run_once import carry_out
+from fencepost.harness.execute.run_once import run_once
 from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.timed import Played
 from fencepost.harness.results import results
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
-from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.resolve import LockRequest, resolve
 
 _WORD: dict[Valid, str] = {True: "ok", False: "WRONG", "unknown": "-"}
 
@@ -51,8 +51,8 @@ def check(
 ) -> int:
     settings = {word: value for word, value in settings.items() if value is not None}
     beside = from_arguments.beside(servers, settings)
-    asked = Asked(servers, ends_with, requirements, beside, program, ship, client_image)
-    name, own = given(lock, asked)
+    asked = LockRequest(servers, ends_with, requirements, beside, program, ship, client_image)
+    name, own = resolve(lock, asked)
     settings |= {"ttl": ttl, "concurrency": 2, "seed": 0, "nemesis": "pause:server,kill:client"}
     spec = from_arguments.spec(name, from_arguments.pairs(option or []), settings, own)
     screen.say(f"Checking {own.described if own else name}")
@@ -71,7 +71,7 @@ def check(
         cluster_for([spec], screen.say, False, remote, hosts) as cluster,
         screen.progress(spec.name) as progress,
     ):
-        ended = carry_out(folder, spec, cluster, progress, [], play=play)
+        ended = run_once(folder, spec, cluster, progress, [], play=play)
     if ended.failure is not None:
         raise ended.failure
     return _report(found, str(folder))

@@ -39,9 +39,9 @@ from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.early_stop import ANY
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.spec.spec import Spec
-from fencepost.harness.userlock.resolve import Asked
-from fencepost.harness.userlock.resolve import given as given_lock
-from fencepost.harness.userlock.user_lock import Own
+from fencepost.harness.userlock.resolve import LockRequest
+from fencepost.harness.userlock.resolve import resolve as given_lock
+from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.settings import SETTINGS
 from fencepost.workloads.scenarios.scenario import Scenario
@@ -125,7 +125,7 @@ def test(
     asked = fail_ons.read(fail_on)
     with reporting(quiet, as_json, Files(junit, summary, badge), asked) as reporter:
         beside = from_arguments.beside(servers, settings)
-        own = Asked(servers, ends_with, requirements, beside, program, ship, client_image)
+        own = LockRequest(servers, ends_with, requirements, beside, program, ship, client_image)
         named = given_lock(lock, own)
         scenario = None if schedule is None else scripted.read(schedule)
         if scenario is None:
@@ -148,7 +148,7 @@ def test(
 
 
 def _scripted(
-    named: tuple[str, Own | None],
+    named: tuple[str, UserLock | None],
     context: typer.Context,
     scenario: Scenario,
     option: list[str] | None,
@@ -164,7 +164,7 @@ def _scripted(
 
 
 def _described(
-    named: tuple[str, Own | None],
+    named: tuple[str, UserLock | None],
     context: typer.Context,
     until_violation: bool,
     schedule: Path | None,

@@ -20,7 +20,7 @@ from fencepost.report import known_defects
 from fencepost.report.campaign_files import LINES
 from fencepost.report.exports.batches import Collected
 from fencepost.report.known_defects import NOT_PLAYED
-from fencepost.report.words.settings import named
+from fencepost.report.words.settings import named_versions
 
 _STYLE = {record.SEEN: "green", record.NOT_SEEN: "red", NOT_PLAYED: "yellow"}
 
@@ -77,7 +77,7 @@ def _ended(found: Campaign) -> None:
     table = screen.table("defect", "software", "version", "where", "outcome", whole=1)
     for row in known_defects.read(found.folder):
         outcome = Text(row["outcome"], style=_STYLE[row["outcome"]])
-        versions = ", ".join(named(row["versions"]))
+        versions = ", ".join(named_versions(row["versions"]))
         table.add_row(row["defect"], row["software"], versions, row["where"], outcome)
     screen.console().print(table)
 

@@ -23,7 +23,7 @@ from fencepost.harness.execute.contract_turns import (
     Mistaken,
     NotFurther,
     Turns,
-    told,
+    outcome,
 )
 from fencepost.harness.execute.running import Running
 from fencepost.nemesis.nemesis import Fault, Receipt
@@ -90,14 +90,14 @@ class Trial:
     def _free(self) -> None:
         what = "a free lock is granted"
         done = self._turns.acquired(ONE, _BACK_S)
-        self._say(done["type"] == "ok", what, told(done))
+        self._say(done["type"] == "ok", what, outcome(done))
         if done["type"] != "ok":
             raise NotFurther("nobody held the lock, and it was not granted")
         hold = done["value"]["hold"]
         for f, more in (("read", {}), ("write", {"version": 0})):
             wrote = self._turns.do(ONE, f, {"resource": RESOURCE, "hold": hold, **more})
             if wrote["type"] != "ok":
-                self._say(False, f"its holder can {f} the resource", told(wrote))
+                self._say(False, f"its holder can {f} the resource", outcome(wrote))
 
     def _held(self) -> None:
         what = "a held lock is refused, for certain"
@@ -105,21 +105,21 @@ class Trial:
         if waiting is None:
             self._say(True, what, "acquire waits for its turn")
         elif waiting["type"] == "ok":
-            self._say(False, what, f"{ONE} held it, and {TWO} was answered {told(waiting)}")
+            self._say(False, what, f"{ONE} held it, and {TWO} was answered {outcome(waiting)}")
             raise NotFurther("both clients hold the lock")
         elif waiting["type"] == "info":
             how = (
-                f"{told(waiting)}: it may have been granted, says that. Where the server said no, "
-                "answer False or raise fencepost.Failed"
+                f"{outcome(waiting)}: that says that it may have been granted. If the server refused, "
+                "return False or raise fencepost.Failed"
             )
             self._say(False, what, how)
         else:
-            self._say(True, what, told(waiting))
+            self._say(True, what, outcome(waiting))
         self._released(waits=waiting is None)
 
     def _released(self, waits: bool) -> None:
         done = self._turns.release(ONE)
-        self._say(done["type"] == "ok", "a held lock is released", told(done))
+        self._say(done["type"] == "ok", "a held lock is released", outcome(done))
         what = "a released lock is granted to another"
         then = self._turns.finish(TWO, _BACK_S) if waits else None
         if then is None and waits:
@@ -127,10 +127,10 @@ class Trial:
         if then is None or then["type"] != "ok":
             then = self._turns.acquired(TWO, self._ttl_s / 4)
         if then["type"] != "ok":
-            self._say(False, what, f"{told(then)}: it is held until its lease is over")
+            self._say(False, what, f"{outcome(then)}: it is held until its lease is over")
             then = self._turns.must_acquire(TWO, self._ttl_s + _BACK_S)
         else:
-            self._say(True, what, told(then))
+            self._say(True, what, outcome(then))
         self._turns.release(TWO)
 
     def _extended(self) -> None:
@@ -145,9 +145,9 @@ class Trial:
         done = self._turns.do(ONE, "extend", asked)
         second = done["value"].get("deadline")
         if done["type"] != "ok":
-            self._say(False, what, f"extend of a held lock: {told(done)}")
+            self._say(False, what, f"extend of a held lock: {outcome(done)}")
         elif first is None or second is None or not self._leased:
-            self._say("unknown", what, f"{told(done)}; there is no deadline to compare")
+            self._say("unknown", what, f"{outcome(done)}; there is no deadline to compare")
         elif second <= first:
             self._say(False, what, "its deadline is no later than before")
         else:
@@ -177,7 +177,7 @@ class Trial:
             return
         done = self._turns.acquired(TWO, self._ttl_s + _BACK_S)
         if done["type"] != "ok":
-            how = f"{told(done)}, {_BACK_S:g} s after it: give the lock a TTL on the server"
+            how = f"{outcome(done)}, {_BACK_S:g} s after it: give the lock a TTL on the server"
             self._say(False, what, how)
             raise NotFurther("the lock did not come back")
         after_s = (done["time"] - deadline) / 1e9
@@ -193,13 +193,13 @@ class Trial:
         thief = self._turns.tried(ONE)
         if thief is not None and thief["type"] == "ok":
             how = (
-                f"{ONE} released a lock that it had lost ({told(late)}), and was granted it again "
-                f"while {TWO} held it: release only what is your own, by a value that the server "
+                f"{ONE} released a lock that it had lost ({outcome(late)}), and was granted it "
+                f"again while {TWO} held it: release only what is your own, by a value that the server "
                 "compares before it deletes"
             )
             self._say(False, what, how)
         else:
-            self._say(True, what, f"it was answered {told(late)}")
+            self._say(True, what, f"it was answered {outcome(late)}")
         self._turns.drain(TWO, ONE)
 
     def _slow(self) -> None:
@@ -251,7 +251,7 @@ class Trial:
             self._certain(what, done)
         else:
             hint = ", while no server answered" if done["type"] == "ok" else ""
-            self._say(done["type"] == "info", what, f"{told(done)}{hint}")
+            self._say(done["type"] == "info", what, f"{outcome(done)}{hint}")
         if done is not None and done["type"] == "ok":
             self._turns.release(ONE)
 
@@ -260,11 +260,11 @@ class Trial:
         time.sleep(_MARGIN_S)
         other = self._turns.tried(TWO)
         if other is not None and other["type"] == "ok":
-            self._say(True, what, f"{told(done)}, and the lock was free")
+            self._say(True, what, f"{outcome(done)}, and the lock was free")
             self._turns.release(TWO)
             return
         how = (
-            f"{told(done)} means certainly not, but the lock is taken now, and nobody else has "
+            f"{outcome(done)} means certainly not, but the lock is taken now, and nobody else has "
             "asked for it. Raise the timeout of a request that was sent; answer False only where "
             "the server said no"
         )
@@ -284,7 +284,7 @@ class Trial:
             self._say(True, what, "killed, started again, and granted to another")
             self._turns.release(TWO)
         else:
-            how = f"{told(done)}, {_BACK_S:g} s after the lease of the client that was killed"
+            how = f"{outcome(done)}, {_BACK_S:g} s after the lease of the client that was killed"
             self._say(False, what, how)
 
     def _rising(self) -> None:

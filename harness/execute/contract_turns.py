@@ -76,7 +76,7 @@ class Turns:
         """As `acquired`. Raises NotFurther if it is not granted."""
         done = self.acquired(client, within_s)
         if done["type"] != "ok":
-            raise NotFurther(f"the lock did not come back: acquire answered {told(done)}")
+            raise NotFurther(f"the lock did not come back: acquire answered {outcome(done)}")
         return done
 
     def tried(self, client: str) -> Done | None:
@@ -115,7 +115,7 @@ class Turns:
         )
 
 
-def told(done: Done) -> str:
+def outcome(done: Done) -> str:
     """A completion in words."""
     if done["type"] == "ok":
         token = done["value"].get("token")

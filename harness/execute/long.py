@@ -19,7 +19,7 @@ from fencepost.harness.cluster.healing import heal
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.interrupted import must_have_ended
 from fencepost.harness.execute.progress import Progress, Status
-from fencepost.harness.execute.run_once import Ended, carry_out, describe
+from fencepost.harness.execute.run_once import Ended, describe, run_once
 from fencepost.harness.interrupts import undisturbed
 from fencepost.harness.judge import segments
 from fencepost.harness.judge.judge import Outcome
@@ -90,7 +90,7 @@ def _parts(
         if unhealed:
             heal(cluster, cluster.nodes)  # or Crashed, which names the nodes that could not be
         servers_run = number > 1 and not unhealed
-        ended = carry_out(place, part, cluster, shown, schedule_of(part), servers_run=servers_run)
+        ended = run_once(place, part, cluster, shown, schedule_of(part), servers_run=servers_run)
         unhealed = ended.unhealed
         gone_s += ended.time_s
         yield part, ended

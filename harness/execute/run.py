@@ -8,7 +8,7 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.execute import long
 from fencepost.harness.execute.interrupted import must_have_ended
 from fencepost.harness.execute.progress import Progress
-from fencepost.harness.execute.run_once import Ended, carry_out
+from fencepost.harness.execute.run_once import Ended, run_once
 from fencepost.harness.interrupts import undisturbed
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.locked import locked
@@ -42,7 +42,7 @@ def run(
         schedule = [] if scenario else schedule_of(spec)
     folder = results.create(spec.name)
     with undisturbed(), locked(folder):
-        return _judged(folder, carry_out(folder, spec, cluster, progress, schedule, scenario))
+        return _judged(folder, run_once(folder, spec, cluster, progress, schedule, scenario))
 
 
 def _judged(folder: Path, ended: Ended) -> Outcome:

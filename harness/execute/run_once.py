@@ -56,7 +56,7 @@ class Ended:
     failure: BaseException | None = None
 
 
-def carry_out(
+def run_once(
     folder: Path,
     spec: Spec,
     cluster: Cluster,

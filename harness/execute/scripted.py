@@ -13,7 +13,7 @@ from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
-from fencepost.harness.userlock.user_lock import Own
+from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.nemesis import families
 from fencepost.nemesis.targets import Layout
 from fencepost.strictjson import decode
@@ -46,7 +46,7 @@ def spec(
     lock: str,
     scenario: Scenario,
     options: Mapping[str, Any],
-    own: Own | None = None,
+    own: UserLock | None = None,
     seed: str | None = None,
 ) -> Spec:
     """The test of a scenario on a lock. `options` are given beside those of the scenario.
@@ -81,7 +81,7 @@ def _made(
     scenario: Scenario,
     more: Mapping[str, Any],
     name: str,
-    own: Own | None = None,
+    own: UserLock | None = None,
 ) -> Spec:
     settings = {
         "guard": scenario.guard,

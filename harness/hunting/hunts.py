@@ -23,8 +23,8 @@ from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.spec import Spec, restart_s, seconds
 from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
-from fencepost.harness.userlock.resolve import Asked
-from fencepost.harness.userlock.resolve import given as given_lock
+from fencepost.harness.userlock.resolve import LockRequest
+from fencepost.harness.userlock.resolve import resolve as given_lock
 from fencepost.hunt.bridge.bridge import Bridge, bridge
 from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.models.model import Model
@@ -126,7 +126,7 @@ class Hunt:
         learn(folder, started=now())
         record.write(folder / "history.jsonl", find.run.rows)
         made = bridge(self.setting, find)
-        text = file.written(made.scenario, made.notes, made.cannot)
+        text = file.to_text(made.scenario, made.notes, made.cannot)
         (folder / "schedule.json").write_text(text, encoding="utf-8")
         (folder / "schedule.py").write_text(file.python(made.scenario), encoding="utf-8")
         return judge(folder, []), made
@@ -161,7 +161,7 @@ def described(
         raise BadArguments("--depth is for --search exhaustive")
     if search == "exhaustive":
         depth = depth or DEPTH
-    name, own = given_lock(lock, Asked(servers, ends_with))
+    name, own = given_lock(lock, LockRequest(servers, ends_with))
     budget_s = seconds("budget", budget)
     if budget_s > _LONGEST_S:
         raise BadArguments(f"budget {budget} is out of range (up to a week)")

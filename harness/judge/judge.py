@@ -81,7 +81,7 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
         history = with_facts(finish(folder / "history.jsonl"))
     test = _described(folder, history, live)
     run = Run(history, test, results.server_logs(folder))
-    missing = Missing(rejected.complete_until(folder), *rejected.said(folder))
+    missing = Missing(rejected.complete_until(folder), *rejected.read_rejected(folder))
     found = checked(run, missing.until_ns)
     notes = [*(_noted(place, test, live) if notes is None else notes), *_amiss(history, written)]
     notes = notes or stopped_in_vain(run, found)

@@ -142,7 +142,7 @@ def runs(test: str = "") -> Iterator[Stored]:
     """The runs of the results folder, or of one test, the newest first. Each is read when it is
     asked for."""
     for folder in folders(test):
-        yield stored(folder, name_of(folder))
+        yield entry_of(folder, name_of(folder))
 
 
 def folders(test: str = "") -> list[Path]:
@@ -163,7 +163,7 @@ def is_live(folder: Path) -> bool:
     return locked.is_live(history) or locked.is_live(folder)
 
 
-def stored(folder: Path, name: str) -> Stored:
+def entry_of(folder: Path, name: str) -> Stored:
     """Read the run in this folder."""
     live, problems = is_live(folder), []
     if batch_index.kind(folder):
@@ -189,7 +189,7 @@ def stored(folder: Path, name: str) -> Stored:
 def find(name: str) -> Stored:
     """Find and read a run or a campaign. Raises BadArguments as finder.find does."""
     found = finder.find(name, finder.ANY)
-    return stored(found, name_of(found))
+    return entry_of(found, name_of(found))
 
 
 def must_compare(one: Stored, other: Stored) -> None:
@@ -302,7 +302,7 @@ def remove(folders: Iterable[Path]) -> None:
             raise BadArguments(
                 f"{place} is no run of the results folder {root}: nothing is removed"
             )
-        if stored(place, place.name).live:
+        if entry_of(place, place.name).live:
             raise BadArguments(f"{place} goes on: end it first (Ctrl-C); nothing is removed")
     for place in places:
         try:

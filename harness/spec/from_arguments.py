@@ -18,17 +18,17 @@ from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
 from fencepost.harness.spec.make import BY_WORD, lock_options, make
-from fencepost.harness.spec.respec import stored
+from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
-from fencepost.harness.userlock.user_lock import Own
+from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.nemesis import schedule as nemesis_schedule
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.settings import SETTINGS
 
 
 def spec(
-    lock: str, options: Mapping[str, Any], settings: Mapping[str, Any], own: Own | None = None
+    lock: str, options: Mapping[str, Any], settings: Mapping[str, Any], own: UserLock | None = None
 ) -> Spec:
     """The spec of a lock's test. `settings` have the names that the command line has for them.
     `own` is the lock, if it is in no registry.
@@ -116,14 +116,14 @@ def replayed(
     lock: str,
     options: Mapping[str, Any],
     until: tuple[str, ...],
-    own: Own | None = None,
+    own: UserLock | None = None,
 ) -> tuple[Spec, list[Scheduled] | None]:
     """A stored run's test and its schedule, on another lock if one is named; `own` is that lock,
     if it is in no registry. A long run has no schedule: its seed gives its segments' faults."""
     folder = find(run)
     try:
         described = read_test(folder)
-        spec = stored(described, folder)
+        spec = respec(described, folder)
         if lock and (own is not None or lock != spec.lock):
             chosen_options = lock_options(lock, options, own)
             spec = replace(spec, name=lock, lock=lock, options=chosen_options, own=own)
@@ -134,6 +134,6 @@ def replayed(
         rows = described.get("schedule")
         if rows is None or spec.aim:
             return spec, None
-        return spec, nemesis_schedule.stored(rows, layout_of(spec), spec.seed)
+        return spec, nemesis_schedule.from_rows(rows, layout_of(spec), spec.seed)
     except (OSError, ValueError) as error:
         raise BadArguments(f"{folder} cannot be run again: {error}") from error

@@ -12,7 +12,7 @@ from typing import Any
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
-from fencepost.harness.userlock.user_lock import Own
+from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -26,7 +26,7 @@ def make(
     settings: Mapping[str, Any],
     *,
     name: str = "",
-    own: Own | None = None,
+    own: UserLock | None = None,
     scenario: Mapping[str, Any] | None = None,
     scheduled: bool = False,
 ) -> Spec:
@@ -66,7 +66,9 @@ def _read(word: str, value: Any) -> tuple[str, Any]:
         raise BadArguments(str(error)) from error
 
 
-def lock_options(lock: str, given: Mapping[str, Any], own: Own | None = None) -> dict[str, Any]:
+def lock_options(
+    lock: str, given: Mapping[str, Any], own: UserLock | None = None
+) -> dict[str, Any]:
     """Return every option of a lock with its value: as given, or its default.
 
     Raises:

@@ -14,11 +14,11 @@ from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.spec.early_stop import ANY
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
-from fencepost.harness.userlock.user_lock import stored as stored_own
+from fencepost.harness.userlock.user_lock import from_json as stored_own
 from fencepost.workloads.locks.registry import LOCKS
 
 
-def stored(test: Mapping[str, Any], run: Path = Path()) -> Spec:
+def respec(test: Mapping[str, Any], run: Path = Path()) -> Spec:
     """The spec that a run's test.json describes; `run` is its folder, with a lock of one's own.
 
     Raises:

@@ -13,7 +13,7 @@ from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
-from fencepost.harness.userlock.user_lock import Own
+from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.nemesis.fault_spec import families
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import Scheduled, draw
@@ -34,7 +34,7 @@ class Spec(Settings):
     an aim that a stored run has carried out, to be carried out again.
     """
 
-    own: Own | None = None
+    own: UserLock | None = None
     plays: tuple[Play, ...] = ()
 
     @property

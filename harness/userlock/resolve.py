@@ -20,12 +20,12 @@ from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.userlock import program, python
 from fencepost.harness.userlock.requirements import installed
 from fencepost.harness.userlock.servers import Servers
-from fencepost.harness.userlock.user_lock import EndsWith, Own
+from fencepost.harness.userlock.user_lock import EndsWith, UserLock
 from fencepost.workloads.contract.locktype import ENDS_WITH
 
 
 @dataclass(frozen=True)
-class Asked:
+class LockRequest:
     """The options of a user lock. Empty or None: not given.
 
     `requirements`: a requirements file, a wheel, or a project's folder to install for it.
@@ -43,13 +43,13 @@ class Asked:
     client_image: str = ""
 
 
-def given(lock: str | type, asked: Asked) -> tuple[str, Own | None]:
+def resolve(lock: str | type, asked: LockRequest) -> tuple[str, UserLock | None]:
     """Return the name of a lock, and its Own if it is a user lock.
 
     Raises:
         BadArguments: there is no such file or class, or an option does not fit this lock.
     """
-    text = lock if isinstance(lock, str) else named(lock)
+    text = lock if isinstance(lock, str) else name_of(lock)
     if asked.program:
         return of_program(text, asked)
     if asked.ship:
@@ -72,7 +72,7 @@ def given(lock: str | type, asked: Asked) -> tuple[str, Own | None]:
     return text, None
 
 
-def named(lock: type) -> str:
+def name_of(lock: type) -> str:
     """Return FILE.py:NAME of a class.
 
     Raises:
@@ -90,7 +90,7 @@ def named(lock: type) -> str:
     return f"{path}:{lock.__name__}"
 
 
-def of_python(text: str, asked: Asked) -> tuple[str, Own]:
+def of_python(text: str, asked: LockRequest) -> tuple[str, UserLock]:
     """Resolve a lock by FILE.py:NAME."""
     if ":" not in text:
         raise BadArguments(f"{text} does not name a class: write {text}:CLASS")
@@ -110,10 +110,10 @@ def of_python(text: str, asked: Asked) -> tuple[str, Own]:
     if asked.requirements is not None:
         files = files | installed(asked.requirements)
     name = bundle.name if bundle else found.name
-    return name, Own(there, ends, files, python=found.reference, bundle=bundle)
+    return name, UserLock(there, ends, files, python=found.reference, bundle=bundle)
 
 
-def in_image(text: str, asked: Asked) -> tuple[str, Own]:
+def in_image(text: str, asked: LockRequest) -> tuple[str, UserLock]:
     """Resolve a lock by FILE.py:NAME in a client image: a program that uses the Python SDK."""
     if asked.requirements is not None:
         raise BadArguments(
@@ -130,7 +130,7 @@ def in_image(text: str, asked: Asked) -> tuple[str, Own]:
     return name, replace(own, python="", program=words, files=files, image=asked.client_image)
 
 
-def of_program(lock: str, asked: Asked) -> tuple[str, Own]:
+def of_program(lock: str, asked: LockRequest) -> tuple[str, UserLock]:
     """Resolve a lock by --program; `lock` is an optional name for the run's folder."""
     if asked.requirements is not None:
         raise BadArguments(
@@ -141,11 +141,11 @@ def of_program(lock: str, asked: Asked) -> tuple[str, Own]:
     there = _servers(f"--program {asked.program!r}", asked)
     found = program.find(asked.program, asked.ship, bool(asked.client_image))
     ends = _ends_with(asked.ends_with, there)
-    own = Own(there, ends, found.files, program=found.words, image=asked.client_image)
+    own = UserLock(there, ends, found.files, program=found.words, image=asked.client_image)
     return lock or found.name, own
 
 
-def _servers(lock: str, asked: Asked) -> Servers:
+def _servers(lock: str, asked: LockRequest) -> Servers:
     if asked.beside:
         return Servers.beside(asked.beside)
     if not asked.servers:

@@ -32,7 +32,7 @@ _GIVEN = Option(None, free=True, what="passed to the lock's constructor")
 
 
 @dataclass(frozen=True)
-class Own:
+class UserLock:
     """A user lock: either `python`, FILE:NAME below its folder on a node, or `program`, a command.
 
     `files` maps each path below that folder to the file on this machine. `ends_with` is what ends
@@ -98,7 +98,7 @@ class Own:
             row["image"] = self.image
         return row | ({"program": list(self.program)} if self.program else {"python": self.python})
 
-    def kept(self, run: Path) -> Own:
+    def kept(self, run: Path) -> UserLock:
         """Copy its files into the folder of a run; return the lock with these files."""
         return replace(self, files=files.copied(self.files, run / FOLDER))
 
@@ -115,7 +115,7 @@ class _Stored(msgspec.Struct):
     image: str = ""
 
 
-def stored(row: Mapping[str, Any], run: Path) -> Own:
+def from_json(row: Mapping[str, Any], run: Path) -> UserLock:
     """Read the lock that a run's test.json has under `lock.own`, with the run's files.
 
     Raises:
@@ -130,7 +130,7 @@ def stored(row: Mapping[str, Any], run: Path) -> Own:
     there = files.tree(run / FOLDER)
     if found.python and found.python.rpartition(":")[0] not in there:
         raise BadArguments(f"{run / FOLDER} has no {found.python.rpartition(':')[0]}")
-    return Own(
+    return UserLock(
         Servers.stored(found.servers),
         found.ends_with,
         there,

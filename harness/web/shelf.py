@@ -107,7 +107,7 @@ class Shelf:
                 signature = _signature(folder)
                 cached = self._known.get(folder)
                 if cached is None or cached[0] != signature or cached[1]["live"]:
-                    cached = signature, row(run_index.stored(folder, run_index.name_of(folder)))
+                    cached = signature, row(run_index.entry_of(folder, run_index.name_of(folder)))
             except OSError:
                 continue  # the run was removed just now
             known[folder] = cached

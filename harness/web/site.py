@@ -182,7 +182,7 @@ def _zip(request: Request) -> Response:
 
 def _ask(request: Request) -> Response:
     """Ask for confirmation before these runs are deleted."""
-    found = [run_index.stored(one, run_index.name_of(one))
+    found = [run_index.entry_of(one, run_index.name_of(one))
              for one in _chosen(request.query_params.getlist("run"))]  # fmt: skip
     return _page("remove.html", runs=found, live=[one.name for one in found if one.live])
 
@@ -200,7 +200,7 @@ async def _remove(request: Request) -> Response:
 
 def _stored(name: str) -> run_index.Stored:
     folder = place.run(name)
-    return run_index.stored(folder, run_index.name_of(folder))
+    return run_index.entry_of(folder, run_index.name_of(folder))
 
 
 def _chosen(names: Sequence[str]) -> list[Path]:

@@ -17,7 +17,7 @@ from fencepost.report.words import intervals
 from fencepost.report.words.cells import figure
 from fencepost.report.words.intervals import not_seen
 from fencepost.report.words.questions import ordered, question, verdict
-from fencepost.report.words.settings import named
+from fencepost.report.words.settings import named_versions
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -217,7 +217,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
         "why": entry.get("why") or "",
         "link": _link(entry.get("run")),
         "as_expected": bool(entry.get("as_expected")),
-        "versions": named(entry.get("versions") or {}),
+        "versions": named_versions(entry.get("versions") or {}),
         "cells": cells,
     }
 
@@ -253,6 +253,6 @@ def _link(run: Any) -> str | None:
 
 def _columns(rows: list[dict[str, Any]]) -> list[str]:
     """Return the checkers that any row names, in the order of the design's table."""
-    named = {name for row in rows for name in row["cells"]}
-    known = ordered(named)
-    return known + sorted(named - set(known))
+    named_versions = {name for row in rows for name in row["cells"]}
+    known = ordered(named_versions)
+    return known + sorted(named_versions - set(known))

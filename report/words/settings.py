@@ -33,7 +33,7 @@ def settings(test: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(label, test[key]) for key, label in rows if key in test and key not in left_out]
 
 
-def named(versions: Mapping[str, str]) -> list[str]:
+def named_versions(versions: Mapping[str, str]) -> list[str]:
     """Prefix versions with their programs' names, unless a version has one already, as postgres'
     "PostgreSQL 15.18"."""
     return [

@@ -18,7 +18,7 @@ from fencepost.harness.command.sdk import sdk
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.run import run
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.workloads.scenarios.runs import SHORT
 from tests.sdk.page import FILES, build
 
@@ -66,8 +66,8 @@ def run_program(cluster, results):
     """Run a test of a program: `run_program("./worker", folder, "redis:1", nemesis=["pause"])`."""
 
     def carry_out(command, ship, servers, client_image="", options=None, **settings):
-        asked = Asked(servers, program=command, ship=ship, client_image=client_image)
-        name, own = given("", asked)
+        asked = LockRequest(servers, program=command, ship=ship, client_image=client_image)
+        name, own = resolve("", asked)
         settings = {"time": 3, "concurrency": 3, "seed": 1, **SHORT, **settings}
         spec = from_arguments.spec(name, options or {}, settings, own)
         return run(spec, cluster, lambda status: None)

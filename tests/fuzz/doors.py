@@ -180,7 +180,7 @@ def _scenario() -> bytes:
         "hunt-redlock", (), "", "", "none", steps, {"lease_exclusion": False},
         {"retries": 3, "clock_check": True}, 2, 8000, "redlock", {"persistence": "none"},
     )  # fmt: skip
-    return file.written(scenario, ("a note",), ()).encode()
+    return file.to_text(scenario, ("a note",), ()).encode()
 
 
 def _read_scenario(path: Path) -> None:

@@ -45,7 +45,7 @@ class Machine:
 
     def there(self):
         up = [name for name, cluster in self.clusters.items() if cluster.nodes]
-        return [name for name in projects.NAMES if name in {*up, *projects.kept()}]
+        return [name for name in projects.NAMES if name in {*up, *projects.kept_clusters()}]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from fencepost.nemesis.families import FAMILIES, check
 from fencepost.nemesis.fault_spec import Asked, families, parse
 from fencepost.nemesis.partition import SHAPES
 from fencepost.nemesis.restart import NEVER_S
-from fencepost.nemesis.schedule import draw, read, stored
+from fencepost.nemesis.schedule import draw, from_rows, read
 from fencepost.nemesis.targets import Layout
 
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
@@ -104,7 +104,7 @@ def test_an_impossible_fault_is_refused_with_the_reason(entry, at, why):
 def test_a_clock_that_nothing_shows_is_refused():
     rows = [fault("clock", ["redis-1"], clocks=["monotonic"], offset_s=5)]
     with pytest.raises(ValueError, match="does not show its monotonic clock"):
-        stored(rows, REDLOCK)
+        from_rows(rows, REDLOCK)
 
 
 def fault(family, targets, **arguments):
@@ -147,7 +147,7 @@ def fault(family, targets, **arguments):
 def test_a_malformed_fault_is_named(row, why):
     good = fault("pause", ["etcd-1"])
     with pytest.raises(ValueError) as error:
-        stored([good, row], ETCD)
+        from_rows([good, row], ETCD)
     assert why in str(error.value)
     assert str(error.value).startswith("fault 2: ")
 

@@ -14,7 +14,7 @@ from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.pause import POINT_S
-from fencepost.nemesis.schedule import Scheduled, draw, stored
+from fencepost.nemesis.schedule import Scheduled, draw, from_rows
 from fencepost.nemesis.stream import QUIET_START_S
 from fencepost.nemesis.targets import Layout
 
@@ -61,7 +61,7 @@ def test_the_same_seed_gives_the_same_schedule(seed, families, layout):
 def test_a_schedule_that_was_stored_is_the_same_again(seed, families, layout):
     drawn = draw(families, seed, 60, 5, layout)
     written = json.dumps([fault.to_json() for fault in drawn])
-    assert stored(json.loads(written), layout) == drawn
+    assert from_rows(json.loads(written), layout) == drawn
 
 
 ROW = {"at_s": 1, "duration_s": 2, "family": "pause", "targets": ["redis-1"], "arguments": {}}
@@ -86,7 +86,7 @@ ROW = {"at_s": 1, "duration_s": 2, "family": "pause", "targets": ["redis-1"], "a
 )
 def test_a_stored_schedule_that_can_not_be_carried_out_is_an_error_that_says_where(rows, why):
     with pytest.raises(ValueError) as error:
-        stored(rows, LAYOUT)
+        from_rows(rows, LAYOUT)
     assert why in str(error.value)
 
 
@@ -334,7 +334,7 @@ def test_a_number_without_end_is_refused_with_the_fault_that_has_it():
     skew = {"offset_s": 10**400}
     row = {"at_s": 1, "duration_s": 2, "family": "clock", "targets": ["redis-1"], "arguments": skew}
     with pytest.raises(ValueError, match="fault 1: int too large"):
-        stored([row], LAYOUT)
+        from_rows([row], LAYOUT)
 
 
 @given(SEEDS)
@@ -365,7 +365,7 @@ def test_renewal_is_paused_for_longer_than_a_lease(target):
         assert 1.3 * at.ttl_s <= fault.duration_s <= 2.2 * at.ttl_s
         who = "the holder" if target == "holder" else fault.targets[0]
         assert fault.arguments["words"] == f"the threads that renew leases are paused on {who}"
-        [row] = stored([{**fault.to_json()}], at)
+        [row] = from_rows([{**fault.to_json()}], at)
         assert row == fault
 
 
@@ -381,4 +381,4 @@ def test_an_invalid_renewal_fault_is_refused(targets, arguments, why):
     row = {"at_s": 1, "duration_s": 1, "family": "pause", "targets": targets}
     at = replace(LAYOUT, renews=None)
     with pytest.raises(ValueError, match=why):
-        stored([row | {"arguments": arguments}], at)
+        from_rows([row | {"arguments": arguments}], at)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.nemesis.schedule import Scheduled, stored
+from fencepost.nemesis.schedule import Scheduled, from_rows
 from fencepost.nemesis.targets import Layout
 from fencepost.nemesis.timetable import HEALING, INJECTING, Timetable
 
@@ -237,6 +237,6 @@ LAYOUT = Layout(
 def test_a_fault_without_an_end_is_refused_before_anything_starts(field, number):
     row = {"at_s": 1.0, "duration_s": 1.0, "family": "pause", "targets": ["redis-1"],
            "arguments": {}}  # fmt: skip
-    assert stored([row], LAYOUT)
+    assert from_rows([row], LAYOUT)
     with pytest.raises(ValueError, match=f"fault 1: {field}: expected `float`"):
-        stored([row | {field: number}], LAYOUT)
+        from_rows([row | {field: number}], LAYOUT)

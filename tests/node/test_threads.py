@@ -97,7 +97,7 @@ def test_the_renewing_thread_is_paused_and_the_others_continue(counting):
     assert list(letters(said)) == ["renew_all"]
     assert "t" not in letters(said).values()
     client.go_on()
-    assert tracing.kept(client.pid) == []
+    assert tracing.traced_threads(client.pid) == []
 
 
 def test_without_named_threads_all_except_the_main_one_are_paused(counting):
@@ -127,7 +127,7 @@ def test_a_thread_that_never_waits_is_not_paused_and_neither_is_any_other(counti
     with pytest.raises(OSError, match="does not wait for anything"):
         threads.command(["hold", str(client.pid)])
     client.go_on()
-    assert tracing.kept(client.pid) == []
+    assert tracing.traced_threads(client.pid) == []
 
 
 def test_a_thread_paused_twice_is_paused_once(counting):

@@ -102,7 +102,7 @@ def to_json(scenario: Scenario, notes: tuple[str, ...], cannot: tuple[str, ...])
     }
 
 
-def written(scenario: Scenario, notes: tuple[str, ...], cannot: tuple[str, ...]) -> str:
+def to_text(scenario: Scenario, notes: tuple[str, ...], cannot: tuple[str, ...]) -> str:
     """Return the text of the file, a line for each step."""
     found = to_json(scenario, notes, cannot)
     steps = ",\n".join(f"    {json.dumps(row)}" for row in found.pop("steps"))

@@ -94,7 +94,7 @@ DOUBTFUL = {
 )
 def test_a_line_that_is_no_event_is_rejected_and_later_events_are_recorded(hearing, tmp_path, bad):
     assert heard(hearing, line(time=1), bad, line("ok", time=2)) == [BEGUN, DONE]
-    lost, harmless = rejected.said(tmp_path)
+    lost, harmless = rejected.read_rejected(tmp_path)
     assert (bool(lost), bool(harmless)) == (
         (True, False) if bad in DOUBTFUL.values() else (False, True)
     )
@@ -127,7 +127,7 @@ def test_clients_may_send_their_first_events_concurrently():
 
 def test_a_note_shows_the_beginning_of_the_line_and_why_it_is_none(hearing, tmp_path):
     hearing.take([line("done", node="x" * 5000)])
-    (said,), _ = rejected.said(tmp_path)
+    (said,), _ = rejected.read_rejected(tmp_path)
     assert "(Invalid enum value 'done' - at `$.type`)" in said
     assert '{"time": 1, "process": 3, "type": "done"' in said
     assert len(said) < 500
@@ -243,7 +243,7 @@ def test_rejected_lines_are_kept_up_to_a_bound_and_the_others_counted(tmp_path):
     kept.add("client-2", "why", b"{torn", 5, lost=True, since_ns=0)
     kept.close()
     assert (tmp_path / rejected.NAME).stat().st_size < 500_000
-    lost, harmless = rejected.said(tmp_path)
+    lost, harmless = rejected.read_rejected(tmp_path)
     assert [words.partition(" (")[0] for words in lost] == [
         "client-1 wrote 1001 lines that are no events",
         "client-2 wrote a line that is no event",
@@ -254,7 +254,7 @@ def test_rejected_lines_are_kept_up_to_a_bound_and_the_others_counted(tmp_path):
 def test_a_run_without_such_lines_has_no_file_for_them(tmp_path):
     RejectedLines(tmp_path).close()
     assert list(tmp_path.iterdir()) == []
-    assert rejected.said(tmp_path) == ([], [])
+    assert rejected.read_rejected(tmp_path) == ([], [])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
@@ -281,5 +281,5 @@ def test_a_line_without_an_end_takes_no_more_memory_than_a_long_one(monkeypatch)
 
 def test_a_line_that_is_too_long_is_rejected_as_a_possible_event(hearing, tmp_path):
     hearing.take([TooLong(b"x" * 100, 50_000_000)])
-    (said,), _ = rejected.said(tmp_path)
+    (said,), _ = rejected.read_rejected(tmp_path)
     assert "(it is 50000000 bytes long)" in said

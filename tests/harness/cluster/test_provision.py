@@ -133,7 +133,7 @@ def test_a_cluster_that_was_removed_is_no_longer_kept_whatever_remains_of_it(eng
     monkeypatch.setattr(Cluster, "down", left)
     with pytest.raises(NetworkLeft):
         command.down()
-    assert projects.kept() == []
+    assert projects.kept_clusters() == []
 
 
 def test_leftovers_of_an_earlier_run_are_removed_first(engine):
@@ -187,13 +187,13 @@ def test_a_cluster_that_is_kept_and_in_use_stays_that_command_s(machine):
         assert kept is machine["fencepost"] and fresh is machine["fencepost-2"]
     assert machine["fencepost"].nodes == NODES
     assert machine["fencepost-2"].nodes == []
-    assert projects.kept() == ["fencepost"]
+    assert projects.kept_clusters() == ["fencepost"]
 
 
 def test_a_kept_cluster_is_used_first_whatever_its_name(machine):
     with brought_up(NODES, print), brought_up(NODES, print, leave_up=True):
         pass
-    assert projects.kept() == ["fencepost-2"]
+    assert projects.kept_clusters() == ["fencepost-2"]
     with brought_up(NODES, print) as cluster:
         assert cluster is machine["fencepost-2"]
 
@@ -246,7 +246,7 @@ def test_cluster_down_does_not_remove_a_cluster_in_use(machine):
             command.down()
         assert kept.nodes == NODES
     command.down()
-    assert (machine["fencepost"].nodes, projects.kept()) == ([], [])
+    assert (machine["fencepost"].nodes, projects.kept_clusters()) == ([], [])
 
 
 def test_a_cluster_that_cannot_be_removed_does_not_keep_others_up(machine, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.harness.execute import contract, contract_turns
 from fencepost.harness.execute.contract import Trial
-from fencepost.harness.execute.run_once import carry_out
+from fencepost.harness.execute.run_once import run_once
 from fencepost.harness.execute.timed import Played
 from fencepost.harness.results import results
 from fencepost.nemesis import kill
@@ -45,7 +45,7 @@ def checked(cluster, monkeypatch):
 
         folder = results.create("check")
         spec = replace(SPEC, ttl_ms=400, nemesis=("pause", "kill"), **changed)
-        ended = carry_out(folder, spec, cluster, lambda status: None, [], play=play)
+        ended = run_once(folder, spec, cluster, lambda status: None, [], play=play)
         assert ended.failure is None, ended.failure
         return {one.what: one for one in found}
 

@@ -10,7 +10,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.external_names import read
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import nodes
-from fencepost.harness.spec.respec import stored
+from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.spec import layout_of
 from fencepost.report.words.settings import again
 
@@ -81,7 +81,7 @@ def test_named_servers_are_the_nodes_of_the_test_and_all_are_external():
     assert test.servers == ["a", "b", "c"]
     assert nodes([test]) == ["storage", *test.clients]
     assert layout_of(test).foreign
-    assert stored(test.to_json()).foreign == test.foreign
+    assert respec(test.to_json()).foreign == test.foreign
 
 
 def test_the_command_that_repeats_a_test_names_its_servers():

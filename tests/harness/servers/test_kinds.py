@@ -14,7 +14,7 @@ from fencepost.harness.cluster.services import service
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.kinds import KINDS, chosen, roles, versions
 from fencepost.harness.spec.from_arguments import servers
-from fencepost.harness.spec.respec import stored
+from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.spec import Spec
 from fencepost.node import kinds as on_node
 from fencepost.workloads.locks.registry import LOCKS
@@ -84,9 +84,9 @@ def test_an_unknown_server_is_refused_with_the_known_ones(given, message):
 def test_a_stored_test_without_a_server_runs_on_its_former_etcd_version():
     options = LOCKS["etcd"].read_options({})
     row = Spec("etcd", "etcd", options, server={"etcd": "3.4"}).to_json()
-    assert stored(json.loads(json.dumps(row))).server == {"etcd": "3.4"}
+    assert respec(json.loads(json.dumps(row))).server == {"etcd": "3.4"}
     del row["server"]
-    assert stored(row | {"etcd": "3.4"}).server == {"etcd": "3.4"}
+    assert respec(row | {"etcd": "3.4"}).server == {"etcd": "3.4"}
 
 
 def test_a_suite_runs_on_the_given_version_except_for_scenarios_that_name_another():

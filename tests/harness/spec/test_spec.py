@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.execute.scripted import of_suite
-from fencepost.harness.spec.respec import stored
+from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.spec import Spec, layout_of, seconds, work_of
 from fencepost.harness.spec.validation import validate
 from fencepost.workloads.locks.registry import LOCKS
@@ -242,7 +242,7 @@ def test_a_scenario_that_its_lease_is_too_short_for_is_refused():
 )
 def test_a_spec_that_was_stored_is_the_same_again(changed):
     spec = replace(GOOD, **changed)
-    again = stored(json.loads(json.dumps(spec.to_json())))
+    again = respec(json.loads(json.dumps(spec.to_json())))
     assert replace(again, store=spec.store) == spec
     assert again.stored_in == spec.stored_in
 
@@ -251,10 +251,10 @@ def test_a_run_of_an_older_version_works_as_shortly_as_it_did():
     row = GOOD.to_json()
     del row["hold"], row["think"], row["contention"]
     short = {"hold": "0..20ms", "think": "0..20ms", "contention": "all"}
-    assert stored(row) == replace(GOOD, store="redis", **short)
+    assert respec(row) == replace(GOOD, store="redis", **short)
     work = {"think_ms": 900, "pause_ms": 0, "extend": 0.5}
     told = {"hold": "0..900ms", "think": "0", "contention": "all", "work": {"extend": 0.5}}
-    assert stored(row | {"work": work}) == replace(GOOD, store="redis", **told)
+    assert respec(row | {"work": work}) == replace(GOOD, store="redis", **told)
 
 
 def test_lengths_in_ttls_are_those_of_the_test_s_ttl():
@@ -265,9 +265,9 @@ def test_lengths_in_ttls_are_those_of_the_test_s_ttl():
 def test_a_run_of_an_older_version_that_any_violation_stopped_is_read_as_such():
     row = GOOD.to_json()
     del row["until"], row["locks"]
-    assert stored(row) == replace(GOOD, store="redis")
-    assert stored(row | {"until_violation": True}).until == ("any",)
-    assert stored(row | {"until_violation": False}).until == ()
+    assert respec(row) == replace(GOOD, store="redis")
+    assert respec(row | {"until_violation": True}).until == ("any",)
+    assert respec(row | {"until_violation": False}).until == ()
 
 
 def test_one_lock_keeps_its_name_and_several_have_a_resource_each():
@@ -279,12 +279,12 @@ def test_a_run_of_an_older_version_that_does_not_say_how_grants_end_can_be_run_a
     row = replace(GOOD, lock="etcd", options=LOCKS["etcd"].read_options({})).to_json()
     assert row["lock"]["ends_with"] == "close"
     del row["lock"]["ends_with"]
-    assert stored(row).to_json()["lock"]["ends_with"] == "close"
+    assert respec(row).to_json()["lock"]["ends_with"] == "close"
 
 
 def test_a_file_that_is_no_stored_spec_is_refused():
     scenario = SUITES["redlock"].scenarios[0]
     with pytest.raises(BadArguments, match="run its suite again"):
-        stored(of_suite("x", "redlock", scenario, 1).to_json())
+        respec(of_suite("x", "redlock", scenario, 1).to_json())
     with pytest.raises(BadArguments, match="does not describe a test"):
-        stored({"name": "x"})
+        respec({"name": "x"})

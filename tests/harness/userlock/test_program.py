@@ -13,8 +13,8 @@ import pytest
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
-from fencepost.harness.userlock.resolve import Asked, given
-from fencepost.harness.userlock.user_lock import OWN, stored
+from fencepost.harness.userlock.resolve import LockRequest, resolve
+from fencepost.harness.userlock.user_lock import OWN, from_json
 from tests.harness.talk import ACQUIRE, Talk
 
 
@@ -31,7 +31,7 @@ def here(tmp_path, monkeypatch):
 
 def own(program="./worker", ship="build", servers="redis:1", lock="", **more):
     folder = Path(ship) if ship else None
-    return given(lock, Asked(servers, program=program, ship=folder, **more))
+    return resolve(lock, LockRequest(servers, program=program, ship=folder, **more))
 
 
 def test_a_command_is_run_in_the_folder_that_is_shipped():
@@ -63,7 +63,7 @@ def test_it_is_stored_with_its_files_and_found_again(tmp_path):
     _, found = own(client_image="myapp:3")
     run = tmp_path / "run"
     kept = found.kept(run)
-    again = stored(json.loads(json.dumps(kept.to_json())), run)
+    again = from_json(json.loads(json.dumps(kept.to_json())), run)
     assert (again.program, again.image, again.servers) == (("./worker",), "myapp:3", found.servers)
     assert (run / "own" / "worker").stat().st_mode & 0o100
 
@@ -118,11 +118,11 @@ class MyLock:
 
 def test_a_class_in_an_image_is_a_program_on_the_sdk(tmp_path, spawn, setup):
     (tmp_path / "mylock.py").write_text(LOCK)
-    name, found = given("mylock.py:MyLock", Asked("redis:1", client_image="myapp:3"))
+    name, found = resolve("mylock.py:MyLock", LockRequest("redis:1", client_image="myapp:3"))
     assert (name, found.image, found.needs_python) == ("MyLock", "myapp:3", True)
     assert sorted(found.files) == ["fencepost_sdk.py", "mylock.py"]
     kept = found.kept(tmp_path / "run")
-    assert stored(kept.to_json(), tmp_path / "run").program == found.program
+    assert from_json(kept.to_json(), tmp_path / "run").program == found.program
 
     talk = Talk(
         spawn(["env", "-C", str(tmp_path / "run" / "own"), sys.executable, *found.program[1:]])
@@ -137,14 +137,14 @@ def test_a_class_in_an_image_is_a_program_on_the_sdk(tmp_path, spawn, setup):
 
 def test_files_of_an_image_are_not_sent_to_it(tmp_path):
     (tmp_path / "mylock.py").write_text(LOCK)
-    asked = Asked("redis:1", requirements=tmp_path / "mylock.py", client_image="myapp:3")
+    asked = LockRequest("redis:1", requirements=tmp_path / "mylock.py", client_image="myapp:3")
     with pytest.raises(BadArguments, match="--requirements cannot be combined with --client-image"):
-        given("mylock.py:MyLock", asked)
+        resolve("mylock.py:MyLock", asked)
 
 
 def test_a_folder_without_a_program_is_refused():
     with pytest.raises(BadArguments, match="--client-image is for user locks"):
-        given("redlock", Asked(client_image="myapp:3"))
+        resolve("redlock", LockRequest(client_image="myapp:3"))
     with pytest.raises(BadArguments, match="--ship needs --program"):
         own(program="")
 

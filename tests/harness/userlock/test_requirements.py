@@ -10,7 +10,7 @@ import pytest
 from fencepost.harness.clients.client_program import command
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock import requirements
-from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.node.places import CODE
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def test_a_requirements_file_is_installed_and_goes_with_the_lock(tmp_path, monke
     path = wheel(tmp_path)
     needs = tmp_path / "requirements.txt"
     needs.write_text(f"--no-index\n{path}\n")
-    _, own = given("mylock.py:MyLock", Asked("redis:1", requirements=needs))
+    _, own = resolve("mylock.py:MyLock", LockRequest("redis:1", requirements=needs))
     assert own.files["mylock.py"] == tmp_path / "mylock.py"
     assert own.files["site-packages/helper/__init__.py"].read_text() == "VALUE = 7\n"
     assert own.packages == ["helper==1.2"]
@@ -56,7 +56,7 @@ def test_installed_requirements_precede_the_client_s_own_packages(tmp_path):
 
 def given_lock_type(folder):
     (folder / "l.py").write_text("class L: ...\n")
-    name, own = given(f"{folder}/l.py:L", Asked("redis:1"))
+    name, own = resolve(f"{folder}/l.py:L", LockRequest("redis:1"))
     return own.lock_type(name, {})
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock import files
-from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.harness.userlock.servers import Servers
-from fencepost.harness.userlock.user_lock import Own
+from fencepost.harness.userlock.user_lock import UserLock
 
 LOCK = """
 import client_of_the_nodes_alone
@@ -41,8 +41,8 @@ def here(tmp_path, monkeypatch):
 
 
 def own(lock="mylock.py:MyLock", servers="redis:1", ends_with=""):
-    name, found = given(lock, Asked(servers, ends_with))
-    assert isinstance(found, Own)
+    name, found = resolve(lock, LockRequest(servers, ends_with))
+    assert isinstance(found, UserLock)
     return name, found
 
 
@@ -89,9 +89,9 @@ def test_a_class_is_its_file_and_its_name(here, monkeypatch):
     mine = import_module("of_a_class").Mine
     assert own(mine)[1].python == "of_a_class.py:Mine"
     with pytest.raises(BadArguments, match="so define it at the top level"):
-        given(mine.Inner, Asked("redis:1"))
+        resolve(mine.Inner, LockRequest("redis:1"))
     with pytest.raises(BadArguments, match="has no source file to send to the nodes"):
-        given(int, Asked("redis:1"))
+        resolve(int, LockRequest("redis:1"))
 
 
 BUNDLE = """
@@ -113,12 +113,12 @@ def test_a_bundle_in_a_file_is_used_unchanged(here):
     assert (name, found.servers, found.ends_with) == ("bundled", Servers("etcd", 3), "close")
     assert found.lock_type("bundled", {}).tokens() == ["one"]
     with pytest.raises(BadArguments, match="which defines its servers and how grants end"):
-        given("bundled.py:LOCK", Asked("etcd:3"))
+        resolve("bundled.py:LOCK", LockRequest("etcd:3"))
     (here / "torn.py").write_text(BUNDLE.replace("import Option", "import Opt"))
     with pytest.raises(
         BadArguments, match="so it must be importable here, but the import failed: ImportError"
     ):
-        given("torn.py:LOCK", Asked())
+        resolve("torn.py:LOCK", LockRequest())
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_bundle_in_a_file_is_used_unchanged(here):
 )
 def test_an_invalid_lock_is_reported_before_anything_starts(lock, servers, ends_with, why):
     with pytest.raises(BadArguments, match=why):
-        given(lock, Asked(servers, ends_with))
+        resolve(lock, LockRequest(servers, ends_with))
 
 
 def test_a_file_that_is_no_python_is_named_with_its_line(here):

@@ -15,7 +15,7 @@ from fencepost.harness.judge.judge import judge
 from fencepost.harness.results import results
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.make import lock_options
-from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.harness.userlock.user_lock import OWN
 from fencepost.report.words.settings import again
 from tests.harness.disturbed import SPEC, carried_out
@@ -28,7 +28,7 @@ def spec(tmp_path, monkeypatch):
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     (tmp_path / "work" / "mylock.py").write_text(TEXT)
-    name, own = given("mylock.py:MyLock", Asked("redis:1"))
+    name, own = resolve("mylock.py:MyLock", LockRequest("redis:1"))
     options = lock_options(name, {"wait": "2", "fair": "true", "key": "k:"}, own)
     return replace(SPEC, name=name, lock=name, options=options, own=own)
 
@@ -79,7 +79,7 @@ def test_it_is_described_and_run_again_from_its_run_alone(cluster, spec, tmp_pat
 def test_another_lock_can_replace_it_in_a_replay(cluster, spec, tmp_path):
     ended = carried_out(cluster, spec)
     (tmp_path / "work" / "mended.py").write_text(TEXT)
-    name, mended = given("mended.py:MyLock", Asked("redis:1"))
+    name, mended = resolve("mended.py:MyLock", LockRequest("redis:1"))
     once_more, _ = from_arguments.replayed(lasting(ended), name, {}, (), mended)
     assert once_more.own.python == "mended.py:MyLock"
     assert from_arguments.replayed(lasting(ended), "redis", {}, ())[0].own is None

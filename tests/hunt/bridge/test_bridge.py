@@ -326,7 +326,7 @@ def test_every_injection_of_an_unshrunk_schedule_is_replayed_or_reported(
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_file_gives_the_same_scenario_and_so_does_the_python(made, seed):
     found, _ = made("redlock", "clock,partition", seed=seed)
-    text = file.written(found.scenario, found.notes, found.cannot)
+    text = file.to_text(found.scenario, found.notes, found.cannot)
     scenario, _ = file.read(decode(text.encode()))
     assert scenario == found.scenario
     space: dict[str, object] = {}

@@ -16,7 +16,7 @@ import pytest
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import setting_of
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.userlock.resolve import Asked, given
+from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept import watch
 from fencepost.hunt.models.redis.resp import Decoder, encoded
@@ -37,7 +37,7 @@ HERE = Path(__file__).parents[1]
 
 
 def own(name, faults="pause,partition", until=None, file="locks", **options):
-    lock, found = given(f"{HERE / file}.py:{name}", Asked(servers="redis:1"))
+    lock, found = resolve(f"{HERE / file}.py:{name}", LockRequest(servers="redis:1"))
     spec = from_arguments.spec(lock, options, {"concurrency": 2, "seed": 1}, found)
     return setting_of(spec, faults, until, False)
 

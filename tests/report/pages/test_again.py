@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.report.words.settings import again, named
+from fencepost.report.words.settings import again, named_versions
 
 RUN = Path("results/redlock-clock-jump-none/20260102T030405Z")
 
@@ -28,6 +28,10 @@ def test_a_scenario_of_no_suite_that_is_known_has_no_command():
 
 def test_a_version_that_begins_with_the_program_s_name_has_it_once():
     versions = {"redis": "Redis 7.0.15", "redis-py": "8.1.0", "curator": "as Debian has it"}
-    assert named(versions) == ["Redis 7.0.15", "redis-py 8.1.0", "curator as Debian has it"]
+    assert named_versions(versions) == [
+        "Redis 7.0.15",
+        "redis-py 8.1.0",
+        "curator as Debian has it",
+    ]
     inside = {"postgres": "PostgreSQL 15.18", "sentinel": "Redis 7.0.15 with Sentinel"}
-    assert named(inside) == ["PostgreSQL 15.18", "Redis 7.0.15 with Sentinel"]
+    assert named_versions(inside) == ["PostgreSQL 15.18", "Redis 7.0.15 with Sentinel"]
