@@ -1,12 +1,11 @@
-"""Makes a scenario of a schedule that was found: what real clients and servers do to do it again.
+"""Translates a counterexample into a scenario for real clients and servers.
 
-The run is played once more and listened to (trace.py); what happened up to the broken promise
-(events.py) is put in an order that real clients can keep (schedule_order.py), and written as steps
-(to_scenario.py). Times are those of the simulation, stretched: real servers need some of a lease
-for themselves.
+It replays and traces the run (trace.py), orders the events up to the broken promise (events.py) as
+real clients can execute them (schedule_order.py), and writes them as steps (to_scenario.py). Times
+are those of the simulation, stretched, because real servers use part of a lease themselves.
 
-What real means cannot do as the simulation did it is said in `notes`; what they cannot do at all in
-`cannot`, and then nothing that comes of it confirms anything.
+`notes` lists where real faults differ from the simulated ones. `cannot` lists what cannot be
+reproduced at all; then the result confirms nothing.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ from fencepost.workloads.scenarios.scenario import (
 )
 
 TTL_MS = 8000
-"""The lease on real servers, at the least."""
+"""The shortest lease on real servers (ms)."""
 _SOURCE = "found by fencepost hunt"
 
 
 @dataclass(frozen=True)
 class Bridge:
-    """A scenario, and what of it is otherwise than in the simulation."""
+    """A scenario, and how it differs from the simulation."""
 
     scenario: Scenario
     notes: tuple[str, ...]
@@ -52,7 +51,7 @@ class Bridge:
 
 
 def bridge(setting: Setting, find: Find) -> Bridge:
-    """The scenario of what was found."""
+    """Return the scenario of a counterexample."""
     trace = Trace()
     run = trace.play(setting, find.schedule, table(setting))
     checker = next(iter(find.broken))
@@ -87,9 +86,11 @@ def bridge(setting: Setting, find: Find) -> Bridge:
 
 
 def _stretched(setting: Setting, happened: Sequence[Deed], scale: float) -> dict[str, Any]:
-    """A lock waits for its turn for as much longer as the lease is. Where one tried again until a
-    good part of a lease was over, and was granted it, it has as many more tries; the time between
-    two is left as it is: clients that stop for one another need some."""
+    """Return options with retries stretched as the lease is.
+
+    A lock that retried for a good part of a lease, and was then granted, gets proportionally more
+    retries. The delay between retries stays: clients that stop for each other need some.
+    """
     begun = {deed.op: deed.time_ns for deed in happened if deed.what == "begin"}
     outlasts = any(
         deed.op.tries_again
@@ -106,8 +107,10 @@ def _stretched(setting: Setting, happened: Sequence[Deed], scale: float) -> dict
 
 
 def _seen(run: Run, checker: str, since_ns: int) -> int:
-    """When the checker has seen enough to say no: what was taken from somebody, say, shows when
-    another is granted it. The story may end before."""
+    """Return when the checker has seen enough to find a violation, possibly after the story's end.
+
+    For example, the loss of a hold shows only when another client is granted the lock.
+    """
     for place, row in enumerate(run.rows):
         ends = row[1] != NEMESIS and row[2] != "invoke"
         if row[0] >= since_ns and ends:
@@ -118,8 +121,10 @@ def _seen(run: Run, checker: str, since_ns: int) -> int:
 
 
 def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
-    """With `appendfsync everysec`: Redis syncs the first write after a second of rest at once, so
-    that the grant that is to be lost has to be another write in the same second."""
+    """Add a write before the grant that is to be lost, in the same second.
+
+    With `appendfsync everysec`, Redis syncs the first write after a second without writes at once.
+    """
     made = list(steps)
     grants = [
         place

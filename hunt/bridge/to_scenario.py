@@ -1,6 +1,6 @@
-"""Writes what clients and faults did in a simulation as steps that real ones can take.
+"""Writes the deeds of a simulation as steps of a scenario for real clients and servers.
 
-Who has to wait for others, or is paused, stops at a step of its op (workloads/client/steps.py).
+A client that waits for others, or is paused, stops at a step of its op (workloads/client/steps.py).
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ from fencepost.workloads.scenarios.scenario import (
 
 _DATA = ("resource",)
 _SETTLES_S = 1.0
-"""Until a message that was held back is there, once it is let go: TCP's longest wait after a hold
-of some seconds is about as long as the hold, which is added."""
+"""Time for a released message to arrive: TCP's longest wait after a hold of some seconds is about
+as long as the hold, which is added."""
 
 
 @dataclass
 class _Client:
-    """A client while steps are written: the fault that holds it, where it stops next, whether it
-    waits for a message that is held back. `gone`: it was killed."""
+    """The state of a client while steps are written.
+
+    It has the fault that holds the client, where the client stops next, and whether it waits for a
+    delayed message. `gone`: it was killed.
+    """
 
     held: str = ""
     waits: bool = False
@@ -48,7 +51,7 @@ class _Client:
 
 @dataclass
 class Writer:
-    """Writes steps, deed by deed."""
+    """Writes steps, one deed after another."""
 
     setting: Setting
     scale: float
@@ -69,7 +72,7 @@ class Writer:
         self._now, self._waits = 0, False
 
     def segment(self, found: Sequence[Deed]) -> None:
-        """What happens without any time that counts in between."""
+        """Write deeds between which no significant time passes."""
         if found:
             self._first.add(found[0])
         self._deeds += found
@@ -110,13 +113,13 @@ class Writer:
         whole = self._whole(place, deed.op)
         client.begun = not whole
         if whole:
-            # Its sleeps are not stretched: it may have to ask once more.
+            # Its sleeps are not stretched, so it may have to retry.
             again = deed.op.tries_again and deed.op.type == "ok"
             ends = next(d for d in self._deeds[place:] if d.op is deed.op and d.what == "end")
             do = Do(deed.client, deed.op.f, self._expected(deed.op), again)
             lasts_ns = ends.time_ns - deed.time_ns
             self._say(do, lasts_ns)
-            # A real one that is refused sooner lets others wait until it would have been.
+            # If a real client is refused sooner, the others still wait until this time.
             self._waits = self._waits or lasts_ns >= long_ns(self.setting)
             return
         self._say(Begin(deed.client, deed.op.f, None, tuple(stops)))
@@ -146,13 +149,14 @@ class Writer:
         self._say(Finish(deed.client, self._expected(deed.op)))
 
     def _expected(self, op: Op) -> str:
-        # Whether a write is let in may hang on tokens that are drawn: it counts where data do.
+        # Drawn tokens may decide whether a write is accepted, so its outcome counts only for data
+        # checkers.
         if op.f in ("read", "write") and self.checker not in _DATA and op.type != "info":
             return "any"
         return op.type
 
     def _whole(self, place: int, op: Op) -> bool:
-        """Whether an op is over before anything else happens, with no fault in it."""
+        """Return whether an op ends before any other deed, with no fault in it."""
         for deed in self._deeds[place:]:
             if deed.op is not op or deed.hit is not None or deed.what == "inject":
                 return False
@@ -168,7 +172,7 @@ class Writer:
         return [point for point in dict.fromkeys(points) if point]
 
     def _point(self, place: int) -> str:
-        """Where the client stops before it does this; "" where it does not."""
+        """Return the point at which the client stops before this deed, or ""."""
         deed = self._deeds[place]
         if deed.what == "inject" and deed.number:
             return before(deed.number)
@@ -180,21 +184,25 @@ class Writer:
         return ""
 
     def _stops_before(self, place: int, deed: Deed) -> bool:
-        """Whether the client has to be stopped before it sends this: others come between this and
-        what it did before, and nothing else keeps it."""
+        """Return whether the client must be stopped before it sends this.
+
+        It must if other deeds come between this one and its previous one, and nothing else delays
+        it.
+        """
         places = (p for p in range(place - 1, -1, -1) if self._deeds[p].client == deed.client)
         before_ = next(places)
         earlier = self._deeds[before_]
         if deed.hit is not None or self._reopens(place, deed):
             return True
         if earlier.what == "inject":
-            return False  # it is paused until now
+            return False  # the pause lasts until here
         if earlier.what == "arrive" and not (earlier.hit and earlier.hit.waits):
             return True
         return before_ != place - 1
 
     def _reopens(self, place: int, deed: Deed) -> bool:
-        """Whether what was done to an earlier message on this link has to be undone before this."""
+        """Return whether a fault on an earlier message of this link must be undone before this
+        deed."""
         for earlier in reversed(self._deeds[:place]):
             if earlier.links == deed.links and earlier.what in ("send", "arrive"):
                 hit = earlier.hit if earlier.what == "send" else None
@@ -202,7 +210,7 @@ class Writer:
         return False
 
     def _next(self, place: int, deed: Deed) -> int | None:
-        """The place of what the client does next in the same op."""
+        """Return the index of the client's next deed in the same op."""
         for later in range(place + 1, len(self._deeds)):
             other = self._deeds[later]
             if other.op is deed.op and other.what in ("send", "end", "inject"):
@@ -210,7 +218,7 @@ class Writer:
         return None
 
     def _hold(self, place: int, deed: Deed) -> None:
-        """Let the client come to where it has to wait for others next, if that is next."""
+        """Run the client to its next stop, if its next deed has one."""
         client = self._clients[deed.client]
         later = self._next(place, deed)
         if client.waits or later is None:
@@ -240,7 +248,7 @@ class Writer:
         return "until it is struck"
 
     def _go_on(self, name: str) -> None:
-        """Let a client go on that is held."""
+        """Resume a client that is held."""
         client = self._clients[name]
         if client.held:
             self._say(Heal(client.held))
@@ -286,12 +294,13 @@ class Writer:
         if not name:
             self._say(Heal(fault))
         elif fault in self._in_waits and self._clients[name].held == fault:
-            # Its own threads hear of what came about meanwhile, while its op still waits.
+            # Its own threads receive replies meanwhile, while its op still waits.
             self._go_on(name)
-        # Any other client goes on when it does something next.
+        # Any other client resumes at its next deed.
 
     def _hit(self, deed: Deed, call: Call, hit: Hit) -> None:
-        """A message is lost or held back: the packets of its way are, from before it is sent on."""
+        """Inject the loss or delay of a message, for all packets of its direction, before it is
+        sent."""
         client, server = deed.client, call.step.node
         name = f"{hit.fault}-{call.step.number}"
         words = hit.words
@@ -325,14 +334,16 @@ class Writer:
         self._go_on(client)
 
     def _alone(self, deed: Deed) -> bool:
-        """Whether a message can be struck without others of its link: its client tells which
-        connection it goes by."""
+        """Return whether a message can be affected without others of its link.
+
+        It can if the client reports which connection it uses.
+        """
         call = deed.call
         other = call is None or (call.step.node == STORAGE and self.setting.store != "redis")
         return MODELS[self.setting.model].steps and not other
 
     def _arrive(self, place: int, deed: Deed) -> None:
-        """What was held back comes."""
+        """Release a delayed message."""
         client = self._clients[deed.client]
         assert deed.call is not None
         link = deed.client, deed.call.step.node
@@ -345,6 +356,6 @@ class Writer:
             self._hold(place, deed)
             return
         if self._alone(deed):
-            return  # its end waits for it
+            return  # the end of the op waits for it
         held_s = (self._now - self._on[name]) * self.scale / 1e9
         self._say(Pass(round(held_s + _SETTLES_S, 3)))

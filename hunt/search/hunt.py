@@ -1,4 +1,4 @@
-"""A hunt from start to end: search, shrink, play once more, tell."""
+"""Runs a whole hunt: search, shrink, replay, and tell the story."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.story.story import Step, Teller, acquires, tell
 
-# How many other finds are looked for where the first is a roundabout one, and for how long.
+# If the first counterexample is indirect: how many others to search for, and in how many batches.
 _OTHERS, _BATCHES = 3, 16
-# Nor is another looked for once so many runs went into making finds small.
+# No more searching for others after this number of shrinking runs.
 _ENOUGH = 600
 
 
 @dataclass(frozen=True)
 class Find:
-    """A broken promise: the schedule as it was met and as small as it gets, the run, the story.
+    """A counterexample: the original and the shrunk schedule, the run, and its story.
 
-    `broken`: what each checker says that finds it violated, the one first that was shrunk for.
+    `broken`: the verdict of each violated checker, beginning with the one for which it was shrunk.
     """
 
     met: Schedule
@@ -47,10 +47,11 @@ def hunt(
     depth: int | None = None,
     crew: Crew | None = None,
 ) -> tuple[Tried, Find | None]:
-    """Search, and shrink what is found. `depth`: exhaustively, with up to so many strikes.
+    """Search, and shrink the counterexample; with `depth`, search exhaustively up to that number of
+    injections.
 
     Raises:
-        LockError: the lock's own code failed, with the schedule in which it did.
+        LockError: the lock's own code failed.
     """
     if depth is None:
         tried = search(setting, seed, budget_s, processes, tell_tried, crew=crew)
@@ -74,7 +75,7 @@ def hunt(
 
 
 def again(setting: Setting, schedule: Schedule) -> Find:
-    """A find whose minimal schedule is known already, told once more."""
+    """Replay a known minimal schedule, and return its counterexample."""
     teller = Teller()
     run = Run(setting, schedule, table(setting), teller).carry_out()
     broken = violations(run, setting.goals, surely=True)
@@ -82,14 +83,14 @@ def again(setting: Setting, schedule: Schedule) -> Find:
 
 
 def _another(setting: Setting, seed: str) -> tuple[Schedule, tuple[str, ...]] | None:
-    """Another schedule that breaks a promise, if one is met soon."""
+    """Return another schedule that breaks a promise, if a short search meets one."""
     searcher = Searcher(setting)
     made = (searcher.batch(Drawn(seed, number)) for number in range(_BATCHES))
     return next((one.found for one in made if one.found is not None and one.found[1]), None)
 
 
 class _Small:
-    """A schedule that breaks promises, made as small as it gets for the first of them."""
+    """Shrinks a schedule for the first of the promises that it breaks."""
 
     def __init__(self, setting: Setting, met: Schedule, names: tuple[str, ...]) -> None:
         self._setting = setting
@@ -97,13 +98,13 @@ class _Small:
         self._names = names[:1]
         self.runs = 0
         least = shrink(met, self._actions, self._breaks)
-        # What was moved may have made another strike needless.
+        # Moving injections may have made another one unnecessary.
         moved = settled(least, self._breaks, self._granted)
         self.schedule = shrink(moved, self._actions, self._breaks, again=True)
 
     @property
     def roundabout(self) -> bool:
-        """Whether there is likely to be a shorter way to break this."""
+        """Whether a more direct counterexample is likely."""
         many = len(self.schedule.injections)
         return many > 3 or (many > 1 and any(self.schedule.head))
 

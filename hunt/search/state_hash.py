@@ -1,12 +1,12 @@
-"""When is a state of a simulated run known? When all that can make a difference from here on is as
-it was in a state that was met before.
+"""Hashes the state of a simulated run, so that the exhaustive search recognises known states.
 
-That is: the time, what is about to happen, all that is queued, each server with its data, clocks
-and disk, links that are cut and connections that are open, the faults that are on, and each client.
-What a client is going to do follows from what it has seen: its code is the same, and its chance
-comes from the schedule. So it stands for itself by all that it has been told, and when: replies,
-looks at the clock, time-outs, refused connections. Two clients that have seen the same are in the
-same state; two that have not are taken for different, even where they would behave alike.
+A state is known if everything that affects the rest of the run was the same in an earlier state:
+the time, the next event, all queued events, each server with its data, clocks and disk, cut links
+and open connections, the active faults, and each client. A client is represented by everything that
+it has observed, and when: replies, reads of the clock, timeouts, refused connections. Its code is
+the same in all runs, and its random numbers come from the schedule, so its observations determine
+its next actions. Two clients with the same observations are in the same state; two with different
+ones count as different, even if they would behave alike.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from fencepost.hunt.sim.network import Network, Refusal, Request, Server, Wire
 from fencepost.hunt.sim.world import Event, Node, Task, Timer, Wake, World
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
-# What is told of elsewhere, or never changes.
+# These are covered elsewhere, or never change.
 _LEFT_OUT = {"network", "world", "servers", "_scripts"}
 
 
 class Seen:
-    """What the clients of one run have seen, each as a number. It listens to the network
-    (network.Tap), and is told of each step."""
+    """The observations of each client of a run, as a number each.
+
+    It observes the network (network.Tap), and is called at each step.
+    """
 
     def __init__(self, clients: int) -> None:
         self._by_client = [0] * clients
 
     def step(self, run: Run, event: Event | None) -> None:
-        """A client looks at the clock, or is told something."""
+        """Note that a client reads the clock or receives something."""
         now = run.world.now
         if event is None:
             running = run.world.running
@@ -46,10 +48,10 @@ class Seen:
             self._note(event.node, "wakes", now)
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
-        """What a server was asked is in its state."""
+        """Do nothing: the server's state contains the effect of the command."""
 
     def lost(self, link: Wire, command: tuple[Any, ...]) -> None:
-        """Nobody sees that."""
+        """Do nothing: no client observes the loss."""
 
     def refused(self, link: Wire) -> None:
         self._note(link.client, "is refused", link.network.world.now, link.server.name)
@@ -63,8 +65,10 @@ class Seen:
 
 
 def state(run: Run, seen: Seen, event: Event | None) -> int:
-    """A number for the state that a run is in before what comes next. The same in this process
-    alone: Python's hash of a text differs from one to the next."""
+    """Return a hash of the run's state before the next event.
+
+    It is valid in this process alone, because Python's hashes of strings differ between processes.
+    """
     world, network = run.world, run.network
     running = world.running
     unsent = world.unsent
@@ -95,8 +99,10 @@ def _order(entry: tuple[int, int, Any]) -> tuple[int, int]:
 
 
 def described(thing: Any, whole: bool = False, depth: int = 0) -> Any:
-    """What makes a thing what it is, as something that can be hashed. `whole`: a server with all
-    that it has; else it is its name."""
+    """Return an object's identity as a hashable value.
+
+    `whole`: describe a server with all its data, not just by its name.
+    """
     if isinstance(thing, _PLAIN):
         return thing
     if isinstance(thing, tuple | list):
@@ -128,7 +134,7 @@ def described(thing: Any, whole: bool = False, depth: int = 0) -> Any:
 
 
 def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of an object, by name."""
+    """Return the attributes of an object, by name."""
     if is_dataclass(thing):
         names = [one.name for one in fields(thing)]
     else:

@@ -1,4 +1,4 @@
-"""A client's machine in a simulated run, and the injections that wait for one of its ops."""
+"""The node of a simulated client, and the injections that wait for one of its ops."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from fencepost.hunt.sim.world import Node
 
 
 class ClientNode(Node):
-    """`doing` is the op that it is in; `inject_after` lets an action be injected so many steps from
-    now."""
+    """The node of a client.
+
+    `doing` is its current op. `inject_after` injects an action after a number of steps.
+    """
 
     __slots__ = ("_aims", "doing", "inject_after", "out")
 
@@ -30,7 +32,7 @@ class ClientNode(Node):
         self.out = out
 
     def begins(self, f: str) -> None:
-        """It begins an op, which an aim may have been waiting for."""
+        """Note that it begins an op, for which injections may have waited."""
         self.doing = f
         if self._aims:
             left = []

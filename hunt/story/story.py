@@ -1,8 +1,8 @@
-"""Tells a schedule as a person would: numbered steps, in words, up to the broken promise.
+"""Tells the story of a schedule: numbered steps in words, up to the broken promise.
 
-The story has the faults, and what clients did that matters to the promise: which servers granted
-them the lock, what they wrote, what their releases did. It leaves out what changed nothing, such as
-a failed try, or a read where the data are not the point.
+The story contains the faults and the ops that matter to the promise: which servers granted the
+lock, which values clients wrote, how their releases ended. It omits ops that changed nothing, such
+as a refused request, or a read if the promise does not concern data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DATA = ("resource", "fencing", "store")
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its time (ns), the node that it is about, and what happened."""
+    """A step of the story: its time (ns), its node, and a sentence."""
 
     time_ns: int
     who: str
@@ -41,23 +41,24 @@ class Step:
 
 @dataclass
 class _Heard:
-    """What one op of a client met at the servers: who said yes and when, who did not."""
+    """The servers' answers to one op of a client: which granted it and when, and which did not."""
 
     yes: dict[str, int] = field(default_factory=dict)
     no: dict[str, None] = field(default_factory=dict)
 
 
 class Teller:
-    """Listens to a run that is played once more (network.Tap), and puts it into steps."""
+    """Observes the replay of a run (network.Tap), and tells it in steps."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._requests: list[tuple[int, str, str, tuple[Any, ...], Any]] = []
         self._missing: list[tuple[int, str, str, tuple[Any, ...]]] = []
-        # Whose key each server has, since when.
+        # The owner of the key on each server, and since when.
         self._owners: dict[str, tuple[int, str]] = {}
         self._asking: dict[str, int] = {}
-        # What each client is doing, since when; until when each hold is believed.
+        # The current op of each client, and since when; the end of the lease that each hold
+        # believes in.
         self._doing: dict[str, tuple[str, int]] = {}
         self._until: dict[str, int] = {}
 
@@ -70,13 +71,13 @@ class Teller:
         self._missing.append((now, link.client.name, link.server.name, command))
 
     def refused(self, link: Wire) -> None:
-        """What a client then does is in its ops."""
+        """Do nothing: the client's ops show the effect."""
 
     def about(self, run: Run, until: int, data: bool) -> None:
-        """Tell what happened until then; `data`: reads and writes matter."""
+        """Collect the steps until this time. `data`: reads and writes matter."""
         ok = _granted(run.rows)
         if run.denied:
-            until = min(until, run.healed_ns - 1)  # what comes back then is not the point
+            until = min(until, run.healed_ns - 1)  # recoveries after that do not matter
         for place, row in enumerate(run.rows):
             time, process, type, f, value, error, node, _ = row
             if time > until:
@@ -113,7 +114,7 @@ class Teller:
                 self.steps.append(Step(time, who, said))
 
     def _where(self, who: str, time: int) -> str:
-        """In the middle of what it strikes a client."""
+        """Return in which op a fault meets a client."""
         if who not in self._doing:
             return ""
         f, since = self._doing[who]
@@ -127,7 +128,7 @@ class Teller:
         return f" while it {_DOES[f]}, after its {asked[-1][0]} at {asked[-1][1]}"
 
     def _late(self, who: str, type: str, value: dict[str, Any], time: int) -> str:
-        """That a client acts in the name of a hold whose lease is over."""
+        """Describe that a client uses a hold whose lease has expired."""
         hold = str(value.get("hold"))
         if type == "ok" and value.get("deadline") is not None:
             self._until[hold] = value["deadline"]
@@ -140,7 +141,7 @@ class Teller:
         )
 
     def _so_far(self, time: int) -> None:
-        """Whoever is about to be granted the lock has part of it already."""
+        """Tell which servers have granted part of a lock that a client is about to acquire."""
         for who, since in self._asking.items():
             heard = self._heard(who, since, time)
             new = [server for server in heard.yes if self._owners.get(server, (0, ""))[1] != who]
@@ -163,7 +164,7 @@ class Teller:
         self.steps.append(Step(time, who, f"{said}{token}."))
 
     def _kept(self, who: str, since: int, time: int) -> str:
-        """That a client does not know of a lock that servers gave it; "" where none did."""
+        """Describe a grant by servers of which the client does not know; "" without one."""
         heard = self._heard(who, since, time)
         if not heard.yes:
             return ""
@@ -176,7 +177,7 @@ class Teller:
         self._owners |= {server: (at, who) for server, at in heard.yes.items()}
 
     def _told_of(self, who: str, heard: _Heard, servers: list[str], run: Run | None) -> str:
-        """These servers, and why each could grant the lock where another has it still."""
+        """Name these servers, and why each could grant the lock although another client had it."""
         why = {name: self._why(who, name, heard.yes[name], run) for name in servers}
         groups: dict[str, list[str]] = {}
         for name, words in why.items():
@@ -193,12 +194,12 @@ class Teller:
         if run is None or mine or at - since >= run.setting.ttl_ns:
             return ""
         ops = [row for row in run.rows if row[1] == NEMESIS and row[0] <= at]
-        # The facts stand where a fault starts.
+        # The record has the facts at the start of a fault.
         impairs = {row[4]["fault"]: row[4]["impairs"] for row in ops if row[4].get("forgets")}
         met = [(row[4]["fault"], row[0]) for row in ops if server in row[4]["targets"]]
         if any(impairs.get(fault) and since <= time for fault, time in met):
             return f"which forgot {other}'s key"
-        # A server that answers all the while has its data, and ends leases before their time.
+        # A server that answers without a break keeps its data, and ends leases early.
         if any(impairs.get(fault) == [] for fault, _ in met):
             return f"{other}'s key has expired there"
         if self._gave_away(run, other, server, since, at):
@@ -206,7 +207,7 @@ class Teller:
         return ""
 
     def _gave_away(self, run: Run, who: str, server: str, since: int, until: int) -> bool:
-        """Whether an extension deleted the key that it was to keep."""
+        """Return whether an extension deleted the key that it should have kept."""
         deleted = (
             time
             for time, client, at, command, reply in self._requests
@@ -220,7 +221,7 @@ class Teller:
         return begun[-1:] == ["extend"]
 
     def _heard(self, who: str, since: int, until: int) -> _Heard:
-        """The last that each server answered, in the last round of asking."""
+        """Return the last answer of each server, in the last round of requests."""
         heard = _Heard()
         for time, client, server, command, reply in self._requests:
             if client != who or not since <= time <= until:
@@ -241,7 +242,8 @@ class Teller:
 
 
 def _granted(rows: Sequence[Row]) -> dict[int, int]:
-    """The places of invocations of acquire that end ok, each with that of its end."""
+    """Return the indices of invocations of granted acquires, each with the index of its
+    completion."""
     begun: dict[Any, int] = {}
     found: dict[int, int] = {}
     for place, row in enumerate(rows):
@@ -254,12 +256,12 @@ def _granted(rows: Sequence[Row]) -> dict[int, int]:
 
 
 def acquires(rows: Sequence[Row]) -> list[tuple[int, int]]:
-    """The steps from the beginning to the end of each acquire that was granted."""
+    """Return the first and last steps of each granted acquire."""
     return [(rows[begin][-1], rows[end][-1]) for begin, end in _granted(rows).items()]
 
 
 def tell(run: Run, teller: Teller, broken: dict[str, Verdict]) -> list[Step]:
-    """The story of a run that broke promises, the first of `broken` above all."""
+    """Return the story of a run that broke promises, mainly of the first of `broken`."""
     name, verdict = next(iter(broken.items()))
     until = run.world.now if name == "liveness" else _shown(run.rows, verdict)
     teller.about(run, until, name in _DATA or name == "mutual_exclusion")
@@ -268,7 +270,7 @@ def tell(run: Run, teller: Teller, broken: dict[str, Verdict]) -> list[Step]:
 
 
 def _shown(rows: Sequence[Row], verdict: Verdict) -> int:
-    """When the first piece of evidence is complete: its last op has been answered."""
+    """Return the time at which the first evidence is complete: its last op has been answered."""
     if not verdict.evidence:
         return rows[-1][0]
     piece = verdict.evidence[0]
@@ -282,7 +284,7 @@ def _shown(rows: Sequence[Row], verdict: Verdict) -> int:
 
 
 def _shorter(piece: dict[str, Any]) -> str:
-    """Evidence without its causes and the faults that were on: they have been told."""
+    """Return evidence without its causes and the active faults, which the story has shown."""
     what = str(piece["what"])
     marks = [link["what"] for link in piece.get("cause", [])[:1]]
     for mark in (*marks, "On at that time:", "No fault was on at that time."):
@@ -295,14 +297,14 @@ def _sentence(words: str) -> str:
 
 
 def _asks(command: tuple[Any, ...]) -> bool:
-    """Whether this asks for the lock."""
+    """Return whether this command requests the lock."""
     if command[0] == "SET":
         return True
     return command[0] == "EVAL" and "'NX'" in command[1]
 
 
 def _said(who: str, f: str, type: str, value: dict[str, Any], error: Any, data: bool) -> str:
-    """What an op did, if it matters; '' where it does not."""
+    """Describe an op if it matters; else return ""."""
     match f, type:
         case "release", "ok":
             return f"{who} releases, which is answered ok."
@@ -334,7 +336,8 @@ _LANE = 46
 
 
 def drawn(steps: Sequence[Step], run: Run) -> list[str]:
-    """The story over time: a lane for each client and for the servers that faults struck."""
+    """Draw the story over time: a lane for each client and for each server that a fault
+    affected."""
     names = [*run.setting.clients, *run.setting.servers]
     lanes = [name for name in names if any(step.who == name for step in steps)]
     count = len(steps)

@@ -1,7 +1,8 @@
-"""The scripts of fencepost's own locks and guards, as Python: some thirty times as fast as in Lua.
+"""Executes the scripts of fencepost's own locks and guards in Python, thirty times as fast as in
+Lua.
 
-They are known by their text. Each is held equal to the script itself, on random databases
-(tests/hunt/models/test_scripts.py); any other script runs in Lua.
+A script is recognised by its text. tests/hunt/models/test_scripts.py compares each with the Lua
+script on random databases. Any other script runs in Lua.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _extend(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any:
 
 
 def _number(text: str) -> float:
-    """Lua's tonumber, for what may be in such fields. Raises ValueError for nil."""
+    """Convert a field as Lua's tonumber does. Raises ValueError for nil."""
     return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
@@ -160,4 +161,4 @@ KNOWN: Mapping[str, Evaluate] = {
     EXTEND: _extend,
     **{write_script(GUARDS[name].rules["lua"]): write for name, write in _WRITES.items()},
 }
-"""Scripts by their text."""
+"""The Python versions, by the text of the script."""

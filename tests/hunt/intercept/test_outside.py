@@ -181,7 +181,7 @@ def test_an_unsimulated_call_is_named(name, said):
     ("name", "said"),
     [
         ("Raises", "NameError: name 'undefined' is not defined.*at step"),
-        ("Loops", r"does not come to an end within 200,000 steps.*locks.py:\d+"),
+        ("Loops", r"does not terminate within 200,000 steps.*locks.py:\d+"),
     ],
 )
 def test_a_user_lock_that_raises_or_loops_is_reported_with_its_line(name, said):
@@ -205,7 +205,7 @@ def test_the_counterexample_is_the_same_with_any_number_of_processes():
 
 def test_a_user_lock_that_never_takes_a_step_is_ended_and_reported(monkeypatch):
     monkeypatch.setattr(watch, "_LONGEST_S", 0.5)
-    with pytest.raises(LockError, match=r"does not come to an end \(.*locks.py:\d+\), at step"):
+    with pytest.raises(LockError, match=r"does not terminate \(.*locks.py:\d+\), at step"):
         undisturbed(own("Spins"))
 
 
@@ -216,7 +216,7 @@ def test_a_pool_of_threads_of_one_client_never_waits_for_that_of_another(monkeyp
     pause = 1 + next(n for n, action in enumerate(actions) if action.way == "client")
     steps = undisturbed(one).world.step
     for step in range(1, steps // 2):
-        # It would raise, for a lock that does not come to an end.
+        # It would raise, for a lock that does not terminate.
         assert Run(one, Schedule((), ((step, pause),)), actions).carry_out().injected
 
 

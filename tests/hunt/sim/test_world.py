@@ -234,7 +234,7 @@ class Loops(Raises):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"), [(Raises, "KeyError: 'missing'"), (Loops, "does not come to an end")]
+    ("wrong", "said"), [(Raises, "KeyError: 'missing'"), (Loops, "does not terminate")]
 )
 def test_a_lock_that_raises_or_loops_is_reported_with_the_step(setting, monkeypatch, wrong, said):
     from dataclasses import replace
