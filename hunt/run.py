@@ -24,7 +24,7 @@ from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import STORAGE, Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, World
-from fencepost.hunt.work import Plan, last_words, sections
+from fencepost.hunt.work import Plan, final_acquire, sections
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
@@ -88,12 +88,12 @@ class Run:
         self._pending: Action | None = None
         self.missed = False
         self.working = len(self.clients)
-        self._making = len(self.clients) if setting.own else 0
+        self._being_created = len(self.clients) if setting.own else 0
 
     def _begin(self, node: Node, work: Callable[[], None]) -> None:
         self.world.start(node, self.thread(work), self.world.now)
 
-    def carry_out(self) -> Run:
+    def execute(self) -> Run:
         """Execute the schedule.
 
         Raises:
@@ -104,7 +104,7 @@ class Run:
         world.decision = self._next()
         for client in self.clients:
             world.start(client, self._life(client), 0)
-        with self._outside() if self.setting.outside else nullcontext():
+        with self._patched() if self.setting.outside else nullcontext():
             world.run()
             steps = world.step
             world.stop()
@@ -133,11 +133,11 @@ class Run:
         for client in self.clients:
             client.inject_after = _never
 
-    def _outside(self) -> AbstractContextManager[None]:
+    def _patched(self) -> AbstractContextManager[None]:
         """Replace sockets, clocks and threads for code that brings its own connections."""
 
         def thread(node: Node, work: Callable[[], None]) -> Task:
-            return self.world.start(node, self.thread(_on_its_own(work)), self.world.now)
+            return self.world.start(node, self.thread(_confined(work)), self.world.now)
 
         place = Place(self.world, self.network, self.nodes, self._fail, thread, self._sockets)
         return inside(place, self.schedule.at(0), self._stuck)
@@ -171,30 +171,30 @@ class Run:
             where = where_now()
             error = LockError(f"the lock does not terminate within {step:,} steps{where}")
             self._fail(error)
-            raise GreenletExit  # not an Exception, so a lock that catches every Exception does not catch it
-        if self._making:
+            raise GreenletExit  # a lock that catches every Exception does not catch this
+        if self._being_created:
             return step + 1
         if self._pending is not None:
-            if self._over_faults:
+            if self._no_more_faults:
                 self.missed = True
             elif not self._pending.inject(self, event):
                 return step + 1
             self._pending = None
         elif self._injections and self._injections[0][0] <= step:
             number = heappop(self._injections)[1]
-            if not self._over_faults and number <= len(self._actions):
+            if not self._no_more_faults and number <= len(self._actions):
                 self.injected.append((step, number))
                 action = self._actions[number - 1]
-                doing = [client.doing for client in self.clients]
+                activities = [client.activity for client in self.clients]
                 met = "" if event is None else _of(event)
-                self.seen[action.kind, action.way, met, *doing] = None
+                self.seen[action.kind, action.way, met, *activities] = None
                 if not action.inject(self, event):
                     self._pending = action
                     return step + 1
         return max(step + 1, self._next())
 
     @property
-    def _over_faults(self) -> bool:
+    def _no_more_faults(self) -> bool:
         """Whether all clients have finished their work, and one checks that the lock recovers."""
         return self.working == 0
 
@@ -208,7 +208,7 @@ class Run:
         self.world.over = True
 
     @property
-    def played(self) -> Schedule:
+    def exact_schedule(self) -> Schedule:
         """The schedule that reproduces this run, including the actions that waited for an op."""
         return Schedule(self.schedule.head, tuple(self.injected))
 
@@ -221,11 +221,11 @@ class Run:
         def live() -> None:
             try:
                 # A user lock may connect in its constructor; its servers are up then, as in a test.
-                made = self._made_in_peace(node) if setting.own else None
+                made = self._create_undisturbed(node) if setting.own else None
                 self.world.sleep(plan.begins_ns)
                 client = made or self.client(node, node.out)
                 sections(client, plan, setting, self.world, node)
-                node.doing = "rest"
+                node.activity = "rest"
                 self._rest(node, client)
             except GreenletExit:
                 raise
@@ -234,16 +234,15 @@ class Run:
 
         return live
 
-    def _made_in_peace(self, node: ClientNode) -> Client:
+    def _create_undisturbed(self, node: ClientNode) -> Client:
         """Create a client; no fault is injected until all clients exist."""
         try:
             return self.client(node, node.out)
         finally:
-            self._making -= 1
+            self._being_created -= 1
 
     def _rest(self, node: ClientNode, client: Client) -> None:
-        """Close the client; the last one to finish checks that the lock recovers, and ends the
-        run."""
+        """Close the client; the last one to finish checks that the lock recovers."""
         self.working -= 1
         if self.working:
             client.close()
@@ -256,11 +255,11 @@ class Run:
         # No fault is injected from here on; wait for those that end by themselves.
         world.sleep(max(0, self.faults.until - world.now) + MS)
         if setting.minority and self._only_a_minority_is_down:
-            self.denied = not last_words(client, setting, world)
+            self.denied = not final_acquire(client, setting, world)
         self.healed_ns = world.now
         self.faults.heal()
         world.sleep(2 * BOOT)
-        self.came_back = last_words(client, setting, world) and not self.denied
+        self.came_back = final_acquire(client, setting, world) and not self.denied
         client.close()
         self.world.over = True
 
@@ -298,7 +297,7 @@ class Run:
         ends = request.link.client.name, request.server.name
         return (ends[1], ends[0]) if request.back else ends
 
-    def told(self, request: Request) -> str:
+    def describe(self, request: Request) -> str:
         """Describe a message that is under way, as part of a sentence."""
         what = "the reply" if request.back else "the request"
         source, to = self.ends(request)
@@ -309,7 +308,7 @@ def _never(steps: int, action: int) -> None:
     """Ignore the injection: the run has ended."""
 
 
-def _on_its_own(work: Callable[[], None]) -> Callable[[], None]:
+def _confined(work: Callable[[], None]) -> Callable[[], None]:
     """Confine an exception to its thread, as threading.excepthook does."""
 
     def run() -> None:

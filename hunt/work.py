@@ -21,10 +21,10 @@ BEGINS, HOLDS_FOR, EXTENDS, MORE = range(EACH)
 _BETWEEN = 20 * MS
 
 
-class Doing(Protocol):
+class Activity(Protocol):
     """Records what a client is doing."""
 
-    doing: str
+    activity: str
 
     def begins(self, f: str) -> None: ...
 
@@ -61,7 +61,7 @@ def work_times(setting: Setting) -> tuple[int, ...]:
     return (*times, ttl * 6 // 5) if setting.slow else times
 
 
-def sections(client: Client, plan: Plan, setting: Setting, world: World, node: Doing) -> None:
+def sections(client: Client, plan: Plan, setting: Setting, world: World, node: Activity) -> None:
     """Execute the plan, each op as a real client executes it (workloads/client)."""
     for number in range(plan.holds):
         if number:
@@ -69,7 +69,7 @@ def sections(client: Client, plan: Plan, setting: Setting, world: World, node: D
         _section(client, plan, setting, world, node)
 
 
-def _section(client: Client, plan: Plan, setting: Setting, world: World, node: Doing) -> None:
+def _section(client: Client, plan: Plan, setting: Setting, world: World, node: Activity) -> None:
     hold = _acquire(client, setting, world, node)
     if hold is None:
         return
@@ -87,7 +87,7 @@ def _section(client: Client, plan: Plan, setting: Setting, world: World, node: D
     _do(client, node, "release", about)
 
 
-def _acquire(client: Client, setting: Setting, world: World, node: Doing) -> str | None:
+def _acquire(client: Client, setting: Setting, world: World, node: Activity) -> str | None:
     """Retry until another client's lease would have expired; return None if never granted."""
     ttl = setting.ttl_ns
     until = world.now + ttl * 5 // 4
@@ -99,14 +99,16 @@ def _acquire(client: Client, setting: Setting, world: World, node: Doing) -> str
     return None
 
 
-def _do(client: Client, node: Doing, f: str, value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _do(
+    client: Client, node: Activity, f: str, value: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
     node.begins(f)
     found = client.apply(f, value)
-    node.doing = "work"
+    node.activity = "work"
     return found
 
 
-def last_words(client: Client, setting: Setting, world: World) -> bool:
+def final_acquire(client: Client, setting: Setting, world: World) -> bool:
     """Acquire the lock a last time, and read; return whether the first request was granted.
 
     After a refusal the client retries without contention, once the leases and the bound have

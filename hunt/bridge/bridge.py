@@ -4,8 +4,8 @@ It replays and traces the run (trace.py), orders the events up to the broken pro
 real clients can execute them (schedule_order.py), and writes them as steps (to_scenario.py). Times
 are those of the simulation, stretched, because real servers use part of a lease themselves.
 
-`notes` lists where real faults differ from the simulated ones. `cannot` lists what cannot be
-reproduced at all; then the result confirms nothing.
+`notes` lists how the faults on real servers differ from the simulated ones. `cannot` lists the
+faults that cannot be reproduced; if there are any, the result confirms nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import NEMESIS
 from fencepost.hunt.bridge.events import Deed, deeds, long_ns, unseen
-from fencepost.hunt.bridge.schedule_order import segments, straightened
+from fencepost.hunt.bridge.schedule_order import reorder, segments
 from fencepost.hunt.bridge.to_scenario import Writer
 from fencepost.hunt.bridge.trace import Trace
 from fencepost.hunt.faults.registry import SIMULATED, table
@@ -55,13 +55,13 @@ def bridge(setting: Setting, find: Find) -> Bridge:
     trace = Trace()
     run = trace.play(setting, find.schedule, table(setting))
     checker = next(iter(find.broken))
-    until = min(_seen(run, checker, find.story[-1].time_ns), run.healed_ns)
+    until = min(_proven_at_ns(run, checker, find.story[-1].time_ns), run.healed_ns)
     ttl_ms = max(TTL_MS, setting.ttl_ns // 1_000_000)
     scale = ttl_ms * 1e6 / setting.ttl_ns
     writer = Writer(setting, scale, checker, unseen(setting, trace))
     happened = deeds(run, trace, until)
     for segment in segments(happened, long_ns(setting)):
-        writer.segment(straightened(segment))
+        writer.segment(reorder(segment))
     steps = (
         _unsynced(writer.written(), writer)
         if setting.persistence == "everysec"
@@ -76,7 +76,7 @@ def bridge(setting: Setting, find: Find) -> Bridge:
         guard=setting.guard,
         steps=steps,
         expected={checker: False},
-        options=_stretched(setting, happened, scale),
+        options=_stretched_options(setting, happened, scale),
         clients=len(setting.clients),
         ttl_ms=ttl_ms,
         lock=setting.lock,
@@ -85,7 +85,7 @@ def bridge(setting: Setting, find: Find) -> Bridge:
     return Bridge(scenario, tuple(dict.fromkeys(writer.notes)), tuple(dict.fromkeys(writer.cannot)))
 
 
-def _stretched(setting: Setting, happened: Sequence[Deed], scale: float) -> dict[str, Any]:
+def _stretched_options(setting: Setting, happened: Sequence[Deed], scale: float) -> dict[str, Any]:
     """Return options with retries stretched as the lease is.
 
     A lock that retried for a good part of a lease, and was then granted, gets proportionally more
@@ -106,7 +106,7 @@ def _stretched(setting: Setting, happened: Sequence[Deed], scale: float) -> dict
     return found
 
 
-def _seen(run: Run, checker: str, since_ns: int) -> int:
+def _proven_at_ns(run: Run, checker: str, since_ns: int) -> int:
     """Return when the checker has seen enough to find a violation, possibly after the story's end.
 
     For example, the loss of a hold shows only when another client is granted the lock.
@@ -121,7 +121,7 @@ def _seen(run: Run, checker: str, since_ns: int) -> int:
 
 
 def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
-    """Add a write before the grant that is to be lost, in the same second.
+    """Add a write in the same second before the grant that the fault loses.
 
     With `appendfsync everysec`, Redis syncs the first write after a second without writes at once.
     """
@@ -146,8 +146,8 @@ def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
         first: list[Plain] = [Do(client, "acquire"), SyncDue(), Do(client, "release")]
         made[ahead[-1] : ahead[-1]] = [Timed(step, timed.at_s) for step in first]
         writer.notes.append(
-            f"Redis syncs the first write after a second of rest at once: {client} takes and "
-            "releases the lock before, so that what is to be lost is the next write"
+            f"Redis syncs the first write after a second without writes at once: {client} acquires "
+            "and releases the lock before, so that the grant that the fault loses is a later write"
         )
         break
     return tuple(made)

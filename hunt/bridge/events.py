@@ -68,7 +68,7 @@ class Op:
     tries_again: bool = False
     sent: set[tuple[Any, ...]] = field(default_factory=set)
 
-    def said(self, step: Step) -> bool:
+    def note_sent(self, step: Step) -> bool:
         """Note that it sends this; return whether it is the first time."""
         new = (step.node, step.command) not in self.sent
         self.sent.add((step.node, step.command))
@@ -194,7 +194,7 @@ class _Reader:
             self._receipts.setdefault(sent, call)
         if call.goes_out and at.op is not None:
             at.sent[call.step.node] = call
-            if call.sends and self._run.setting.outside and not at.op.said(call.step):
+            if call.sends and self._run.setting.outside and not at.op.note_sent(call.step):
                 at.op.tries_again = True  # its sleeps are not steps
             self._sends[call] = Deed(
                 "send", moment.time_ns, place, call.client, at.op, call,
@@ -317,7 +317,7 @@ class _Reader:
             if old in deed.nodes and handled is not None and handled <= fault.start_ns:
                 last = call
         if last is not None and fault.start_ns - (last.handled_ns or 0) <= LATENCY:
-            words = f"what {old} had carried out last is not sent on to {new}"
+            words = f"the last write of {old} is not replicated to {new}"
             self._hits[last] = Hit(f"{fault.name}-cut", REPLICATION, LOST, words, (old, new))
 
     def _of_messages(self) -> None:

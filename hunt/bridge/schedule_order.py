@@ -29,7 +29,7 @@ def segments(found: Sequence[Deed], gap_ns: int) -> list[list[Deed]]:
     return made
 
 
-def straightened(segment: Sequence[Deed]) -> list[Deed]:
+def reorder(segment: Sequence[Deed]) -> list[Deed]:
     """Return the same deeds, with as few switches between clients as possible."""
     begun = {deed.op for deed in segment if deed.what == "begin"}
     let_wait = begun - {deed.op for deed in segment if deed.what == "end"}

@@ -96,7 +96,7 @@ class Writer:
                     self._heal(deed.client, deed.fault.name)
         return tuple(self._steps)
 
-    def _say(self, step: Plain, lasts_ns: int = 0) -> None:
+    def _add(self, step: Plain, lasts_ns: int = 0) -> None:
         at_s, lasts_s = (ns * self.scale / 1e9 for ns in (self._now, lasts_ns))
         self._steps.append(Timed(step, round(at_s, 6), self._waits, round(lasts_s, 6)))
         self._waits = False
@@ -108,9 +108,9 @@ class Writer:
         client = self._clients[deed.client]
         if client.gone:
             return
-        self._go_on(deed.client)
+        self._resume(deed.client)
         stops = self._stops(deed.op)
-        whole = self._whole(place, deed.op)
+        whole = self._is_undisturbed(place, deed.op)
         client.begun = not whole
         if whole:
             # Its sleeps are not stretched, so it may have to retry.
@@ -118,12 +118,12 @@ class Writer:
             ends = next(d for d in self._deeds[place:] if d.op is deed.op and d.what == "end")
             do = Do(deed.client, deed.op.f, self._expected(deed.op), again)
             lasts_ns = ends.time_ns - deed.time_ns
-            self._say(do, lasts_ns)
+            self._add(do, lasts_ns)
             # If a real client is refused sooner, the others still wait until this time.
             self._waits = self._waits or lasts_ns >= long_ns(self.setting)
             return
-        self._say(Begin(deed.client, deed.op.f, None, tuple(stops)))
-        self._hold(place, deed)
+        self._add(Begin(deed.client, deed.op.f, None, tuple(stops)))
+        self._run_to_stop(place, deed)
 
     def _send(self, place: int, deed: Deed) -> None:
         assert deed.op is not None and deed.call is not None
@@ -134,19 +134,19 @@ class Writer:
             self._hit(deed, deed.call, deed.hit)
         else:
             link = deed.client, deed.call.step.node
-            if not self._alone(deed) and (cut := self._cuts.pop(link, "")):
-                self._say(Heal(cut))
-            self._go_on(deed.client)
-        self._hold(place, deed)
+            if not self._affects_one_message(deed) and (cut := self._cuts.pop(link, "")):
+                self._add(Heal(cut))
+            self._resume(deed.client)
+        self._run_to_stop(place, deed)
 
     def _end(self, place: int, deed: Deed) -> None:
         assert deed.op is not None
         client = self._clients[deed.client]
         if client.gone or not client.begun:
             return
-        self._go_on(deed.client)
+        self._resume(deed.client)
         client.begun = client.waits = False
-        self._say(Finish(deed.client, self._expected(deed.op)))
+        self._add(Finish(deed.client, self._expected(deed.op)))
 
     def _expected(self, op: Op) -> str:
         # Drawn tokens may decide whether a write is accepted, so its outcome counts only for data
@@ -155,7 +155,7 @@ class Writer:
             return "any"
         return op.type
 
-    def _whole(self, place: int, op: Op) -> bool:
+    def _is_undisturbed(self, place: int, op: Op) -> bool:
         """Return whether an op ends before any other deed, with no fault in it."""
         for deed in self._deeds[place:]:
             if deed.op is not op or deed.hit is not None or deed.what == "inject":
@@ -206,7 +206,11 @@ class Writer:
         for earlier in reversed(self._deeds[:place]):
             if earlier.links == deed.links and earlier.what in ("send", "arrive"):
                 hit = earlier.hit if earlier.what == "send" else None
-                return hit is not None and hit.which != REPLICATION and not self._alone(earlier)
+                return (
+                    hit is not None
+                    and hit.which != REPLICATION
+                    and not self._affects_one_message(earlier)
+                )
         return False
 
     def _next(self, place: int, deed: Deed) -> int | None:
@@ -217,7 +221,7 @@ class Writer:
                 return later
         return None
 
-    def _hold(self, place: int, deed: Deed) -> None:
+    def _run_to_stop(self, place: int, deed: Deed) -> None:
         """Run the client to its next stop, if its next deed has one."""
         client = self._clients[deed.client]
         later = self._next(place, deed)
@@ -226,14 +230,14 @@ class Writer:
         point, coming = self._point(later), self._deeds[later]
         if not point:
             return
-        self._say(Reach(deed.client, point, self._at(coming)))
+        self._add(Reach(deed.client, point, self._at(coming)))
         client.stopped_at = point
         if coming.what == "send":
             self._holds += 1
             client.held = f"hold-{self._holds}"
-            words = f"{deed.client} is held {self._at(coming, 'before')}, as the schedule has it"
+            words = f"{deed.client} is held {self._at(coming, 'before')}, as in the schedule"
             arguments = {"point": point, "words": words}
-            self._say(Inject(client.held, "pause", (deed.client,), arguments))
+            self._add(Inject(client.held, "pause", (deed.client,), arguments))
 
     def _at(self, deed: Deed, where: str = "until") -> str:
         step = None if deed.call is None else deed.call.step
@@ -245,13 +249,13 @@ class Writer:
             case "connect":
                 assert step is not None
                 return f"{comes} it connects to {step.node}"
-        return "until it is struck"
+        return "until a fault is injected on it"
 
-    def _go_on(self, name: str) -> None:
+    def _resume(self, name: str) -> None:
         """Resume a client that is held."""
         client = self._clients[name]
         if client.held:
-            self._say(Heal(client.held))
+            self._add(Heal(client.held))
             client.held = ""
 
     # Faults.
@@ -261,12 +265,12 @@ class Writer:
         assert fault is not None
         family = SIMULATED[fault.family]
         if family.messages:
-            self.cannot.append(f"cannot be played: {fault.words}")
+            self.cannot.append(f"cannot be reproduced: {fault.words}")
             return
         if any(self._clients[name].begun for name in self.unseen):
             self.notes.append(
-                f"{fault.words}: {self.setting.lock} brings its own connections, so this strikes "
-                "its op at no certain place"
+                f"{fault.words}: {self.setting.lock} opens its own connections, so the fault "
+                "may meet its op at any step"
             )
         arguments = dict(fault.arguments)
         for name in ("offset_s", "period_s"):
@@ -288,14 +292,14 @@ class Writer:
             arguments["words"] = f"{deed.client} is {done}"
         else:
             arguments["words"] = describe(fault.family, list(fault.targets), arguments)
-        self._say(Inject(fault.name, fault.family, fault.targets, arguments))
+        self._add(Inject(fault.name, fault.family, fault.targets, arguments))
 
     def _heal(self, name: str, fault: str) -> None:
         if not name:
-            self._say(Heal(fault))
+            self._add(Heal(fault))
         elif fault in self._in_waits and self._clients[name].held == fault:
             # Its own threads receive replies meanwhile, while its op still waits.
-            self._go_on(name)
+            self._resume(name)
         # Any other client resumes at its next deed.
 
     def _hit(self, deed: Deed, call: Call, hit: Hit) -> None:
@@ -307,33 +311,33 @@ class Writer:
         arguments: dict[str, Any]
         ends = (client, server) if hit.which == REQUEST else (server, client)
         way = dict(zip(("source", "to"), ends, strict=True))
-        alone = self._alone(deed)
+        alone = self._affects_one_message(deed)
         match hit.which, hit.how:
             case "request" | "reply", how if alone:
                 family, arguments = "delay", {**way, "connection": True}
-                played = "so are all packets of its connection that go the same way"
+                reproduced = "so are all packets of its connection in the same direction"
                 if how == LOST:
                     arguments["lost"] = True
-                    played += ", until the run ends"
+                    reproduced += ", until the run ends"
             case "request", "late":
                 family, arguments = "delay", {**way}
-                played = f"all packets from {client} to {server} are held back for as long"
+                reproduced = f"all packets from {client} to {server} are held back as long"
             case "replication", _:
                 family, arguments = "partition", {"links": [list(hit.between)]}
-                played = "the replica is cut off from before"
+                reproduced = "the replica is cut off before the write"
             case which, _:
                 lost = "requests" if which == REQUEST else "replies"
                 family, arguments = "partition", {"links": [[client, server]], "lost": lost}
-                played = f"it is played as a cut of the {lost} of {' to '.join(ends)}"
-        self.notes.append(f"{hit.words}: {played}")
-        self._say(Inject(name, family, hit.between, arguments | {"words": words}))
+                reproduced = f"reproduced as a cut of the {lost} of {' to '.join(ends)}"
+        self.notes.append(f"{hit.words}: {reproduced}")
+        self._add(Inject(name, family, hit.between, arguments | {"words": words}))
         if hit.which != REPLICATION and not (alone and hit.how == LOST):
             self._cuts[client, server] = name
         self._on[name] = self._now
         self._clients[client].waits = hit.waits
-        self._go_on(client)
+        self._resume(client)
 
-    def _alone(self, deed: Deed) -> bool:
+    def _affects_one_message(self, deed: Deed) -> bool:
         """Return whether a message can be affected without others of its link.
 
         It can if the client reports which connection it uses.
@@ -350,12 +354,12 @@ class Writer:
         name = self._cuts.pop(link, "")
         if not name:
             return
-        self._say(Heal(name))
+        self._add(Heal(name))
         if client.waits:
             client.waits = False
-            self._hold(place, deed)
+            self._run_to_stop(place, deed)
             return
-        if self._alone(deed):
+        if self._affects_one_message(deed):
             return  # the end of the op waits for it
         held_s = (self._now - self._on[name]) * self.scale / 1e9
-        self._say(Pass(round(held_s + _SETTLES_S, 3)))
+        self._add(Pass(round(held_s + _SETTLES_S, 3)))

@@ -73,7 +73,7 @@ class Trace:
     def play(self, setting: Setting, schedule: Schedule, actions: list[Action]) -> Run:
         """Execute a schedule, and trace it."""
         self._run = Run(setting, schedule, actions, self, watch=lambda name: _Ear(self, name))
-        return self._run.carry_out()
+        return self._run.execute()
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
         call = self._of(command)

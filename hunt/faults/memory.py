@@ -51,7 +51,7 @@ def _run_out(index: int, policy: str) -> Inject:
 
 
 def _refuses(setting: Setting) -> str:
-    return "" if MODELS[setting.model].evicts else "only servers of Redis have such a limit"
+    return "" if MODELS[setting.model].evicts else "only Redis servers have such a limit"
 
 
 # Unusual: it needs other users of the same server.

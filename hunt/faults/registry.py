@@ -125,7 +125,7 @@ def _read(entry: str, setting: Setting) -> Sequence[str]:
 
 
 def _names(family: str, action: Action) -> list[str]:
-    """Return the names that select an action: its kind, and its variant or target in `--nemesis`."""
+    """Return the names that select an action: its kind, and its variant or target."""
     found = FAMILIES.get(family)
     names = [action.kind]
     if found is not None and action.way in found.variants:

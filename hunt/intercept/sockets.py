@@ -84,9 +84,9 @@ class Socket:
         host, port = address[0], address[1]
         server = place.servers.get(host)
         if server is None or port != server.port:
-            raise place.unknown(f"it connects to {host}:{port}, which is none of its servers")
+            raise place.unknown(f"it connects to {host}:{port}, which is not one of its servers")
         if self._timeout == 0:
-            raise place.unknown("it connects without waiting, which is not simulated")
+            raise place.unknown("it connects a non-blocking socket, which is not simulated")
         counted = place.sockets.get(place.task.node)
         if counted is None:
             self._open(place, server)
@@ -300,7 +300,7 @@ def address_info(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
     place = here()
     assert place is not None
     if host not in place.servers:
-        raise place.unknown(f"it looks up {host}, which is none of its servers")
+        raise place.unknown(f"it looks up {host}, which is not one of its servers")
     return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, int(port or 0)))]
 
 

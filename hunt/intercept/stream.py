@@ -49,17 +49,17 @@ class Talk(Request):
             if link.waits or link.unread:
                 link.unread.append(self)
             else:
-                self._carry_out()
+                self._execute()
         elif self.server.up:
             # The server has restarted, and does not know this connection.
             link.reset()
 
-    def _carry_out(self) -> None:
+    def _execute(self) -> None:
         session = self.link.session
         self.replies: list[Any] = []
         data = b""
         for place, command in enumerate(self.command):
-            reply = session.carry_out(self.server, command)
+            reply = session.execute(self.server, command)
             if reply is LATER:
                 self._wait(place)
                 break
@@ -107,4 +107,4 @@ class Talk(Request):
 def read_on(link: Stream, boot: int) -> None:
     """Read the commands that arrived while the connection was blocked."""
     while link.unread and not link.waits and link.server.boots == boot:
-        link.unread.pop(0)._carry_out()
+        link.unread.pop(0)._execute()

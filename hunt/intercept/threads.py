@@ -39,7 +39,7 @@ class Lock:
         if not blocking or timeout == 0:
             return False
         if place is None:
-            raise RuntimeError("a lock of the simulation is taken, and waited for outside of it")
+            raise RuntimeError("code outside of the simulation waits for a simulated lock")
         return self._wait(place, timeout)
 
     def _wait(self, place: Place, timeout: float) -> bool:

@@ -57,7 +57,7 @@ class SequencerServer(Server):
         self._busy = False
 
     def crash(self, power: bool) -> None:
-        raise AssertionError("nothing strikes the storage")
+        raise AssertionError("no fault concerns the storage server")
 
     def start(self) -> None: ...
 

@@ -69,7 +69,7 @@ class Batch:
             self.injected[pair[0]] += 1
         broken = violations(run, run.setting.goals, surely)
         if broken:
-            self.found = run.played, tuple(broken)
+            self.found = run.exact_schedule, tuple(broken)
         return bool(broken)
 
 
@@ -107,16 +107,16 @@ class Searcher:
         self._setting = setting
         self._actions = table(setting)
         # A failure without faults is raised here.
-        self._steps = Run(setting, Schedule(), self._actions).carry_out().world.step
+        self._steps = Run(setting, Schedule(), self._actions).execute().world.step
 
     def batch(self, work: Work) -> Batch:
         made = Batch()
         for run, surely in self._every(work) if isinstance(work, Every) else self._drawn(work):
             try:
-                run.carry_out()
+                run.execute()
             except LockError as error:
                 made.failure = str(error)
-                made.found = run.played, ()
+                made.found = run.exact_schedule, ()
                 return made
             if isinstance(run, Probe) and run.is_known:
                 made.known += 1

@@ -68,8 +68,8 @@ class Probe(Run):
         self._merges = mergeable(setting)
         self.is_known = False
 
-    def carry_out(self) -> Run:
-        super().carry_out()
+    def execute(self) -> Run:
+        super().execute()
         # The fault found no target, so the run equals the one without it.
         self.is_known = self.is_known or self.missed
         return self
@@ -116,7 +116,7 @@ def probes(setting: Setting, actions: Sequence[Action], every: Every) -> Iterato
     if every.bare:
         yield bare
     else:
-        bare.carry_out()
+        bare.execute()
     begin = every.after.injections[-1][0] if every.after.injections else 0
     for number in range(every.first, every.last + 1):
         known: set[int] = set()

@@ -12,7 +12,7 @@ from fencepost.hunt.search.batch import Drawn, Searcher
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.pool import Crew
 from fencepost.hunt.search.search import Tried, search, search_all
-from fencepost.hunt.search.shrink import settled, shrink
+from fencepost.hunt.search.shrink import settle, shrink
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.story.story import Step, Teller, acquires, tell
@@ -71,13 +71,13 @@ def hunt(
             other = _Small(setting, *met)
             runs += other.runs
             small = min(small, other, key=lambda one: one.schedule.size)
-    return tried, small.told(tried.found[0])
+    return tried, small.counterexample(tried.found[0])
 
 
 def again(setting: Setting, schedule: Schedule) -> Find:
     """Replay a known minimal schedule, and return its counterexample."""
     teller = Teller()
-    run = Run(setting, schedule, table(setting), teller).carry_out()
+    run = Run(setting, schedule, table(setting), teller).execute()
     broken = violations(run, setting.goals, surely=True)
     return Find(schedule, schedule, run, broken, tell(run, teller, broken), 0)
 
@@ -99,7 +99,7 @@ class _Small:
         self.runs = 0
         least = shrink(met, self._actions, self._breaks)
         # Moving injections may have made another one unnecessary.
-        moved = settled(least, self._breaks, self._granted)
+        moved = settle(least, self._breaks, self._granted)
         self.schedule = shrink(moved, self._actions, self._breaks, again=True)
 
     @property
@@ -108,16 +108,16 @@ class _Small:
         many = len(self.schedule.injections)
         return many > 3 or (many > 1 and any(self.schedule.head))
 
-    def told(self, met: Schedule) -> Find:
+    def counterexample(self, met: Schedule) -> Find:
         return replace(again(self._setting, self.schedule), met=met, runs=self.runs)
 
     def _breaks(self, schedule: Schedule) -> bool:
         self.runs += 1
         try:
-            run = Run(self._setting, schedule, self._actions).carry_out()
+            run = Run(self._setting, schedule, self._actions).execute()
         except LockError:
             return False
         return bool(violations(run, self._names))
 
     def _granted(self, schedule: Schedule) -> list[tuple[int, int]]:
-        return acquires(Run(self._setting, schedule, self._actions).carry_out().rows)
+        return acquires(Run(self._setting, schedule, self._actions).execute().rows)

@@ -61,7 +61,7 @@ class Tried:
 
 
 class _Budget:
-    """Adds up batches until a counterexample is found, or the time or `most` schedules are used up."""
+    """Adds up batches until a counterexample is found or the budget is used up."""
 
     def __init__(self, do: Do, budget_s: float, most: int | None, tell: Tell) -> None:
         self._do = do
@@ -114,7 +114,7 @@ def search(
             weights = tuple(sorted(tried.weights.items()))
             budget.spend(Drawn(seed, number, weights) for number in range(first, first + count))
             first += count
-            tried.weights = _learnt(tried)
+            tried.weights = _learned_weights(tried)
     return tried
 
 
@@ -150,7 +150,7 @@ def search_all(
     return tried
 
 
-def _learnt(tried: Tried) -> dict[str, float]:
+def _learned_weights(tried: Tried) -> dict[str, float]:
     """Return weights of the kinds: new pairs that each has shown per injection."""
     new = Counter(pair[0] for pair in tried.covered)
     rates = {kind: new[kind] / count for kind, count in tried.injected.items() if count}

@@ -57,7 +57,7 @@ Inside = Callable[[Schedule], list[tuple[int, int]]]
 """Returns the first and last steps of each granted acquire of a run."""
 
 
-def settled(schedule: Schedule, breaks: Breaks, inside: Inside) -> Schedule:
+def settle(schedule: Schedule, breaks: Breaks, inside: Inside) -> Schedule:
     """Move injections in the middle of an acquire behind it, if the run still breaks the promise.
 
     The result is no simpler, but its story is: first the grant, then the faults.

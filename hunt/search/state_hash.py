@@ -43,7 +43,7 @@ class Seen:
                 self._note(running.node, "looks", now)
         elif isinstance(event, Request):
             if event.back:
-                self._note(event.link.client, "hears", now, described(event))
+                self._note(event.link.client, "hears", now, describe(event))
         else:
             self._note(event.node, "wakes", now)
 
@@ -75,13 +75,13 @@ def state(run: Run, seen: Seen, event: Event | None) -> int:
     return hash(
         (
             world.now,
-            None if event is None else described(event),
+            None if event is None else describe(event),
             None if running is None or event is not None else running.node.name,
-            None if unsent is None else described(unsent),
-            tuple((time, described(one)) for time, _, one in sorted(world.queue, key=_order)
+            None if unsent is None else describe(unsent),
+            tuple((time, describe(one)) for time, _, one in sorted(world.queue, key=_order)
                   if not one.off),
             tuple(seen),
-            tuple(described(node, whole=True) for node in run.nodes.values()),
+            tuple(describe(node, whole=True) for node in run.nodes.values()),
             tuple((node.up, node.paused_until) for node in run.clients),
             frozenset(network.requests_cut),
             frozenset(network.replies_cut),
@@ -98,7 +98,7 @@ def _order(entry: tuple[int, int, Any]) -> tuple[int, int]:
     return entry[:2]
 
 
-def described(thing: Any, whole: bool = False, depth: int = 0) -> Any:
+def describe(thing: Any, whole: bool = False, depth: int = 0) -> Any:
     """Return an object's identity as a hashable value.
 
     `whole`: describe a server with all its data, not just by its name.
@@ -106,21 +106,21 @@ def described(thing: Any, whole: bool = False, depth: int = 0) -> Any:
     if isinstance(thing, _PLAIN):
         return thing
     if isinstance(thing, tuple | list):
-        return tuple(described(one, depth=depth + 1) for one in thing)
+        return tuple(describe(one, depth=depth + 1) for one in thing)
     if isinstance(thing, dict):
-        return tuple((described(k), described(v, depth=depth + 1)) for k, v in thing.items())
+        return tuple((describe(k), describe(v, depth=depth + 1)) for k, v in thing.items())
     if isinstance(thing, set | frozenset):
-        return frozenset(described(one) for one in thing)
+        return frozenset(describe(one) for one in thing)
     if isinstance(thing, Request):
         flags = thing.back, thing.ready, thing.answered, thing.off
-        told = described(thing.command), described(thing.reply)
+        told = describe(thing.command), describe(thing.reply)
         return "message", *thing.link.ends, thing.sent, thing.boot, *flags, *told
     if isinstance(thing, Refusal):
         return "refusal", str(thing)
     if isinstance(thing, Wake):
         return "wake", thing.node.name, thing.off
     if isinstance(thing, Timer):
-        return "timer", thing.node.name, thing.off, described(thing.call)
+        return "timer", thing.node.name, thing.off, describe(thing.call)
     if isinstance(thing, FunctionType):
         cells = [cell.cell_contents for cell in thing.__closure__ or ()]
         return thing.__qualname__, tuple(one for one in cells if isinstance(one, _PLAIN))
@@ -129,7 +129,7 @@ def described(thing: Any, whole: bool = False, depth: int = 0) -> Any:
     if isinstance(thing, World | Network | Task):
         return type(thing).__name__
     return type(thing).__name__, tuple(
-        (name, described(value, depth=depth + 1)) for name, value in _parts(thing)
+        (name, describe(value, depth=depth + 1)) for name, value in _parts(thing)
     )
 
 

@@ -12,10 +12,10 @@ from fencepost.hunt.sim.world import Node
 class ClientNode(Node):
     """The node of a client.
 
-    `doing` is its current op. `inject_after` injects an action after a number of steps.
+    `activity` is its current op. `inject_after` injects an action after a number of steps.
     """
 
-    __slots__ = ("_aims", "doing", "inject_after", "out")
+    __slots__ = ("_aims", "activity", "inject_after", "out")
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class ClientNode(Node):
         super().__init__(name, index)
         self.inject_after = inject_after
         self._aims = [aim for aim in aims if aim.client == index]
-        self.doing = ""
+        self.activity = ""
         self.out = out
 
     def begins(self, f: str) -> None:
         """Note that it begins an op, for which injections may have waited."""
-        self.doing = f
+        self.activity = f
         if self._aims:
             left = []
             for aim in self._aims:

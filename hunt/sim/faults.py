@@ -62,8 +62,8 @@ class Faults:
         self._count += 1
         name = f"{family}-{self._count}"
         self.families[family] = None
-        said = arguments | {"words": words}
-        value = {"fault": name, "phase": "start", "targets": targets, "arguments": said}
+        described = arguments | {"words": words}
+        value = {"fault": name, "phase": "start", "targets": targets, "arguments": described}
         value |= _facts(family, targets, arguments)
         if receipt:
             value["receipt"] = receipt
@@ -74,7 +74,7 @@ class Faults:
                 return
             del self.on[name]
             undo()
-            value = {"fault": name, "phase": "end", "targets": targets, "arguments": said}
+            value = {"fault": name, "phase": "end", "targets": targets, "arguments": described}
             of_nemesis(self._rows, world.now, family, value, HOW)
 
         self.on[name] = end

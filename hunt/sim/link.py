@@ -109,7 +109,7 @@ class SimLink:
                     or world.step + 1 >= world.decision
                     or network.replies_cut
                 ):
-                    self._carried_out(reply)
+                    self._executed(reply)
                 else:
                     world.step += 1
                     world.now = back
@@ -127,7 +127,7 @@ class SimLink:
             raise Failed("refused", f"{self.server.name}: {request.reply}")
         return request.reply
 
-    def _carried_out(self, reply: Any) -> None:
+    def _executed(self, reply: Any) -> None:
         """Create the request, now executed, because events may come before its reply arrives."""
         self.request = request = Request(self, self.command, self._sent, self.server.boots)
         if reply is LATER:

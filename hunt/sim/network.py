@@ -84,8 +84,8 @@ class Session(Protocol):
     def commands(self, data: bytes) -> list[tuple[Any, ...]]:
         """Return the commands that these bytes complete."""
 
-    def carry_out(self, server: Server, command: tuple[Any, ...]) -> Any:
-        """Return the reply to one command, or LATER. Raises Unknown if the model lacks the command."""
+    def execute(self, server: Server, command: tuple[Any, ...]) -> Any:
+        """Return the reply to one command, or LATER. Raises Unknown if the model lacks it."""
 
     def encoded(self, command: tuple[Any, ...], reply: Any) -> bytes:
         """Return the bytes of the reply to a command."""

@@ -67,7 +67,7 @@ class Schedule:
 
     @property
     def size(self) -> tuple[int, int, int, int]:
-        """The sort key for simplicity: numbers of injections and set-ups, then actions, then steps."""
+        """The sort key for simplicity: injections, set-up, actions, steps."""
         return (
             len(self.injections),
             sum(1 for number in self.head if number),

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class Unknown(Exception):
-    """A lock uses a feature that a model lacks, so it cannot be simulated; the model never guesses."""
+    """A lock uses a feature that a model lacks; models never guess."""

@@ -218,9 +218,9 @@ class World:
 
     def run(self) -> None:
         """Run events until `over` is set or no event is left."""
-        self._go_on(None)
+        self._run_until(None)
 
-    def _go_on(self, me: Task | None) -> None:
+    def _run_until(self, me: Task | None) -> None:
         """Run events until this task is the next to run."""
         queue = self.queue
         while queue and not self.over:
@@ -273,7 +273,7 @@ class World:
             self.hub.switch()
         else:
             try:
-                self._go_on(task)
+                self._run_until(task)
             except Exception as error:  # an error of the event, not of this task
                 self.hub.throw(error)
         self.running = task

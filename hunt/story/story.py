@@ -40,7 +40,7 @@ class Step:
 
 
 @dataclass
-class _Heard:
+class _Answers:
     """The servers' answers to one op of a client: which granted it and when, and which did not."""
 
     yes: dict[str, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Teller:
         self._asking: dict[str, int] = {}
         # The current op of each client, and since when; the end of the lease that each hold
         # believes in.
-        self._doing: dict[str, tuple[str, int]] = {}
+        self._current: dict[str, tuple[str, int]] = {}
         self._until: dict[str, int] = {}
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
@@ -85,39 +85,41 @@ class Teller:
             if process == NEMESIS:
                 if type == "ok" and value["phase"] == "start":
                     self._so_far(time)
-                    struck = str(value["targets"][0])
-                    words = value["arguments"]["words"] + self._where(struck, time)
-                    self.steps.append(Step(time, struck, _sentence(words)))
+                    target = str(value["targets"][0])
+                    words = value["arguments"]["words"] + self._where(target, time)
+                    self.steps.append(Step(time, target, _sentence(words)))
                 continue
             who = str(node)
-            begun = self._doing.get(who, ("", time))[1]
+            begun = self._current.get(who, ("", time))[1]
             late = self._late(who, type, value, time)
             if type == "invoke":
-                self._doing[who] = f, time
+                self._current[who] = f, time
             elif f not in SPONTANEOUS:
-                self._doing.pop(who, None)
+                self._current.pop(who, None)
             if f == "acquire":
                 if type == "invoke":
                     if place in ok:
                         self._asking[who] = time
                 elif type == "ok":
                     self._grant(run, who, time, value)
-                elif type == "info" and (kept := self._kept(who, begun, time)):
-                    self.steps.append(Step(time, who, kept))
+                elif type == "info" and (unknown := self._unknown_grant(who, begun, time)):
+                    self.steps.append(Step(time, who, unknown))
                 elif not run.came_back and (
                     until - time < run.setting.bound_ns // 2 or time > run.worked_ns
                 ):
-                    words = f"{who} asks for the lock in vain, with nobody else asking."
+                    words = f"{who} asks for the lock in vain, although no other client asks."
                     if not any(step.words == words for step in self.steps):
                         self.steps.append(Step(time, who, words))
-            elif type != "invoke" and (said := _said(who + late, f, type, value, error, data)):
-                self.steps.append(Step(time, who, said))
+            elif type != "invoke" and (
+                sentence := _op_sentence(who + late, f, type, value, error, data)
+            ):
+                self.steps.append(Step(time, who, sentence))
 
     def _where(self, who: str, time: int) -> str:
         """Return in which op a fault meets a client."""
-        if who not in self._doing:
+        if who not in self._current:
             return ""
-        f, since = self._doing[who]
+        f, since = self._current[who]
         asked = [
             (str(command[0]), server)
             for at, client, server, command, _ in self._requests
@@ -132,61 +134,59 @@ class Teller:
         hold = str(value.get("hold"))
         if type == "ok" and value.get("deadline") is not None:
             self._until[hold] = value["deadline"]
-        begun = self._doing.get(who, ("", time))[1]
+        begun = self._current.get(who, ("", time))[1]
         over = type != "invoke" and begun >= self._until.get(hold, begun + 1)
         return (
-            f", whose lease is over since {(begun - self._until[hold]) / 1e9:.3g} s,"
-            if over
-            else ""
+            f", whose lease expired {(begun - self._until[hold]) / 1e9:.3g} s ago," if over else ""
         )
 
     def _so_far(self, time: int) -> None:
         """Tell which servers have granted part of a lock that a client is about to acquire."""
         for who, since in self._asking.items():
-            heard = self._heard(who, since, time)
-            new = [server for server in heard.yes if self._owners.get(server, (0, ""))[1] != who]
+            answers = self._answers_to(who, since, time)
+            new = [server for server in answers.yes if self._owners.get(server, (0, ""))[1] != who]
             if new:
-                words = f"{who} asks for the lock: {self._told_of(who, heard, new, None)} "
+                words = f"{who} asks for the lock: {self._granting(who, answers, new, None)} "
                 words += "grants it." if len(new) == 1 else "grant it."
                 self.steps.append(Step(time, who, words))
-                self._own(heard, who)
+                self._own(answers, who)
 
     def _grant(self, run: Run, who: str, time: int, value: dict[str, Any]) -> None:
-        heard = self._heard(who, self._asking.pop(who, 0), time)
-        said = f"{who} is granted the lock"
-        if heard.yes:
-            said += f" by {self._told_of(who, heard, list(heard.yes), run)}"
-            deaf = [n for n in run.setting.servers if n not in heard.yes and n not in heard.no]
+        answers = self._answers_to(who, self._asking.pop(who, 0), time)
+        words = f"{who} is granted the lock"
+        if answers.yes:
+            words += f" by {self._granting(who, answers, list(answers.yes), run)}"
+            deaf = [n for n in run.setting.servers if n not in answers.yes and n not in answers.no]
             if deaf:
-                said += f"; {listed(deaf)} {'does' if len(deaf) == 1 else 'do'} not hear of it"
-        self._own(heard, who)
+                words += f"; {listed(deaf)} {'does' if len(deaf) == 1 else 'do'} not hear of it"
+        self._own(answers, who)
         token = "" if value["token"] is None else f", with token {value['token']}"
-        self.steps.append(Step(time, who, f"{said}{token}."))
+        self.steps.append(Step(time, who, f"{words}{token}."))
 
-    def _kept(self, who: str, since: int, time: int) -> str:
+    def _unknown_grant(self, who: str, since: int, time: int) -> str:
         """Describe a grant by servers of which the client does not know; "" without one."""
-        heard = self._heard(who, since, time)
-        if not heard.yes:
+        answers = self._answers_to(who, since, time)
+        if not answers.yes:
             return ""
-        self._own(heard, who)
-        grants = "grants it" if len(heard.yes) == 1 else "grant it"
-        told = self._told_of(who, heard, list(heard.yes), None)
-        return f"{who} asks for the lock: {told} {grants}, and its op ends with no outcome."
+        self._own(answers, who)
+        grants = "grants it" if len(answers.yes) == 1 else "grant it"
+        servers = self._granting(who, answers, list(answers.yes), None)
+        return f"{who} asks for the lock: {servers} {grants}, and its op ends with no outcome."
 
-    def _own(self, heard: _Heard, who: str) -> None:
-        self._owners |= {server: (at, who) for server, at in heard.yes.items()}
+    def _own(self, answers: _Answers, who: str) -> None:
+        self._owners |= {server: (at, who) for server, at in answers.yes.items()}
 
-    def _told_of(self, who: str, heard: _Heard, servers: list[str], run: Run | None) -> str:
+    def _granting(self, who: str, answers: _Answers, servers: list[str], run: Run | None) -> str:
         """Name these servers, and why each could grant the lock although another client had it."""
-        why = {name: self._why(who, name, heard.yes[name], run) for name in servers}
+        why = {name: self._why(who, name, answers.yes[name], run) for name in servers}
         groups: dict[str, list[str]] = {}
         for name, words in why.items():
             groups.setdefault(words, []).append(name)
-        said = [
+        parts = [
             f"{listed(names)} ({words})" if words else listed(names)
             for words, names in groups.items()
         ]
-        return ", and ".join(said)
+        return ", and ".join(parts)
 
     def _why(self, who: str, server: str, at: int, run: Run | None) -> str:
         since, other = self._owners.get(server, (0, ""))
@@ -220,25 +220,25 @@ class Teller:
                  and row[0] <= time]  # fmt: skip
         return begun[-1:] == ["extend"]
 
-    def _heard(self, who: str, since: int, until: int) -> _Heard:
+    def _answers_to(self, who: str, since: int, until: int) -> _Answers:
         """Return the last answer of each server, in the last round of requests."""
-        heard = _Heard()
+        answers = _Answers()
         for time, client, server, command, reply in self._requests:
             if client != who or not since <= time <= until:
                 continue
             if not _asks(command):
-                heard = _Heard() if command[:2] == ("EVAL", RELEASE) else heard
+                answers = _Answers() if command[:2] == ("EVAL", RELEASE) else answers
                 continue
-            heard.yes.pop(server, None)
-            heard.no.pop(server, None)
+            answers.yes.pop(server, None)
+            answers.no.pop(server, None)
             if reply and not isinstance(reply, Refusal):
-                heard.yes[server] = time
+                answers.yes[server] = time
             else:
-                heard.no[server] = None
+                answers.no[server] = None
         for time, client, server, command in self._missing:
             if client == who and since <= time <= until and _asks(command):
-                heard.yes.pop(server, None)
-        return heard
+                answers.yes.pop(server, None)
+        return answers
 
 
 def _granted(rows: Sequence[Row]) -> dict[int, int]:
@@ -303,13 +303,13 @@ def _asks(command: tuple[Any, ...]) -> bool:
     return command[0] == "EVAL" and "'NX'" in command[1]
 
 
-def _said(who: str, f: str, type: str, value: dict[str, Any], error: Any, data: bool) -> str:
+def _op_sentence(who: str, f: str, type: str, value: dict[str, Any], error: Any, data: bool) -> str:
     """Describe an op if it matters; else return ""."""
     match f, type:
         case "release", "ok":
             return f"{who} releases, which is answered ok."
         case "release", "fail":
-            return f"{who} releases; it is told that the lock is not its own any more."
+            return f"{who} releases; the lock answers that the hold has already ended."
         case "release", "info":
             return f"{who} releases; whether that reached the lock is not known."
         case "extend", "ok":
@@ -317,7 +317,7 @@ def _said(who: str, f: str, type: str, value: dict[str, Any], error: Any, data: 
         case "extend", _:
             return f"{who} tries to extend its lease: {error.text}."
         case "lost", _:
-            return f"{who} takes its hold for lost: {error.text}."
+            return f"{who} considers its hold lost: {error.text}."
         case "read", "ok" if data and value.get("hold"):
             return f"{who} reads version {value['version']}."
         case "write", "ok" if data:

@@ -61,7 +61,7 @@ class Queue:
         self._waiting.remove(waiter)
         if self._looks and waiter.key not in self._state.keys:
             raise Refused(_UNKNOWN, _EXPIRED)
-        return self._state.told_of(waiter.key)
+        return self._state.lock_answer(waiter.key)
 
     def crashed(self, server: Server) -> None:
         """Remove the waiters at a crashed server; their keys stay."""

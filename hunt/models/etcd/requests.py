@@ -117,7 +117,7 @@ class Txn(NamedTuple):
         return Txn(compares, success, failure, _clash(success) or _clash(failure))
 
 
-def parsed(path: str, body: Body) -> Body | Range | Txn:
+def parse(path: str, body: Body) -> Body | Range | Txn:
     """Decode a request for `State.execute`, so that a repeated one is decoded once."""
     match path:
         case "kv/range":

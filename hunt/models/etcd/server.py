@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from fencepost.hunt.models.etcd.queue import Queue
-from fencepost.hunt.models.etcd.requests import Body, Range, Txn, parsed
+from fencepost.hunt.models.etcd.requests import Body, Range, Txn, parse
 from fencepost.hunt.models.etcd.state import Refused, State
 from fencepost.hunt.sim.link import SimLink
 from fencepost.hunt.sim.network import LATER, Network, Request, Server, Wire
@@ -82,12 +82,12 @@ class Cluster:
     def answer(self, path: str, text: bytes) -> Answer:
         """Execute a request, and notify watchers."""
         try:
-            answer = self.state.carry_out(path, _parsed(path, text), self.world.now)
+            answer = self.state.execute(path, _parse(path, text), self.world.now)
         except Refused as error:
             return _refused(error)
         finally:
             if self.state.deleted:
-                self._tell()
+                self._notify()
         return 200, msgspec.json.encode(answer)
 
     def lock(self, server: EtcdServer, request: Request) -> None:
@@ -119,7 +119,7 @@ class Cluster:
     def _sweep(self) -> None:
         self.queue.sweep(self.network.requests_cut)
         if self.state.deleted:
-            self._tell()
+            self._notify()
 
     def watch(self, server: EtcdServer, request: Request, key: bytes) -> None:
         self._watching.append((server, request, key))
@@ -134,14 +134,14 @@ class Cluster:
         self.queue.crashed(server)
         self.leads()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         """Notify the watchers of deleted keys."""
         gone, self.state.deleted = set(self.state.deleted), []
         if gone:
-            told = [one for one in self._watching if one[2] in gone and self._there(one[0])]
-            self._watching = [one for one in self._watching if one not in told]
+            notified = [one for one in self._watching if one[2] in gone and self._there(one[0])]
+            self._watching = [one for one in self._watching if one not in notified]
             event = {"result": {"events": [{"type": "DELETE"}]}}
-            for _, request, _ in told:
+            for _, request, _ in notified:
                 self.network.answer(request, (200, msgspec.json.encode(event) + b"\n"))
             self._grant()
 
@@ -153,7 +153,7 @@ class Cluster:
             for number in over:
                 self.state.revoke(number)
             self.queue.sweep(self.network.requests_cut)
-            self._tell()
+            self._notify()
             self._grant()
             self._answer_parked()
         world.at(world.now + _LOOK, Timer(world.nowhere, self._look))
@@ -170,7 +170,7 @@ class Cluster:
             if request.command[0] == _LOCK:
                 self.lock(server, request)
             else:
-                self.network.answer(request, server.carried_out(request.command))
+                self.network.answer(request, server.execute(request.command))
 
 
 class EtcdServer(Server):
@@ -187,9 +187,9 @@ class EtcdServer(Server):
     def handle(self, command: tuple[Any, ...]) -> Any:
         if command[0] in _WAITS or not self._cluster.leads():
             return LATER
-        return self.carried_out(command)
+        return self.execute(command)
 
-    def carried_out(self, command: tuple[Any, ...]) -> Answer:
+    def execute(self, command: tuple[Any, ...]) -> Answer:
         return self._cluster.answer(*command)
 
     def wait(self, request: Request) -> None:
@@ -229,9 +229,9 @@ def _body(text: bytes) -> Body:
 
 
 @lru_cache(4096)
-def _parsed(path: str, text: bytes) -> Body | Range | Txn:
+def _parse(path: str, text: bytes) -> Body | Range | Txn:
     """Decode a request; callers must not modify it, because it is cached for later runs."""
-    return parsed(path, _body(text))
+    return parse(path, _body(text))
 
 
 def _watched(body: dict[str, Any]) -> bytes:

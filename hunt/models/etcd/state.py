@@ -20,7 +20,7 @@ from fencepost.hunt.models.etcd.requests import (
     Range,
     Txn,
     bytes_of,
-    parsed,
+    parse,
 )
 from fencepost.hunt.sim.unknown import Unknown
 
@@ -74,8 +74,8 @@ class State:
         self.deleted: list[bytes] = []
         self._ids = 7_587_000_000_000_000_000
 
-    def carry_out(self, path: str, request: Body | Range | Txn, now: int) -> Body:
-        """Execute one request, `parsed` or not. Raises Refused."""
+    def execute(self, path: str, request: Body | Range | Txn, now: int) -> Body:
+        """Execute one request, `parse` or not. Raises Refused."""
         if isinstance(request, Txn):
             return self._txn(request)
         if isinstance(request, Range):
@@ -83,7 +83,7 @@ class State:
         body = request
         match path:
             case "kv/range" | "kv/txn":
-                return self.carry_out(path, parsed(path, body), now)
+                return self.execute(path, parse(path, body), now)
             case "kv/put":
                 self._change([Put.of(body)])
                 return {"header": self._header()}
@@ -137,8 +137,8 @@ class State:
         if lease is None:
             return {"header": self._header(), "ID": body["ID"], "TTL": "-1"}
         left = max(0, lease.until - now) // 1_000_000_000
-        told = {"TTL": str(left)} if left else {}
-        return {"header": self._header(), "ID": body["ID"], **told}
+        answer = {"TTL": str(left)} if left else {}
+        return {"header": self._header(), "ID": body["ID"], **answer}
 
     def revoke(self, number: int) -> None:
         """End a lease, and delete all its keys."""
@@ -205,14 +205,14 @@ class State:
                 break
         ops = txn.success if succeeded else txn.failure
         answers = self._change(ops)
-        told: Body = {"header": self._header()}
+        answer: Body = {"header": self._header()}
         if succeeded:
-            told["succeeded"] = True
+            answer["succeeded"] = True
         if ops:
-            told["responses"] = [
+            answer["responses"] = [
                 {_ANSWERED[type(op)]: answer} for op, answer in zip(ops, answers, strict=True)
             ]
-        return told
+        return answer
 
     def _holds(self, compare: Compare) -> bool:
         """Return whether a comparison is true; with a range, for each of its keys."""
@@ -232,9 +232,9 @@ class State:
         after = self.revision + 1
         answers: list[Body] = []
         for op in ops:
-            told: Body = {}
+            answer: Body = {}
             if isinstance(op, Range):
-                told = self._range(op)
+                answer = self._range(op)
             elif isinstance(op, Put):
                 self._put(op, after)
                 self.revision = after
@@ -242,10 +242,10 @@ class State:
                 gone = self._between(op.keys)
                 if gone:
                     self.revision = after
-                    told["deleted"] = str(len(gone))
+                    answer["deleted"] = str(len(gone))
                 for key in gone:
                     self._remove(key)
-            answers.append({"header": self._header(), **told})
+            answers.append({"header": self._header(), **answer})
         return answers
 
     # The lock service (queue.py).
@@ -266,7 +266,7 @@ class State:
         """Return whether the queue of a lock has an older key."""
         return any(key.startswith(name) and one.created < created for key, one in self.keys.items())
 
-    def told_of(self, key: bytes) -> Body:
+    def lock_answer(self, key: bytes) -> Body:
         return {"header": self._header(), "key": _text(key)}
 
     def leave(self, key: bytes) -> None:

@@ -308,11 +308,11 @@ def text(argument: Any) -> str:
     if isinstance(argument, bytes):
         return argument.decode()
     if isinstance(argument, bool) or not isinstance(argument, int | float):
-        raise TypeError(f"redis-py sends no {type(argument).__name__}: {argument!r}")
+        raise TypeError(f"redis-py cannot send a {type(argument).__name__}: {argument!r}")
     return repr(argument)
 
 
-def carry_out(store: Store, name: str, args: Arguments) -> Any:
+def execute(store: Store, name: str, args: Arguments) -> Any:
     """Execute one command. Raises CommandError with Redis' message."""
     found = _COMMANDS.get(name)
     if found is None:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from fencepost.hunt.models.redis.arguments import CommandError
-from fencepost.hunt.models.redis.commands import OOM, WRITES, carry_out, text
+from fencepost.hunt.models.redis.commands import OOM, WRITES, execute, text
 from fencepost.hunt.models.redis.lists import BLOCKS
 from fencepost.hunt.models.redis.store import Store
 
@@ -72,7 +72,7 @@ class _Lua:
             raise CommandError("ERR This Redis command is not allowed from script")
         full, store.full = store.full, store.full and not self.wrote
         try:
-            reply = carry_out(store, command, [_argument(one) for one in args])
+            reply = execute(store, command, [_argument(one) for one in args])
         except CommandError as error:
             # A script that has begun to write may continue (script.c, scriptVerifyOOM).
             self.wrote = self.wrote or (command in WRITES and str(error) != OOM)

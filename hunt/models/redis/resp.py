@@ -111,9 +111,8 @@ class Session:
     def is_about_data(self, command: Command) -> bool:
         return command[0] not in _OWN
 
-    def carry_out(self, server: Server, command: Command) -> Any:
-        """Return the reply to one command, or LATER. Raises Unknown if the model lacks the
-        command."""
+    def execute(self, server: Server, command: Command) -> Any:
+        """Return the reply to one command, or LATER. Raises Unknown if the model lacks it."""
         name, args = command[0].upper(), command[1:]
         if self._queued is not None and name not in ("EXEC", "DISCARD", "MULTI", "RESET"):
             if name not in NAMES | _MORE:
@@ -160,13 +159,13 @@ class Session:
         self._queued = None
         return "OK"
 
-    def execute(self, server: Server, args: Command) -> Any:
+    def exec_transaction(self, server: Server, args: Command) -> Any:
         if self._queued is None:
             return Refusal("ERR EXEC without MULTI")
         commands, self._queued = self._queued, None
         assert isinstance(server, Transactional)
         with server.together():
-            return [self.carry_out(server, command) for command in commands]
+            return [self.execute(server, command) for command in commands]
 
 
 _OWN = {
@@ -175,7 +174,7 @@ _OWN = {
     "SELECT": Session.select,
     "MULTI": Session.multi,
     "DISCARD": Session.discard,
-    "EXEC": Session.execute,
+    "EXEC": Session.exec_transaction,
 }
 """Commands that concern the connection only, and reveal nothing about a lock."""
 

@@ -24,7 +24,7 @@ from hashlib import sha1
 from typing import Any
 
 from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError
-from fencepost.hunt.models.redis.commands import WRITES, carry_out, text
+from fencepost.hunt.models.redis.commands import WRITES, execute, text
 from fencepost.hunt.models.redis.lists import BLOCKS
 from fencepost.hunt.models.redis.lua import evaluate
 from fencepost.hunt.models.redis.resp import Session
@@ -139,7 +139,7 @@ class RedisServer(Host):
         self._sync_if_due()
         before = dict(self.store.expires) if self.replica is not None else None
         try:
-            reply = self._carry_out(name, args)
+            reply = self._execute(name, args)
         except CommandError as error:
             reply = Refusal(str(error))
         if reply is None and name in BLOCKS and not self._together:
@@ -150,7 +150,7 @@ class RedisServer(Host):
             self.attend()
         return reply
 
-    def _carry_out(self, name: str, args: tuple[Any, ...]) -> Any:
+    def _execute(self, name: str, args: tuple[Any, ...]) -> Any:
         if name == "EVAL":
             body = args[0]
             known = KNOWN.get(body)
@@ -171,7 +171,7 @@ class RedisServer(Host):
             return [str(ns // _SECOND), str(ns % _SECOND // 1000)]
         if self.primary is not None and name in WRITES:
             raise CommandError(READ_ONLY)
-        return carry_out(self.store, name, [text(one) for one in args])
+        return execute(self.store, name, [text(one) for one in args])
 
     def _script(self, args: tuple[Any, ...]) -> Any:
         word = text(args[0]).upper() if args else ""
