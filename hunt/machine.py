@@ -1,4 +1,4 @@
-"""A client's machine in a simulated run: its clock, network, threads and failpoints."""
+"""Provides a simulated client with its clock, network, threads and failpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost.workloads.client.machine import Machine
 
 
 class Host(Protocol):
-    """What a machine needs of the run that it is in (hunt/run.py)."""
+    """The part of a run that a machine needs (hunt/run.py)."""
 
     setting: Setting
     schedule: Schedule
@@ -31,7 +31,7 @@ class Host(Protocol):
 
 
 class Failpoints:
-    """Each that is reached is a step."""
+    """Counts each failpoint that a client reaches as a step."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -41,7 +41,7 @@ class Failpoints:
 
 
 class Mutex:
-    """Keeps threads of one client apart. One that is taken is waited for in virtual time."""
+    """Excludes threads of one client from each other; a thread waits in virtual time."""
 
     __slots__ = ("_taken", "_world")
 
@@ -59,7 +59,7 @@ class Mutex:
 
 
 def simulated(run: Host, node: Node, out: Outbox) -> Machine:
-    """The machine of the client on this node, whose process is `out`'s now."""
+    """Create the machine of the client on this node; `out` is its process."""
     world = run.world
     if run.setting.library:
         load(run.setting.library)
@@ -71,7 +71,7 @@ def simulated(run: Host, node: Node, out: Outbox) -> Machine:
         world.sleep(round(seconds * 1e9))
 
     def chance(seed: str) -> Random:
-        # Seeding with a number is cheap, with text it is not.
+        # Seeding with an integer is cheap, with a string it is not.
         return Random(run.schedule.at(0) * 1_000_003 + out.process)
 
     def background(work: Callable[[], None]) -> None:
@@ -92,7 +92,7 @@ def simulated(run: Host, node: Node, out: Outbox) -> Machine:
         return found
 
     def dial(protocol: str, host: str, port: int, connect_s: float, read_s: float) -> Dialled:
-        # Bytes are left out: a server is handed what it would read of them.
+        # No bytes are encoded: the server receives the decoded command.
         times = round(connect_s * 1e9), round(read_s * 1e9)
         return Dialled(run.network, node, run.nodes[host], *times)
 

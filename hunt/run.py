@@ -1,4 +1,4 @@
-"""One simulated run: servers, clients, a schedule, and the record of what came of it."""
+"""Runs one schedule: simulates servers and clients, injects faults, and records the history."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import STORAGE, Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, World
-from fencepost.hunt.work import Plan, last_words, sections
+from fencepost.hunt.work import Plan, final_acquire, sections
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
 from fencepost.workloads.locks.user_lock import forget
 
-# No run of a lock that works has so many steps.
+# Far more steps than any run of a working lock takes.
 _MOST_STEPS = 200_000
 _STORAGE = 99
 
 
 class LockError(Exception):
-    """The lock's code raised what a lock may not raise, or does not come to an end."""
+    """The lock's code raised an unexpected exception, or does not terminate."""
 
 
 class Run:
-    """Everything of one run. `seen` are pairs of what was injected and what the clients were doing.
+    """The state of one simulated run.
 
-    `watch` gives who is told of each step of a client's ops. `worked_ns`: when all had done their
-    work, and one only looked whether the lock comes back; `healed_ns`: when all faults were over.
-    `working`: how many are at it still. `denied`: beside a few dead servers it did not come back.
-    `missed`: an action waited for a message, and none came.
+    `seen`: pairs of an injected action and the activities of the clients at that moment. `watch`:
+    returns the watcher of a client's steps. `worked_ns`: when all clients had finished their work;
+    then one client checks that the lock recovers. `healed_ns`: when all faults had ended.
+    `working`: the number of clients still at work. `denied`: the lock was not granted although only
+    a minority of the servers was down. `missed`: an action waited for a message, but none came.
     """
 
     def __init__(
@@ -81,25 +82,29 @@ class Run:
         self.worked_step = 0
         self.seen: dict[tuple[str, ...], None] = {}
         self._actions = actions
-        # Steps rise, so that this is a heap.
+        # A sorted list is a heap, and steps rise.
         self._injections = list(schedule.injections)
         self.injected: list[tuple[int, int]] = []
         self._pending: Action | None = None
         self.missed = False
         self.working = len(self.clients)
-        self._making = len(self.clients) if setting.own else 0
+        self._being_created = len(self.clients) if setting.own else 0
 
     def _begin(self, node: Node, work: Callable[[], None]) -> None:
         self.world.start(node, self.thread(work), self.world.now)
 
-    def carry_out(self) -> Run:
-        """Run it. Raises LockError where the lock's own code fails."""
+    def execute(self) -> Run:
+        """Execute the schedule.
+
+        Raises:
+            LockError: the lock's own code failed.
+        """
         world = self.world
         world.decide = self.decide
         world.decision = self._next()
         for client in self.clients:
             world.start(client, self._life(client), 0)
-        with self._outside() if self.setting.outside else nullcontext():
+        with self._patched() if self.setting.outside else nullcontext():
             world.run()
             steps = world.step
             world.stop()
@@ -113,12 +118,14 @@ class Run:
                 f"at step {steps}"
             ) from self.failure
         if not world.over:
-            raise LockError(f"the lock waits for ever, from step {steps} on")
+            raise LockError(f"the lock waits forever, from step {steps} on")
         return self
 
     def _forget(self) -> None:
-        """Break the circles among what took part, so that Python's collector need not look for
-        them: it would take a tenth of a hunt's time."""
+        """Break reference cycles, so that the garbage collector does not search for them.
+
+        That would take a tenth of a hunt's time.
+        """
         self.world.forget()
         self.network.open.clear()
         for server in self.nodes.values():
@@ -126,11 +133,11 @@ class Run:
         for client in self.clients:
             client.inject_after = _never
 
-    def _outside(self) -> AbstractContextManager[None]:
-        """What brings its own connections finds this world instead of the real one."""
+    def _patched(self) -> AbstractContextManager[None]:
+        """Replace sockets, clocks and threads for code that brings its own connections."""
 
         def thread(node: Node, work: Callable[[], None]) -> Task:
-            return self.world.start(node, self.thread(_on_its_own(work)), self.world.now)
+            return self.world.start(node, self.thread(_confined(work)), self.world.now)
 
         place = Place(self.world, self.network, self.nodes, self._fail, thread, self._sockets)
         return inside(place, self.schedule.at(0), self._stuck)
@@ -140,9 +147,9 @@ class Run:
         self.world.over = True
 
     def _stuck(self, where: str) -> BaseException:
-        """The lock's code has run for seconds without a step."""
+        """End the run because the lock's code has run for seconds without a step."""
         step = self.world.step
-        self._fail(LockError(f"the lock does not come to an end ({where}), at step {step}"))
+        self._fail(LockError(f"the lock does not terminate ({where}), at step {step}"))
         return GreenletExit()
 
     # Decisions.
@@ -151,44 +158,44 @@ class Run:
         return min(self._injections[0][0], _MOST_STEPS) if self._injections else _MOST_STEPS
 
     def inject_after(self, steps: int, action: int) -> None:
-        """Let an action be injected so many steps from now."""
+        """Schedule an action to be injected after this number of steps."""
         world = self.world
         step = world.step + 1 + steps
         heappush(self._injections, (step, action))
         world.decision = min(world.decision, step)
 
     def decide(self, event: Event | None) -> int:
-        """Carry out what is due at this step; return the next step at which something is."""
+        """Inject the actions due at this step; return the next step with an action."""
         step = self.world.step
         if step >= _MOST_STEPS:
             where = where_now()
-            error = LockError(f"the lock does not come to an end within {step:,} steps{where}")
+            error = LockError(f"the lock does not terminate within {step:,} steps{where}")
             self._fail(error)
-            raise GreenletExit  # which a lock that catches every Exception does not catch
-        if self._making:
+            raise GreenletExit  # a lock that catches every Exception does not catch this
+        if self._being_created:
             return step + 1
         if self._pending is not None:
-            if self._over_faults:
+            if self._no_more_faults:
                 self.missed = True
             elif not self._pending.inject(self, event):
                 return step + 1
             self._pending = None
         elif self._injections and self._injections[0][0] <= step:
             number = heappop(self._injections)[1]
-            if not self._over_faults and number <= len(self._actions):
+            if not self._no_more_faults and number <= len(self._actions):
                 self.injected.append((step, number))
                 action = self._actions[number - 1]
-                doing = [client.doing for client in self.clients]
+                activities = [client.activity for client in self.clients]
                 met = "" if event is None else _of(event)
-                self.seen[action.kind, action.way, met, *doing] = None
+                self.seen[action.kind, action.way, met, *activities] = None
                 if not action.inject(self, event):
                     self._pending = action
                     return step + 1
         return max(step + 1, self._next())
 
     @property
-    def _over_faults(self) -> bool:
-        """Whether the clients have done their work, and only look whether the lock comes back."""
+    def _no_more_faults(self) -> bool:
+        """Whether all clients have finished their work, and one checks that the lock recovers."""
         return self.working == 0
 
     @property
@@ -197,12 +204,12 @@ class Run:
         return self._pending
 
     def end(self) -> None:
-        """Let nothing more happen."""
+        """End the run."""
         self.world.over = True
 
     @property
-    def played(self) -> Schedule:
-        """The schedule that gives this very run once more, aims and all."""
+    def exact_schedule(self) -> Schedule:
+        """The schedule that reproduces this run, including the actions that waited for an op."""
         return Schedule(self.schedule.head, tuple(self.injected))
 
     # Clients.
@@ -213,12 +220,12 @@ class Run:
 
         def live() -> None:
             try:
-                # A lock of one's own may connect at once: its servers are up then, as in a test.
-                made = self._made_in_peace(node) if setting.own else None
+                # A user lock may connect in its constructor; its servers are up then, as in a test.
+                made = self._create_undisturbed(node) if setting.own else None
                 self.world.sleep(plan.begins_ns)
                 client = made or self.client(node, node.out)
                 sections(client, plan, setting, self.world, node)
-                node.doing = "rest"
+                node.activity = "rest"
                 self._rest(node, client)
             except GreenletExit:
                 raise
@@ -227,15 +234,15 @@ class Run:
 
         return live
 
-    def _made_in_peace(self, node: ClientNode) -> Client:
-        """Nothing strikes before all clients are made."""
+    def _create_undisturbed(self, node: ClientNode) -> Client:
+        """Create a client; no fault is injected until all clients exist."""
         try:
             return self.client(node, node.out)
         finally:
-            self._making -= 1
+            self._being_created -= 1
 
     def _rest(self, node: ClientNode, client: Client) -> None:
-        """The last client that has worked sees to it that the lock comes back, and ends the run."""
+        """Close the client; the last one to finish checks that the lock recovers."""
         self.working -= 1
         if self.working:
             client.close()
@@ -245,20 +252,20 @@ class Run:
     def finish(self, node: ClientNode, client: Client) -> None:
         world, setting = self.world, self.setting
         self.worked_ns, self.worked_step = world.now, world.step
-        # No fault strikes any more; those that end by themselves do.
+        # No fault is injected from here on; wait for those that end by themselves.
         world.sleep(max(0, self.faults.until - world.now) + MS)
         if setting.minority and self._only_a_minority_is_down:
-            self.denied = not last_words(client, setting, world)
+            self.denied = not final_acquire(client, setting, world)
         self.healed_ns = world.now
         self.faults.heal()
         world.sleep(2 * BOOT)
-        self.came_back = last_words(client, setting, world) and not self.denied
+        self.came_back = final_acquire(client, setting, world) and not self.denied
         client.close()
         self.world.over = True
 
     @property
     def _only_a_minority_is_down(self) -> bool:
-        """Whether a few servers are gone for good, and nothing else stands in the way."""
+        """Whether a minority of servers is down for good, and no other fault is active."""
         down = [server.name for server in self.servers if not server.up]
         return len(self.faults.on) == len(down) and 0 < 2 * len(down) < len(self.servers)
 
@@ -283,26 +290,26 @@ class Run:
 
         return run
 
-    # Words.
+    # Descriptions of messages for the story.
 
     def ends(self, request: Request) -> tuple[str, str]:
-        """The sender and the receiver of each message that is under way now."""
+        """Return the sender and the receiver of a message that is under way."""
         ends = request.link.client.name, request.server.name
         return (ends[1], ends[0]) if request.back else ends
 
-    def told(self, request: Request) -> str:
-        """What is under way now, as a sentence has it."""
+    def describe(self, request: Request) -> str:
+        """Describe a message that is under way, as part of a sentence."""
         what = "the reply" if request.back else "the request"
         source, to = self.ends(request)
         return f"{what} of {source} to {to}"
 
 
 def _never(steps: int, action: int) -> None:
-    """The run has ended: nothing is injected any more."""
+    """Ignore the injection: the run has ended."""
 
 
-def _on_its_own(work: Callable[[], None]) -> Callable[[], None]:
-    """A thread that ends with an exception ends nothing else (threading.excepthook)."""
+def _confined(work: Callable[[], None]) -> Callable[[], None]:
+    """Confine an exception to its thread, as threading.excepthook does."""
 
     def run() -> None:
         with suppress(Exception):

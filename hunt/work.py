@@ -1,8 +1,8 @@
-"""What simulated clients do: take the lock, read, work, write, release.
+"""Simulates the work of clients: acquire the lock, read, work, write, release.
 
-For how long, the schedule says.
-Holds are short against the lease, most of it, or longer than it; contention is what makes locks
-interesting, so that by default all ask at once, and who is not granted the lock asks again.
+The schedule determines the durations. A hold is short compared with the lease, takes most of it, or
+exceeds it. Contention exposes defects, so by default all clients ask at once, and a client that is
+refused retries.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from fencepost.workloads.client.client import Client
 
 LOCK, RESOURCE = "orders", "account"
 BEGINS, HOLDS_FOR, EXTENDS, MORE = range(EACH)
-"""Places in a client's part of a schedule's head."""
+"""Offsets in a client's part of a schedule's head."""
 _BETWEEN = 20 * MS
 
 
-class Doing(Protocol):
-    """Who is told what a client is doing."""
+class Activity(Protocol):
+    """Records what a client is doing."""
 
-    doing: str
+    activity: str
 
     def begins(self, f: str) -> None: ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """When a client begins, for how long it works under the lock (ns), how often."""
+    """When a client begins, how long it works under the lock, and how often."""
 
     begins_ns: int
     works_ns: int
@@ -61,15 +61,15 @@ def work_times(setting: Setting) -> tuple[int, ...]:
     return (*times, ttl * 6 // 5) if setting.slow else times
 
 
-def sections(client: Client, plan: Plan, setting: Setting, world: World, node: Doing) -> None:
-    """Do what the plan says, each op as a client does it (workloads/client)."""
+def sections(client: Client, plan: Plan, setting: Setting, world: World, node: Activity) -> None:
+    """Execute the plan, each op as a real client executes it (workloads/client)."""
     for number in range(plan.holds):
         if number:
             world.sleep(_BETWEEN)
         _section(client, plan, setting, world, node)
 
 
-def _section(client: Client, plan: Plan, setting: Setting, world: World, node: Doing) -> None:
+def _section(client: Client, plan: Plan, setting: Setting, world: World, node: Activity) -> None:
     hold = _acquire(client, setting, world, node)
     if hold is None:
         return
@@ -87,8 +87,8 @@ def _section(client: Client, plan: Plan, setting: Setting, world: World, node: D
     _do(client, node, "release", about)
 
 
-def _acquire(client: Client, setting: Setting, world: World, node: Doing) -> str | None:
-    """Ask for the lock until another's lease would be over, with pauses; None: in vain."""
+def _acquire(client: Client, setting: Setting, world: World, node: Activity) -> str | None:
+    """Retry until another client's lease would have expired; return None if never granted."""
     ttl = setting.ttl_ns
     until = world.now + ttl * 5 // 4
     while world.now < until:
@@ -99,18 +99,20 @@ def _acquire(client: Client, setting: Setting, world: World, node: Doing) -> str
     return None
 
 
-def _do(client: Client, node: Doing, f: str, value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _do(
+    client: Client, node: Activity, f: str, value: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
     node.begins(f)
     found = client.apply(f, value)
-    node.doing = "work"
+    node.activity = "work"
     return found
 
 
-def last_words(client: Client, setting: Setting, world: World) -> bool:
-    """Ask for the lock once more, and read. Return whether it was granted.
+def final_acquire(client: Client, setting: Setting, world: World) -> bool:
+    """Acquire the lock a last time, and read; return whether the first request was granted.
 
-    Who is not granted it asks twice more when lease and bound are over, alone: that it takes to
-    blame the lock (checker/facts/waits.py).
+    After a refusal the client retries without contention, once the leases and the bound have
+    passed: liveness blames the lock only then (checker/facts/waits.py).
     """
     granted = False
     for number in range(4):

@@ -1,4 +1,4 @@
-"""What a sweep can vary about the faults of a family.
+"""Axes of a sweep over the faults of a family.
 
 The fault comes again and again, always in the same way, and each time at the worst moment or close
 to it, so that a few faults show where safety ends. `work` is what the clients do meanwhile:

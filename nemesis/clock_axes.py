@@ -1,4 +1,4 @@
-"""What a sweep can vary about clocks: how fast they run, and how far they jump ahead."""
+"""Axes of a sweep over clock faults: how fast they run, and how far they jump ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed run left on a node, and how to undo it."""
+"""Leftovers of a killed run on a node, and how to undo them."""
 
 from __future__ import annotations
 

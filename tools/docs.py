@@ -267,7 +267,7 @@ def _is_of(row: Mapping[str, Any], suite: str, entry: Entry) -> bool:
         return False
     kept = row.get("expected", {})
     if isinstance(entry, TimedRun) and entry.calm:
-        # A checker that is newer than the run, or gone, takes nothing from what the others said.
+        # A checker that is newer than the run, or gone, does not affect the other verdicts.
         ours = {name: valid for name, valid in kept.items() if name in CHECKERS}
         return bool(ours) and ours == {name: CHECKERS[name].control for name in ours}
     return bool(kept == dict(entry.expected))

@@ -1,1 +1,1 @@
-"""From a simulated run to a scenario that real clients and servers play."""
+"""Translates a simulated run into a scenario for real clients and servers."""

@@ -1,12 +1,11 @@
-"""Makes a scenario of a schedule that was found: what real clients and servers do to do it again.
+"""Translates a counterexample into a scenario for real clients and servers.
 
-The run is played once more and listened to (trace.py); what happened up to the broken promise
-(events.py) is put in an order that real clients can keep (schedule_order.py), and written as steps
-(to_scenario.py). Times are those of the simulation, stretched: real servers need some of a lease
-for themselves.
+It replays and traces the run (trace.py), orders the events up to the broken promise (events.py) as
+real clients can execute them (schedule_order.py), and writes them as steps (to_scenario.py). Times
+are those of the simulation, stretched, because real servers use part of a lease themselves.
 
-What real means cannot do as the simulation did it is said in `notes`; what they cannot do at all in
-`cannot`, and then nothing that comes of it confirms anything.
+`notes` lists how the faults on real servers differ from the simulated ones. `cannot` lists the
+faults that cannot be reproduced; if there are any, the result confirms nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import NEMESIS
 from fencepost.hunt.bridge.events import Deed, deeds, long_ns, unseen
-from fencepost.hunt.bridge.schedule_order import segments, straightened
+from fencepost.hunt.bridge.schedule_order import reorder, segments
 from fencepost.hunt.bridge.to_scenario import Writer
 from fencepost.hunt.bridge.trace import Trace
 from fencepost.hunt.faults.registry import SIMULATED, table
@@ -38,13 +37,13 @@ from fencepost.workloads.scenarios.scenario import (
 )
 
 TTL_MS = 8000
-"""The lease on real servers, at the least."""
+"""The shortest lease on real servers (ms)."""
 _SOURCE = "found by fencepost hunt"
 
 
 @dataclass(frozen=True)
 class Bridge:
-    """A scenario, and what of it is otherwise than in the simulation."""
+    """A scenario, and how it differs from the simulation."""
 
     scenario: Scenario
     notes: tuple[str, ...]
@@ -52,17 +51,17 @@ class Bridge:
 
 
 def bridge(setting: Setting, find: Find) -> Bridge:
-    """The scenario of what was found."""
+    """Return the scenario of a counterexample."""
     trace = Trace()
     run = trace.play(setting, find.schedule, table(setting))
     checker = next(iter(find.broken))
-    until = min(_seen(run, checker, find.story[-1].time_ns), run.healed_ns)
+    until = min(_proven_at_ns(run, checker, find.story[-1].time_ns), run.healed_ns)
     ttl_ms = max(TTL_MS, setting.ttl_ns // 1_000_000)
     scale = ttl_ms * 1e6 / setting.ttl_ns
     writer = Writer(setting, scale, checker, unseen(setting, trace))
     happened = deeds(run, trace, until)
     for segment in segments(happened, long_ns(setting)):
-        writer.segment(straightened(segment))
+        writer.segment(reorder(segment))
     steps = (
         _unsynced(writer.written(), writer)
         if setting.persistence == "everysec"
@@ -77,7 +76,7 @@ def bridge(setting: Setting, find: Find) -> Bridge:
         guard=setting.guard,
         steps=steps,
         expected={checker: False},
-        options=_stretched(setting, happened, scale),
+        options=_stretched_options(setting, happened, scale),
         clients=len(setting.clients),
         ttl_ms=ttl_ms,
         lock=setting.lock,
@@ -86,10 +85,12 @@ def bridge(setting: Setting, find: Find) -> Bridge:
     return Bridge(scenario, tuple(dict.fromkeys(writer.notes)), tuple(dict.fromkeys(writer.cannot)))
 
 
-def _stretched(setting: Setting, happened: Sequence[Deed], scale: float) -> dict[str, Any]:
-    """A lock waits for its turn for as much longer as the lease is. Where one tried again until a
-    good part of a lease was over, and was granted it, it has as many more tries; the time between
-    two is left as it is: clients that stop for one another need some."""
+def _stretched_options(setting: Setting, happened: Sequence[Deed], scale: float) -> dict[str, Any]:
+    """Return options with retries stretched as the lease is.
+
+    A lock that retried for a good part of a lease, and was then granted, gets proportionally more
+    retries. The delay between retries stays: clients that stop for each other need some.
+    """
     begun = {deed.op: deed.time_ns for deed in happened if deed.what == "begin"}
     outlasts = any(
         deed.op.tries_again
@@ -105,9 +106,11 @@ def _stretched(setting: Setting, happened: Sequence[Deed], scale: float) -> dict
     return found
 
 
-def _seen(run: Run, checker: str, since_ns: int) -> int:
-    """When the checker has seen enough to say no: what was taken from somebody, say, shows when
-    another is granted it. The story may end before."""
+def _proven_at_ns(run: Run, checker: str, since_ns: int) -> int:
+    """Return when the checker has seen enough to find a violation, possibly after the story's end.
+
+    For example, the loss of a hold shows only when another client is granted the lock.
+    """
     for place, row in enumerate(run.rows):
         ends = row[1] != NEMESIS and row[2] != "invoke"
         if row[0] >= since_ns and ends:
@@ -118,8 +121,10 @@ def _seen(run: Run, checker: str, since_ns: int) -> int:
 
 
 def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
-    """With `appendfsync everysec`: Redis syncs the first write after a second of rest at once, so
-    that the grant that is to be lost has to be another write in the same second."""
+    """Add a write in the same second before the grant that the fault loses.
+
+    With `appendfsync everysec`, Redis syncs the first write after a second without writes at once.
+    """
     made = list(steps)
     grants = [
         place
@@ -141,8 +146,8 @@ def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
         first: list[Plain] = [Do(client, "acquire"), SyncDue(), Do(client, "release")]
         made[ahead[-1] : ahead[-1]] = [Timed(step, timed.at_s) for step in first]
         writer.notes.append(
-            f"Redis syncs the first write after a second of rest at once: {client} takes and "
-            "releases the lock before, so that what is to be lost is the next write"
+            f"Redis syncs the first write after a second without writes at once: {client} acquires "
+            "and releases the lock before, so that the grant that the fault loses is a later write"
         )
         break
     return tuple(made)

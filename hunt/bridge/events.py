@@ -1,8 +1,8 @@
-"""What happened in a simulated run that has to happen again on real servers, in order.
+"""Extracts the events of a simulated run that must be reproduced on real servers, in order.
 
-A request is one deed, at the moment at which it is carried out: there it meets what others did.
-The rest of its way is the network's, unless a fault met it there (`Hit`). A client is
-paused or killed at a step of its op; all else concerns nodes or links.
+A request is one deed, at the time of its execution, where it meets the effects of others. The rest
+of its way is left to the network, unless a fault met it there (`Hit`). A client is paused or killed
+at a step of its op; all other faults concern nodes or links.
 """
 
 from __future__ import annotations
@@ -41,11 +41,9 @@ class Injected:
 
 @dataclass(frozen=True)
 class Hit:
-    """What struck a message: its request or its reply was lost, or came late; or what it wrote was
-    not sent on to a replica.
+    """A fault on a message: its request or reply was lost or late, or its write was not replicated.
 
-    `waits`: the client went on waiting for it. `between`: the nodes that heard nothing of one
-    another.
+    `waits`: the client kept waiting for it. `between`: the nodes that could not reach each other.
     """
 
     fault: str
@@ -58,8 +56,11 @@ class Hit:
 
 @dataclass(eq=False)
 class Op:
-    """One op of a client. `type`: how it ended; "" where it did not. `tries_again`: it slept in
-    between. `sent`: each message that it sent, with its node."""
+    """An op of a client.
+
+    `type`: how it ended; "" if it did not. `tries_again`: it slept between requests. `sent`: each
+    message that it sent, with its node.
+    """
 
     client: str
     f: str
@@ -67,8 +68,8 @@ class Op:
     tries_again: bool = False
     sent: set[tuple[Any, ...]] = field(default_factory=set)
 
-    def said(self, step: Step) -> bool:
-        """Note that it sends this; return whether it had not sent the same before."""
+    def note_sent(self, step: Step) -> bool:
+        """Note that it sends this; return whether it is the first time."""
         new = (step.node, step.command) not in self.sent
         self.sent.add((step.node, step.command))
         return new
@@ -76,12 +77,12 @@ class Op:
 
 @dataclass(eq=False)
 class Deed:
-    """One thing that happened.
+    """An event of a run.
 
-    `what`: `begin` and `end` of an op, `send` of a request (`call`, `hit`), `arrive` of one that
-    was late; of a fault `inject` and `heal`. Of a client that it concerns, `number` is the step of
-    its op before which that is; 0: it is in no op, or waits for its servers on a connection of its
-    lock's own.
+    `what`: `begin` and `end` of an op, `send` of a request (`call`, `hit`), `arrive` of a late one;
+    `inject` and `heal` of a fault. For a fault on a client, `number` is the step of its op before
+    which the fault comes; 0 if the client is in no op, or waits for its servers on a connection
+    that its lock opened.
     """
 
     what: str
@@ -99,7 +100,7 @@ class Deed:
 
 @dataclass
 class _At:
-    """Where a client is: in which op, in which call of it, how many calls it has behind it, since
+    """The position of a client: its op, its call, the number of its calls so far, and since
     when."""
 
     op: Op | None = None
@@ -110,37 +111,39 @@ class _At:
 
     @property
     def number(self) -> int:
-        """The step that comes next, or that it is in."""
+        """The number of the current step, or else of the next one."""
         if self.op is None:
             return 0
         return self.call.step.number if self.call is not None else self.done + 1
 
 
 def long_ns(setting: Setting) -> int:
-    """A part of a lease that counts: as much of one goes by on real servers."""
+    """Return the part of a lease that counts: real servers use as much of one."""
     return setting.ttl_ns // 8
 
 
 def unseen(setting: Setting, trace: Trace) -> set[str]:
-    """The clients whose lock sends requests that are no steps of an op: all of them by the model of
-    the servers, or those whose lock has threads of its own."""
+    """Return the clients whose lock sends requests that are no steps of an op.
+
+    These are all clients, depending on the model of the servers, or those whose lock has threads.
+    """
     if not MODELS[setting.model].steps:
         return set(setting.clients)
     return trace.aside if setting.outside else set()
 
 
 def deeds(run: Run, trace: Trace, until_ns: int) -> list[Deed]:
-    """All that happened until then, in order."""
+    """Return all events until this time, in order."""
     return _Reader(run, trace, until_ns).read()
 
 
 class _Reader:
-    """Goes through a run once."""
+    """Reads a run once."""
 
     def __init__(self, run: Run, trace: Trace, until_ns: int) -> None:
         self._run = run
         self._until_ns = until_ns
-        # Whose lock has requests that are no steps.
+        # Clients whose lock sends requests that are no steps.
         self._unseen = unseen(run.setting, trace)
         self._merged = list(_merged(run.rows, trace.moments))
         self._handled = self._places("handled")
@@ -150,7 +153,7 @@ class _Reader:
         self._ends: dict[str, int] = {}
         self._hits: dict[Call, Hit] = {}
         self._sends: dict[Call, Deed] = {}
-        # In which step each request's reply was waited for: in none, where it was not sent.
+        # The step that waited for each request's reply; none for a request without its own step.
         self._receipts: dict[Call, Call] = {}
         self._found: list[Deed] = []
 
@@ -172,7 +175,7 @@ class _Reader:
         self._of_messages()
         self._in_order_of_sending()
         found = [deed for deed in self._found if deed.time_ns <= self._until_ns]
-        # An op that had just begun changes nothing, unless its requests are not seen.
+        # An op that had just begun changes nothing, unless its requests are unseen.
         going = {deed.op for deed in found if deed.what != "begin" or deed.nodes}
         found = [deed for deed in found if deed.what != "begin" or deed.op in going]
         return sorted(found, key=lambda deed: deed.place)
@@ -191,7 +194,7 @@ class _Reader:
             self._receipts.setdefault(sent, call)
         if call.goes_out and at.op is not None:
             at.sent[call.step.node] = call
-            if call.sends and self._run.setting.outside and not at.op.said(call.step):
+            if call.sends and self._run.setting.outside and not at.op.note_sent(call.step):
                 at.op.tries_again = True  # its sleeps are not steps
             self._sends[call] = Deed(
                 "send", moment.time_ns, place, call.client, at.op, call,
@@ -206,7 +209,8 @@ class _Reader:
             return
         client = str(node)
         at = self._clients[client]
-        # Nobody has seen which servers an op met on connections of its own: it may be any.
+        # The trace does not show which servers an op reached on its lock's connections: possibly
+        # any.
         lock = f in _OF_LOCK and client in self._unseen
         nodes = frozenset(self._run.setting.servers) if lock else frozenset[str]()
         if type == "invoke":
@@ -252,19 +256,21 @@ class _Reader:
         self._found.append(found)
 
     def _is_let_wait(self, at: _At, now_ns: int) -> bool:
-        """Whether its servers let a client wait, for so long that real ones do as well. No step
-        of its op comes before they answer, so it could not be stopped there."""
+        """Return whether its servers keep a client waiting, so long that real ones do as well.
+
+        No step of its op comes before their answer, so the client cannot be stopped there.
+        """
         waits = at.op is not None and at.op.f in _OF_LOCK and at.call is None
         return waits and now_ns - at.since_ns >= long_ns(self._run.setting)
 
     def _after_its_request(self, place: int, client: str) -> float:
-        """Who has a request on the way is struck once that was carried out."""
+        """Return the place of a fault on a client: after its request under way is executed."""
         sent = self._clients[client].sent.values()
         going = [self._handled[call] for call in sent if call in self._handled]
         return max([place, *(handled + 0.5 for handled in going if handled > place)])
 
     def _message(self, place: int, fault: Injected) -> None:
-        """A message was lost or held back."""
+        """Note that a message was lost or delayed."""
         unplayed = Deed("inject", fault.start_ns, place, fault=fault)
         if fault.arguments.get("kind") == "duplicate":
             self._found.append(unplayed)
@@ -283,8 +289,11 @@ class _Reader:
             self._hits[call] = Hit(fault.name, which, how, words, (client, server))
 
     def _cut_in_flight(self, place: int, fault: Injected) -> float:
-        """A cut leaves alone the requests that are on their way: it comes after them. Where it cuts
-        off a reply, that alone is lost before."""
+        """Return the place of a cut: after the requests that are under way, which it does not
+        affect.
+
+        If it cuts off a reply, only that reply is lost, before the cut.
+        """
         begins = float(place)
         for client, server in fault.links:
             at = self._clients.get(client)
@@ -300,7 +309,7 @@ class _Reader:
         return begins
 
     def _unreplicated(self, fault: Injected) -> None:
-        """What the primary had carried out last and not sent on yet, its replica never hears of."""
+        """Mark the last writes of the primary as not replicated."""
         old, new = fault.targets
         last: Call | None = None
         for call, deed in self._sends.items():
@@ -308,21 +317,21 @@ class _Reader:
             if old in deed.nodes and handled is not None and handled <= fault.start_ns:
                 last = call
         if last is not None and fault.start_ns - (last.handled_ns or 0) <= LATENCY:
-            words = f"what {old} had carried out last is not sent on to {new}"
+            words = f"the last write of {old} is not replicated to {new}"
             self._hits[last] = Hit(f"{fault.name}-cut", REPLICATION, LOST, words, (old, new))
 
     def _of_messages(self) -> None:
-        """Put requests where they were carried out, and those that were late where they came."""
+        """Place requests where they were executed, and late messages where they arrived."""
         for call, deed in self._sends.items():
             hit, handled = self._hits.get(call), self._handled.get(call)
-            # What struck in the middle of sending came before it had any effect.
+            # A fault in the middle of sending came before the message had an effect.
             deed.place = self._over.get(call, deed.place)
             receipt = self._receipts.get(call)
             if hit is None:
                 if handled is not None:
                     deed.place, deed.time_ns = handled, call.handled_ns or deed.time_ns
                 elif not call.lost and receipt is not None and receipt in self._over:
-                    # Its server was gone: it met that, and not what was before.
+                    # Its server was down, so it met the fault and no earlier state.
                     deed.place, deed.time_ns = self._over[receipt] - 0.5, receipt.over_ns or 0
                 continue
             late = self._late(call, hit, handled, receipt)
@@ -340,8 +349,12 @@ class _Reader:
                 self._found.append(arrives)
 
     def _in_order_of_sending(self) -> None:
-        """A request that met a cut is where it was sent. One that was sent before it, and arrived,
-        may be later than that: it comes after this, unless the cut is over by then."""
+        """Keep requests in the order of sending.
+
+        A request that met a cut is placed where it was sent. An earlier request that arrived may
+        have been executed after that; then the lost one follows it, unless the cut has ended by
+        then.
+        """
         behind: dict[Op | None, float] = {}
         for call, deed in self._sends.items():  # in order of sending
             last = behind.get(deed.op, deed.place)
@@ -357,19 +370,19 @@ class _Reader:
                 behind[deed.op] = max(last, deed.place)
 
     def _late(self, call: Call, hit: Hit, handled: int | None, receipt: Call | None) -> int | None:
-        """Where a message that was held back came."""
+        """Return where a delayed message arrived."""
         if hit.how == LOST:
             return None
         if hit.which == REQUEST:
             return handled
         end, over = self._ends.get(hit.fault), None if receipt is None else receipt.over_ns
         if receipt is None or end is None or over is None or over < end:
-            return None  # nobody waited for it any more
+            return None  # no client waited for it any longer
         return self._over[receipt]
 
 
 def _merged(rows: Sequence[Row], moments: Sequence[Moment]) -> Iterator[Row | Moment]:
-    """Rows and moments in the order in which they came."""
+    """Yield rows and moments in the order of their occurrence."""
     left = iter(moments)
     moment = next(left, None)
     for place, row in enumerate(rows):
@@ -383,7 +396,7 @@ def _merged(rows: Sequence[Row], moments: Sequence[Moment]) -> Iterator[Row | Mo
 
 
 def _client_of(fault: Injected, clients: dict[str, _At]) -> str:
-    """The client that a pause or a kill concerns; "" where that is a server."""
+    """Return the client that a pause or kill concerns; "" if it is a server."""
     target = fault.targets[0]
     return target if not fault.links and target in clients else ""
 
@@ -391,7 +404,7 @@ def _client_of(fault: Injected, clients: dict[str, _At]) -> str:
 def _where(
     fault: Injected, clients: dict[str, _At]
 ) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
-    """The nodes and the links that a fault concerns: a cut between a client and servers has no
-    node as such."""
+    """Return the nodes and links that a fault concerns; for a cut between clients and servers only
+    links."""
     apart = bool(fault.links) and all(near in clients for near, _ in fault.links)
     return (frozenset() if apart else frozenset(fault.targets)), fault.links

@@ -1,14 +1,14 @@
-"""Puts the deeds of a simulated run into an order in which real clients can do them.
+"""Orders the deeds of a simulated run so that real clients can reproduce them.
 
-In the simulation messages of several clients pass one another all the time. A real client is
-stopped at each place where it has to wait for somebody else, which takes time that its lease does
-not have. So deeds are moved past one another where that changes nothing: what meets at a server, a
-link or a client keeps its order; what is over before an op begins stays before it; and where the
-simulation let a good part of a lease go by, all that came before stays before. Who is let wait for
-longer than that asks after whoever is granted the lock meanwhile, so that real clients do not race.
+In the simulation the messages of several clients overlap all the time. A real client has to be
+stopped wherever it waits for another one, which takes time that its lease does not have. So deeds
+are reordered if that changes nothing: deeds that meet at a server, a link or a client keep their
+order; a deed that ends before an op begins stays before it; and if a good part of a lease passed
+between two deeds in the simulation, they keep their order. A client that waits longer than that
+asks after the client that is granted the lock meanwhile, so that real clients do not race.
 
-A loss of power has to come before a real server syncs, and may overtake requests that were denied:
-whoever sends them to a server that is down is not granted anything either.
+A loss of power has to come before a real server syncs, and may overtake denied requests: a server
+that is down does not grant them either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fencepost.hunt.faults.registry import SIMULATED
 
 
 def segments(found: Sequence[Deed], gap_ns: int) -> list[list[Deed]]:
-    """The deeds between times in which nothing happened for so long."""
+    """Split the deeds where nothing happened for this time."""
     made: list[list[Deed]] = []
     for deed in found:
         if not made or deed.time_ns - made[-1][-1].time_ns >= gap_ns:
@@ -29,8 +29,8 @@ def segments(found: Sequence[Deed], gap_ns: int) -> list[list[Deed]]:
     return made
 
 
-def straightened(segment: Sequence[Deed]) -> list[Deed]:
-    """The same deeds, each client's as much in one go as they can be."""
+def reorder(segment: Sequence[Deed]) -> list[Deed]:
+    """Return the same deeds, with as few switches between clients as possible."""
     begun = {deed.op for deed in segment if deed.what == "begin"}
     let_wait = begun - {deed.op for deed in segment if deed.what == "end"}
     waits = {
@@ -53,15 +53,17 @@ def straightened(segment: Sequence[Deed]) -> list[Deed]:
 
 
 def _asks_after(asked: Deed, granted: Deed) -> bool:
-    """Whether one client asks and another is granted the lock: who is let wait for long may as well
-    ask once the other has it."""
+    """Return whether one client asks while another is granted the lock.
+
+    A client that waits for long can ask after the grant instead.
+    """
     if asked.op is None or granted.op is None or (asked.what, granted.what) != ("begin", "end"):
         return False
     return asked.op.f == granted.op.f == "acquire" and granted.op.type == "ok"
 
 
 def _in_order(one: Deed, other: Deed) -> bool:
-    """Whether these keep their order."""
+    """Return whether these two deeds must keep their order."""
     if one.client and one.client == other.client:
         return True
     if {one.what, other.what} == {"begin", "end"} and one.what == "end":
@@ -72,7 +74,7 @@ def _in_order(one: Deed, other: Deed) -> bool:
 
 
 def _hastes(deed: Deed) -> bool:
-    """Whether it has to come before a real server has synced: within a second."""
+    """Return whether the deed must come before a real server syncs, within a second."""
     return (
         deed.what == "inject"
         and deed.fault is not None
@@ -81,5 +83,5 @@ def _hastes(deed: Deed) -> bool:
 
 
 def _idle(deed: Deed) -> bool:
-    """Whether it is a request that did nothing."""
+    """Return whether the deed is a request without effect."""
     return deed.call is not None and deed.call.denied

@@ -1,6 +1,6 @@
-"""Writes what clients and faults did in a simulation as steps that real ones can take.
+"""Writes the deeds of a simulation as steps of a scenario for real clients and servers.
 
-Who has to wait for others, or is paused, stops at a step of its op (workloads/client/steps.py).
+A client that waits for others, or is paused, stops at a step of its op (workloads/client/steps.py).
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ from fencepost.workloads.scenarios.scenario import (
 
 _DATA = ("resource",)
 _SETTLES_S = 1.0
-"""Until a message that was held back is there, once it is let go: TCP's longest wait after a hold
-of some seconds is about as long as the hold, which is added."""
+"""Time for a released message to arrive: TCP's longest wait after a hold of some seconds is about
+as long as the hold, which is added."""
 
 
 @dataclass
 class _Client:
-    """A client while steps are written: the fault that holds it, where it stops next, whether it
-    waits for a message that is held back. `gone`: it was killed."""
+    """The state of a client while steps are written.
+
+    It has the fault that holds the client, where the client stops next, and whether it waits for a
+    delayed message. `gone`: it was killed.
+    """
 
     held: str = ""
     waits: bool = False
@@ -48,7 +51,7 @@ class _Client:
 
 @dataclass
 class Writer:
-    """Writes steps, deed by deed."""
+    """Writes steps, one deed after another."""
 
     setting: Setting
     scale: float
@@ -69,7 +72,7 @@ class Writer:
         self._now, self._waits = 0, False
 
     def segment(self, found: Sequence[Deed]) -> None:
-        """What happens without any time that counts in between."""
+        """Write deeds between which no significant time passes."""
         if found:
             self._first.add(found[0])
         self._deeds += found
@@ -93,7 +96,7 @@ class Writer:
                     self._heal(deed.client, deed.fault.name)
         return tuple(self._steps)
 
-    def _say(self, step: Plain, lasts_ns: int = 0) -> None:
+    def _add(self, step: Plain, lasts_ns: int = 0) -> None:
         at_s, lasts_s = (ns * self.scale / 1e9 for ns in (self._now, lasts_ns))
         self._steps.append(Timed(step, round(at_s, 6), self._waits, round(lasts_s, 6)))
         self._waits = False
@@ -105,22 +108,22 @@ class Writer:
         client = self._clients[deed.client]
         if client.gone:
             return
-        self._go_on(deed.client)
+        self._resume(deed.client)
         stops = self._stops(deed.op)
-        whole = self._whole(place, deed.op)
+        whole = self._is_undisturbed(place, deed.op)
         client.begun = not whole
         if whole:
-            # Its sleeps are not stretched: it may have to ask once more.
+            # Its sleeps are not stretched, so it may have to retry.
             again = deed.op.tries_again and deed.op.type == "ok"
             ends = next(d for d in self._deeds[place:] if d.op is deed.op and d.what == "end")
             do = Do(deed.client, deed.op.f, self._expected(deed.op), again)
             lasts_ns = ends.time_ns - deed.time_ns
-            self._say(do, lasts_ns)
-            # A real one that is refused sooner lets others wait until it would have been.
+            self._add(do, lasts_ns)
+            # If a real client is refused sooner, the others still wait until this time.
             self._waits = self._waits or lasts_ns >= long_ns(self.setting)
             return
-        self._say(Begin(deed.client, deed.op.f, None, tuple(stops)))
-        self._hold(place, deed)
+        self._add(Begin(deed.client, deed.op.f, None, tuple(stops)))
+        self._run_to_stop(place, deed)
 
     def _send(self, place: int, deed: Deed) -> None:
         assert deed.op is not None and deed.call is not None
@@ -131,28 +134,29 @@ class Writer:
             self._hit(deed, deed.call, deed.hit)
         else:
             link = deed.client, deed.call.step.node
-            if not self._alone(deed) and (cut := self._cuts.pop(link, "")):
-                self._say(Heal(cut))
-            self._go_on(deed.client)
-        self._hold(place, deed)
+            if not self._affects_one_message(deed) and (cut := self._cuts.pop(link, "")):
+                self._add(Heal(cut))
+            self._resume(deed.client)
+        self._run_to_stop(place, deed)
 
     def _end(self, place: int, deed: Deed) -> None:
         assert deed.op is not None
         client = self._clients[deed.client]
         if client.gone or not client.begun:
             return
-        self._go_on(deed.client)
+        self._resume(deed.client)
         client.begun = client.waits = False
-        self._say(Finish(deed.client, self._expected(deed.op)))
+        self._add(Finish(deed.client, self._expected(deed.op)))
 
     def _expected(self, op: Op) -> str:
-        # Whether a write is let in may hang on tokens that are drawn: it counts where data do.
+        # Drawn tokens may decide whether a write is accepted, so its outcome counts only for data
+        # checkers.
         if op.f in ("read", "write") and self.checker not in _DATA and op.type != "info":
             return "any"
         return op.type
 
-    def _whole(self, place: int, op: Op) -> bool:
-        """Whether an op is over before anything else happens, with no fault in it."""
+    def _is_undisturbed(self, place: int, op: Op) -> bool:
+        """Return whether an op ends before any other deed, with no fault in it."""
         for deed in self._deeds[place:]:
             if deed.op is not op or deed.hit is not None or deed.what == "inject":
                 return False
@@ -168,7 +172,7 @@ class Writer:
         return [point for point in dict.fromkeys(points) if point]
 
     def _point(self, place: int) -> str:
-        """Where the client stops before it does this; "" where it does not."""
+        """Return the point at which the client stops before this deed, or ""."""
         deed = self._deeds[place]
         if deed.what == "inject" and deed.number:
             return before(deed.number)
@@ -180,37 +184,45 @@ class Writer:
         return ""
 
     def _stops_before(self, place: int, deed: Deed) -> bool:
-        """Whether the client has to be stopped before it sends this: others come between this and
-        what it did before, and nothing else keeps it."""
+        """Return whether the client must be stopped before it sends this.
+
+        It must if other deeds come between this one and its previous one, and nothing else delays
+        it.
+        """
         places = (p for p in range(place - 1, -1, -1) if self._deeds[p].client == deed.client)
         before_ = next(places)
         earlier = self._deeds[before_]
         if deed.hit is not None or self._reopens(place, deed):
             return True
         if earlier.what == "inject":
-            return False  # it is paused until now
+            return False  # the pause lasts until here
         if earlier.what == "arrive" and not (earlier.hit and earlier.hit.waits):
             return True
         return before_ != place - 1
 
     def _reopens(self, place: int, deed: Deed) -> bool:
-        """Whether what was done to an earlier message on this link has to be undone before this."""
+        """Return whether a fault on an earlier message of this link must be undone before this
+        deed."""
         for earlier in reversed(self._deeds[:place]):
             if earlier.links == deed.links and earlier.what in ("send", "arrive"):
                 hit = earlier.hit if earlier.what == "send" else None
-                return hit is not None and hit.which != REPLICATION and not self._alone(earlier)
+                return (
+                    hit is not None
+                    and hit.which != REPLICATION
+                    and not self._affects_one_message(earlier)
+                )
         return False
 
     def _next(self, place: int, deed: Deed) -> int | None:
-        """The place of what the client does next in the same op."""
+        """Return the index of the client's next deed in the same op."""
         for later in range(place + 1, len(self._deeds)):
             other = self._deeds[later]
             if other.op is deed.op and other.what in ("send", "end", "inject"):
                 return later
         return None
 
-    def _hold(self, place: int, deed: Deed) -> None:
-        """Let the client come to where it has to wait for others next, if that is next."""
+    def _run_to_stop(self, place: int, deed: Deed) -> None:
+        """Run the client to its next stop, if its next deed has one."""
         client = self._clients[deed.client]
         later = self._next(place, deed)
         if client.waits or later is None:
@@ -218,14 +230,14 @@ class Writer:
         point, coming = self._point(later), self._deeds[later]
         if not point:
             return
-        self._say(Reach(deed.client, point, self._at(coming)))
+        self._add(Reach(deed.client, point, self._at(coming)))
         client.stopped_at = point
         if coming.what == "send":
             self._holds += 1
             client.held = f"hold-{self._holds}"
-            words = f"{deed.client} is held {self._at(coming, 'before')}, as the schedule has it"
+            words = f"{deed.client} is held {self._at(coming, 'before')}, as in the schedule"
             arguments = {"point": point, "words": words}
-            self._say(Inject(client.held, "pause", (deed.client,), arguments))
+            self._add(Inject(client.held, "pause", (deed.client,), arguments))
 
     def _at(self, deed: Deed, where: str = "until") -> str:
         step = None if deed.call is None else deed.call.step
@@ -237,13 +249,13 @@ class Writer:
             case "connect":
                 assert step is not None
                 return f"{comes} it connects to {step.node}"
-        return "until it is struck"
+        return "until a fault is injected on it"
 
-    def _go_on(self, name: str) -> None:
-        """Let a client go on that is held."""
+    def _resume(self, name: str) -> None:
+        """Resume a client that is held."""
         client = self._clients[name]
         if client.held:
-            self._say(Heal(client.held))
+            self._add(Heal(client.held))
             client.held = ""
 
     # Faults.
@@ -253,12 +265,12 @@ class Writer:
         assert fault is not None
         family = SIMULATED[fault.family]
         if family.messages:
-            self.cannot.append(f"cannot be played: {fault.words}")
+            self.cannot.append(f"cannot be reproduced: {fault.words}")
             return
         if any(self._clients[name].begun for name in self.unseen):
             self.notes.append(
-                f"{fault.words}: {self.setting.lock} brings its own connections, so this strikes "
-                "its op at no certain place"
+                f"{fault.words}: {self.setting.lock} opens its own connections, so the fault "
+                "may meet its op at any step"
             )
         arguments = dict(fault.arguments)
         for name in ("offset_s", "period_s"):
@@ -280,71 +292,74 @@ class Writer:
             arguments["words"] = f"{deed.client} is {done}"
         else:
             arguments["words"] = describe(fault.family, list(fault.targets), arguments)
-        self._say(Inject(fault.name, fault.family, fault.targets, arguments))
+        self._add(Inject(fault.name, fault.family, fault.targets, arguments))
 
     def _heal(self, name: str, fault: str) -> None:
         if not name:
-            self._say(Heal(fault))
+            self._add(Heal(fault))
         elif fault in self._in_waits and self._clients[name].held == fault:
-            # Its own threads hear of what came about meanwhile, while its op still waits.
-            self._go_on(name)
-        # Any other client goes on when it does something next.
+            # Its own threads receive replies meanwhile, while its op still waits.
+            self._resume(name)
+        # Any other client resumes at its next deed.
 
     def _hit(self, deed: Deed, call: Call, hit: Hit) -> None:
-        """A message is lost or held back: the packets of its way are, from before it is sent on."""
+        """Inject the loss or delay of a message, for all packets of its direction, before it is
+        sent."""
         client, server = deed.client, call.step.node
         name = f"{hit.fault}-{call.step.number}"
         words = hit.words
         arguments: dict[str, Any]
         ends = (client, server) if hit.which == REQUEST else (server, client)
         way = dict(zip(("source", "to"), ends, strict=True))
-        alone = self._alone(deed)
+        alone = self._affects_one_message(deed)
         match hit.which, hit.how:
             case "request" | "reply", how if alone:
                 family, arguments = "delay", {**way, "connection": True}
-                played = "so are all packets of its connection that go the same way"
+                reproduced = "so are all packets of its connection in the same direction"
                 if how == LOST:
                     arguments["lost"] = True
-                    played += ", until the run ends"
+                    reproduced += ", until the run ends"
             case "request", "late":
                 family, arguments = "delay", {**way}
-                played = f"all packets from {client} to {server} are held back for as long"
+                reproduced = f"all packets from {client} to {server} are held back as long"
             case "replication", _:
                 family, arguments = "partition", {"links": [list(hit.between)]}
-                played = "the replica is cut off from before"
+                reproduced = "the replica is cut off before the write"
             case which, _:
                 lost = "requests" if which == REQUEST else "replies"
                 family, arguments = "partition", {"links": [[client, server]], "lost": lost}
-                played = f"it is played as a cut of the {lost} of {' to '.join(ends)}"
-        self.notes.append(f"{hit.words}: {played}")
-        self._say(Inject(name, family, hit.between, arguments | {"words": words}))
+                reproduced = f"reproduced as a cut of the {lost} of {' to '.join(ends)}"
+        self.notes.append(f"{hit.words}: {reproduced}")
+        self._add(Inject(name, family, hit.between, arguments | {"words": words}))
         if hit.which != REPLICATION and not (alone and hit.how == LOST):
             self._cuts[client, server] = name
         self._on[name] = self._now
         self._clients[client].waits = hit.waits
-        self._go_on(client)
+        self._resume(client)
 
-    def _alone(self, deed: Deed) -> bool:
-        """Whether a message can be struck without others of its link: its client tells which
-        connection it goes by."""
+    def _affects_one_message(self, deed: Deed) -> bool:
+        """Return whether a message can be affected without others of its link.
+
+        It can if the client reports which connection it uses.
+        """
         call = deed.call
         other = call is None or (call.step.node == STORAGE and self.setting.store != "redis")
         return MODELS[self.setting.model].steps and not other
 
     def _arrive(self, place: int, deed: Deed) -> None:
-        """What was held back comes."""
+        """Release a delayed message."""
         client = self._clients[deed.client]
         assert deed.call is not None
         link = deed.client, deed.call.step.node
         name = self._cuts.pop(link, "")
         if not name:
             return
-        self._say(Heal(name))
+        self._add(Heal(name))
         if client.waits:
             client.waits = False
-            self._hold(place, deed)
+            self._run_to_stop(place, deed)
             return
-        if self._alone(deed):
-            return  # its end waits for it
+        if self._affects_one_message(deed):
+            return  # the end of the op waits for it
         held_s = (self._now - self._on[name]) * self.scale / 1e9
-        self._say(Pass(round(held_s + _SETTLES_S, 3)))
+        self._add(Pass(round(held_s + _SETTLES_S, 3)))

@@ -1,8 +1,8 @@
-"""What a simulated run did, message by message: as much as it takes to do it again elsewhere.
+"""Traces a simulated run message by message, in enough detail to reproduce it on real servers.
 
-The record of a run (hunt/sim/record.py) has ops and faults. Here are the steps of each op
-(workloads/client/steps.py), in the order in which they and the rows of the record came, and when
-each request was carried out.
+The record of a run (hunt/sim/record.py) has ops and faults. The trace adds the steps of each op
+(workloads/client/steps.py), in order with the rows of the record, and the time at which each
+request was executed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from fencepost.workloads.client.steps import Step
 
 @dataclass(eq=False)
 class Call:
-    """A step of a client's op: when it began, when it was over and, of a request, when it was
-    carried out; None where that never came. `lost`: it or its reply met a cut. `denied`: it was
-    answered that nothing was done."""
+    """A step of a client's op: when it began and ended, and when a request was executed; None if
+    never.
+
+    `lost`: it or its reply met a cut. `denied`: the reply was that nothing was done.
+    """
 
     client: str
     step: Step
@@ -38,13 +40,13 @@ class Call:
 
     @property
     def goes_out(self) -> bool:
-        """Whether it is the first that a link has to be there for."""
+        """Whether the step needs the link."""
         return self.step.kind in ("send", "connect")
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A call `begins`, is `over`, or is `handled`, when the record had so many rows."""
+    """A call `begins`, is `over` or is `handled`; `rows`: the length of the record at that time."""
 
     rows: int
     time_ns: int
@@ -53,23 +55,25 @@ class Moment:
 
 
 class Trace:
-    """Listens to a run (network.Tap) and to its clients. `aside`: the clients for which a thread
-    of their lock's own has sent anything."""
+    """Observes a run (network.Tap) and its clients.
+
+    `aside`: the clients whose lock has sent messages from its own threads.
+    """
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []
         self.aside: set[str] = set()
         self._run: Run | None = None
-        # What is being sent on a link, and what had been sent on it before.
+        # The call that is sending on each link, and the command that was sent on it before.
         self._sending: dict[Wire, tuple[Call, Any]] = {}
-        # By the very object that was sent: requests often say the same. It is kept, lest another
-        # takes its place.
+        # By the identity of the sent object, because equal requests are frequent. The object is
+        # kept, so that no other gets its id.
         self._sent: dict[int, tuple[Any, Call]] = {}
 
     def play(self, setting: Setting, schedule: Schedule, actions: list[Action]) -> Run:
-        """Carry out a schedule, and listen."""
+        """Execute a schedule, and trace it."""
         self._run = Run(setting, schedule, actions, self, watch=lambda name: _Ear(self, name))
-        return self._run.carry_out()
+        return self._run.execute()
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
         call = self._of(command)
@@ -88,7 +92,7 @@ class Trace:
             call.lost = True
 
     def refused(self, link: Wire) -> None:
-        """Nothing was sent."""
+        """Do nothing: no message was sent."""
 
     def begins(self, client: str, step: Step) -> Call:
         assert self._run is not None
@@ -116,18 +120,18 @@ class Trace:
         self.moments.append(Moment(len(run.rows), run.world.now, what, call))
 
     def _of(self, command: tuple[Any, ...]) -> Call | None:
-        """The call that sent this; None where that was a lock's own thread."""
+        """Return the call that sent this, or None if it came from a lock's own thread."""
         found = self._sent.get(id(command))
         return None if found is None else found[1]
 
 
 def _commands(sent: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A socket may be sent several commands at once."""
+    """Return the commands of one message: a socket may send several at once."""
     return sent if sent and isinstance(sent[0], tuple) else (sent,)
 
 
 class _Ear:
-    """Listens to one client."""
+    """Observes one client."""
 
     def __init__(self, trace: Trace, client: str) -> None:
         self._trace = trace

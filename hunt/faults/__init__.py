@@ -1,1 +1,1 @@
-"""Faults as decisions of a schedule, and what they do to simulated servers and clients."""
+"""Faults as decisions of a schedule, and their effects on simulated servers and clients."""

@@ -1,6 +1,6 @@
-"""An action: one fault that can be injected before a step, other than that the run goes on.
+"""An action: one fault that can be injected before a step.
 
-An action that finds nothing to act on does nothing; one about a message waits for the next. Times
+An action without a target does nothing; one about a message waits for the next message. Durations
 follow from the lease: most of it, or more than all of it.
 """
 
@@ -13,13 +13,16 @@ from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.world import Event
 
 Inject = Callable[[Run, Event | None], bool]
-"""Injects the fault and returns whether it could: False waits for the next event."""
+"""Injects the fault, and returns whether it could; if not, it is called again at the next event."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """`kind`: its family, or FAMILY/VARIANT. Actions of the same `way` differ only in their node
-    and in how long they last. `client`: the client that it concerns, if it concerns one."""
+    """A fault with its targets and its duration.
+
+    `kind`: its family, or FAMILY/VARIANT. Actions of the same `way` differ only in their node and
+    duration. `client`: the client that it concerns, if any.
+    """
 
     kind: str
     way: str

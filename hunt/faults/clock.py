@@ -1,4 +1,4 @@
-"""Clock faults of simulated servers: their wall clocks jump, drift or strobe."""
+"""Changes the wall clocks of simulated servers: they jump, drift or strobe."""
 
 from __future__ import annotations
 

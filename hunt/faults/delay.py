@@ -1,4 +1,4 @@
-"""Single messages that are held back, and arrive later."""
+"""Holds back single messages, which arrive later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _late(by: int) -> Inject:
         if not isinstance(event, Request) or event.node.paused_until > run.world.now:
             return False
         source, to = run.ends(event)
-        # It is this very message, for as long as it takes: a copy is what arrives.
+        # A copy arrives instead; this message is under way for as long as it takes.
         event.off = True
         world = run.world
         late = event.later()
@@ -31,7 +31,7 @@ def _late(by: int) -> Inject:
             late.arrives = world.now + by
         event.link.moved(event, late)
         world.at(world.now + by, late)
-        words = f"{run.told(event)} is held back for {seconds(by)}"
+        words = f"{run.describe(event)} is held back for {seconds(by)}"
         run.faults.begin(
             "delay", [source, to], {"source": source, "to": to}, words, lambda: None, by
         )

@@ -1,4 +1,4 @@
-"""Failover of a simulated Redis: the primary dies and its replica is promoted."""
+"""Fails over a simulated Redis: the primary crashes and its replica is promoted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _inject(run: Run, event: Event | None) -> bool:
 
 
 def _fail_over(run: Run) -> None:
-    """The primary dies; its replica is promoted as it is. The old one comes back following."""
+    """Crash the primary and promote its replica as it is; the old primary restarts as a replica."""
     old = primary(run)
     if old is None or old.replica is None or not old.up:
         return
@@ -39,7 +39,7 @@ def _fail_over(run: Run) -> None:
 
 
 def primary(run: Run) -> RedisServer | None:
-    """The server that has a replica."""
+    """Return the server that has a replica."""
     redis = (one for one in run.servers if isinstance(one, RedisServer))
     return next((one for one in redis if one.replica is not None), None)
 

@@ -1,4 +1,4 @@
-"""Crashes of simulated servers and clients, and what comes after that."""
+"""Crashes simulated servers and clients, and restarts servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fencepost.hunt.sim.world import MS, NEVER, Event, Reaper
 from fencepost.workloads.contract.lock import Failed
 
 BOOT = 5 * MS
-"""How long a server takes to be back at once."""
+"""The shortest time in which a server restarts."""
 
 
 def _kill(setting: Setting) -> Iterator[Action]:
@@ -26,7 +26,7 @@ def _kill(setting: Setting) -> Iterator[Action]:
 
 
 def crash(index: int, power: bool) -> Inject:
-    """The crash of a server, with the loss of its `power` or without."""
+    """Return the crash of a server, with or without a loss of `power`."""
 
     def inject(run: Run, event: Event | None) -> bool:
         server = run.servers[index]
@@ -38,7 +38,7 @@ def crash(index: int, power: bool) -> Inject:
 
 
 def _crash(run: Run, server: Server, power: bool) -> None:
-    """A server dies, with its `power` perhaps, and is back when the setting says."""
+    """Crash a server; it restarts after the setting's time."""
     what = "loses power" if power else "crashes"
     lasts = run.setting.restart_ns
     back = "" if lasts is None else " and restarts"
@@ -55,7 +55,7 @@ def _crash(run: Run, server: Server, power: bool) -> None:
 
 def _kill_client(index: int) -> Inject:
     def inject(run: Run, event: Event | None) -> bool:
-        # Somebody has to be left to ask for the lock.
+        # At least one client must remain to ask for the lock.
         if sum(client.up for client in run.clients) > 1 and run.clients[index].up:
             _end_client(run, run.clients[index])
         return True
@@ -64,10 +64,10 @@ def _kill_client(index: int) -> Inject:
 
 
 def _end_client(run: Run, node: ClientNode) -> None:
-    """It dies at once; the harness then writes that what it was doing is unknown."""
+    """Kill a client; the harness then records the outcome of its op as unknown."""
     world = run.world
     node.up = False
-    # Whatever runs on it gets no further than to its next step.
+    # Its tasks stop at their next step.
     node.paused_until = NEVER
     process = node.out.process
     words = f"{node.name} is killed"
@@ -93,7 +93,7 @@ def _end_client(run: Run, node: ClientNode) -> None:
 
 
 def _begin_end(run: Run) -> None:
-    """The last one at work was killed: somebody who had finished looks after the lock."""
+    """After the kill of the last working client, let another one check that the lock recovers."""
     alive = next(client for client in run.clients if client.up)
     process = alive.out.process + len(run.clients) * 1000
     out = Outbox(run.world, run.rows, process, alive.name)

@@ -1,4 +1,4 @@
-"""A simulated Redis server that reaches its memory limit."""
+"""Lets a simulated Redis server reach its memory limit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Limited(Protocol):
     """A server of a model that `evicts`."""
 
     def run_out(self) -> None:
-        """Other data comes in, and all that was there is evicted."""
+        """Evict all present data, as under allkeys-lru when other data arrives."""
 
     def limit(self, reached: bool) -> None:
-        """From now on refuse what needs memory, or take it again."""
+        """Refuse commands that need memory while the limit is reached."""
 
 
 def _memory(setting: Setting) -> Iterator[Action]:
@@ -51,8 +51,8 @@ def _run_out(index: int, policy: str) -> Inject:
 
 
 def _refuses(setting: Setting) -> str:
-    return "" if MODELS[setting.model].evicts else "only servers of Redis have such a limit"
+    return "" if MODELS[setting.model].evicts else "only Redis servers have such a limit"
 
 
-# It comes of a server that others use as well.
+# Unusual: it needs other users of the same server.
 SIMULATED = Simulated("memory", _memory, refuses=_refuses, unusual=("memory",))

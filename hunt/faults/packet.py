@@ -1,4 +1,4 @@
-"""Single messages that are lost, or arrive twice."""
+"""Loses single messages, or delivers them twice."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _packet(setting: Setting) -> Iterator[Action]:
 
 
 def _lost(run: Run, event: Event | None) -> bool:
-    # What the store answers arrives, or a client would wait for it for two minutes.
+    # Replies of the store are not lost: a client would wait for one for two minutes.
     if not isinstance(event, Request) or event.server is run.storage:
         return False
     source, to = run.ends(event)
     event.off = True
-    words = f"{run.told(event)} is lost"
+    words = f"{run.describe(event)} is lost"
     arguments = {"kind": "loss", "source": source, "to": to}
     run.faults.begin("packet", [source], arguments, words, lambda: None, 0)
     return True
@@ -39,7 +39,7 @@ def _twice(by: int) -> Inject:
         source, _ = run.ends(event)
         world = run.world
         world.at(world.now + by, event.later())
-        words = f"{run.told(event)} arrives a second time, {seconds(by)} later"
+        words = f"{run.describe(event)} arrives a second time, {seconds(by)} later"
         run.faults.begin("packet", [source], {"kind": "duplicate"}, words, lambda: None, by)
         return True
 

@@ -1,4 +1,4 @@
-"""Cuts of simulated links, both ways or one."""
+"""Cuts simulated links, both ways or one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _cut(clients: Sequence[int], servers: Sequence[int], way: str, lasts: int | 
             for cut, side in ((network.requests_cut, "requests"), (network.replies_cut, "replies"))
             if way in ("both", side)
         ]
-        # What is cut already is another fault's.
+        # A link that is cut already belongs to another fault.
         mine = [[end for end in ends if end not in cut] for cut in cuts]
         if not any(mine):
             return True
@@ -55,12 +55,13 @@ def _cut(clients: Sequence[int], servers: Sequence[int], way: str, lasts: int | 
         near = [run.clients[client].name for client in clients]
         far = [run.servers[server].name for server in servers]
         arguments: dict[str, object] = {"links": [[a, b] for a in near for b in far]}
-        told = " and ".join(near), ", ".join(far)
-        words = f"{told[0]} {'is' if len(near) == 1 else 'are'} cut off from {told[1]}"
+        clients_named, servers_named = " and ".join(near), ", ".join(far)
+        verb = "is" if len(near) == 1 else "are"
+        words = f"{clients_named} {verb} cut off from {servers_named}"
         if way != "both":
             arguments["lost"] = way
             what = "the requests of" if way == "requests" else "the replies to"
-            words = f"{what} {told[0]} are lost: {told[1]}"
+            words = f"{what} {clients_named} are lost: {servers_named}"
         run.faults.begin("partition", [*near, *far], arguments, words, undo, lasts)
         return True
 

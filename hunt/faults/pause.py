@@ -1,4 +1,4 @@
-"""Pauses of simulated clients and servers."""
+"""Pauses simulated clients and servers."""
 
 from __future__ import annotations
 

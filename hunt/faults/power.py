@@ -1,4 +1,4 @@
-"""Simulated servers that lose power, and with it what they had not synced."""
+"""Cuts the power of simulated servers, which lose their unsynced data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _power(setting: Setting) -> Iterator[Action]:
 
 
 def _usual(setting: Setting) -> bool:
-    """Without persistence it takes no more than a crash does."""
+    """Without persistence a loss of power has the effect of a crash."""
     return setting.persistence != "none"
 
 

@@ -1,4 +1,4 @@
-"""The simulated families by name, and the faults that a hunt is asked for.
+"""The simulated families by name, and the selection of faults for a hunt.
 
 A hunt names faults as `--nemesis` does (nemesis/fault_spec.py): a family, or one of its variants or
 targets, such as `packet/loss` or `pause:client`.
@@ -42,11 +42,11 @@ SIMULATED: Registry[Simulated] = Registry(
     ),
 )
 BEFORE: Mapping[str, str] = {"drop": packet.LOSS, "duplicate": packet.DUPLICATE}
-"""What 0.1.0 called a fault, and its name now."""
+"""Names of faults in 0.1.0, and their present names."""
 
 
 def table(setting: Setting) -> list[Action]:
-    """The actions of a setting; number n of a schedule is the one at n - 1."""
+    """Return the actions of a setting; number n of a schedule is the one at index n - 1."""
     asked, families = set(setting.faults), _families(setting)
     return [
         action
@@ -58,12 +58,12 @@ def table(setting: Setting) -> list[Action]:
 
 
 def slow(setting: Setting) -> bool:
-    """Whether a client can work past its lease by one of the setting's faults."""
+    """Return whether one of the setting's faults can make a client work past its lease."""
     return any(SIMULATED[family].slows for family in _families(setting))
 
 
 def usual(setting: Setting) -> tuple[str, ...]:
-    """The faults of a hunt that names none: all that fit its servers."""
+    """Return the faults of a hunt that names none: all that suit its servers."""
     return tuple(
         kind
         for one in SIMULATED.values()
@@ -74,7 +74,7 @@ def usual(setting: Setting) -> tuple[str, ...]:
 
 
 def asked(entries: Sequence[str], setting: Setting) -> tuple[str, ...]:
-    """The faults that entries name, in the order of the table.
+    """Return the faults that entries name, in the order of the table.
 
     Raises:
         ValueError: the hunt cannot simulate one of them in this setting.
@@ -91,7 +91,7 @@ def asked(entries: Sequence[str], setting: Setting) -> tuple[str, ...]:
 
 
 def narrower(one: Simulated, setting: Setting) -> tuple[str, ...]:
-    """The names of parts of a family: its variants and targets that the hunt simulates."""
+    """Return the names of the variants and targets of a family that the hunt simulates."""
     if one.refuses(setting):
         return ()
     found = (name for action in one.actions(setting) for name in _names(one.name, action)[1:])
@@ -103,7 +103,7 @@ def _families(setting: Setting) -> set[str]:
 
 
 def family_of(entry: str) -> str:
-    """The family of FAMILY, FAMILY/VARIANT or FAMILY:TARGET."""
+    """Return the family of FAMILY, FAMILY/VARIANT or FAMILY:TARGET."""
     return entry.partition("/")[0].partition(":")[0]
 
 
@@ -125,7 +125,7 @@ def _read(entry: str, setting: Setting) -> Sequence[str]:
 
 
 def _names(family: str, action: Action) -> list[str]:
-    """What an action answers to: its kind, and what `--nemesis` calls its way."""
+    """Return the names that select an action: its kind, and its variant or target."""
     found = FAMILIES.get(family)
     names = [action.kind]
     if found is not None and action.way in found.variants:

@@ -1,7 +1,7 @@
-"""The bundle of a simulated family: how the hunt injects the faults of a family of the nemesis.
+"""The bundle of a simulated family: how the hunt injects the faults of a nemesis family.
 
-Each stands in its own file, named as the family. registry.py lists ours; an installed package adds
-one with an entry point:
+Each has a file of its own, named after the family. registry.py lists those of fencepost; an
+installed package adds one with an entry point:
 
     [project.entry-points."fencepost.simulated_faults"]
     my-fault = "my_package.my_fault:SIMULATED"
@@ -18,20 +18,24 @@ from fencepost.hunt.sim.setting import Setting
 
 @dataclass(frozen=True)
 class Simulated:
-    """`name`: the family's. `actions`: its part of a setting's table, from the simplest on.
+    """A simulated family.
 
-    Which hunts have it:
-    - `kinds`: the kinds of its actions, if not the family itself: FAMILY/VARIANT each. `unusual`:
-      those that a hunt has only where they are named in full, or where the family has no other.
-    - `refuses`: why a setting cannot have it; "" if it can. `usual`: whether a hunt that names no
-      faults has it.
-    - `slows`: a client can work past its lease by it.
+    `name`: the family's. `actions`: returns its part of a setting's table, the simplest first.
 
-    What real servers and clients can do of it (hunt/bridge):
+    Which hunts use it:
+    - `kinds`: the kinds of its actions, FAMILY/VARIANT each, unless the family itself is the only
+      one.
+    - `unusual`: kinds that a hunt uses only if they are named in full, or if the family has no
+      other.
+    - `refuses`: why a setting cannot have it; "" if it can.
+    - `usual`: whether a hunt that names no faults uses it.
+    - `slows`: it can make a client work past its lease.
+
+    How real servers and clients can reproduce it (hunt/bridge):
     - `messages`: it concerns single messages, not nodes or links.
-    - `kills`: a client that it concerns does not come back.
-    - `unsynced_lost`: its servers lose what they had not synced.
-    - `unreplicated_lost`: what its first target had carried out last never reaches its second one.
+    - `kills`: a client that it concerns does not return.
+    - `unsynced_lost`: its servers lose unsynced data.
+    - `unreplicated_lost`: the last writes of its first target never reach its second one.
     """
 
     name: str
@@ -52,5 +56,5 @@ class Simulated:
 
     @property
     def usual_kinds(self) -> tuple[str, ...]:
-        """What the family's name alone stands for."""
+        """The kinds that the family's name alone selects."""
         return tuple(kind for kind in self.all_kinds if kind not in self.unusual) or self.all_kinds

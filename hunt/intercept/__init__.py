@@ -1,2 +1,2 @@
-"""What code that brings its own connections sees of the simulated world: stand-ins for Python's
-sockets, clocks, sleep, threads and chance, put in their places from outside."""
+"""Replacements of Python's sockets, clocks, sleep, threads and random numbers, through which code
+that brings its own connections runs in the simulated world."""

@@ -1,4 +1,4 @@
-"""Where code runs just now: in a simulated client, or outside of the simulation."""
+"""Determines whether code runs in a simulated client or outside of the simulation."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Place:
-    """The simulated world that stands in for the real one. `fail` ends the run with an error, also
-    where the code under test catches what is raised. `thread` starts a thread of a client.
-    `sockets` count what a client sends, where anybody wants to know. `numbered`: how many objects
-    of each client have a number (numbers.py); `locks`: of modules, by the module's own and the
-    client (threads.py)."""
+    """The simulated world that replaces the real one.
+
+    `fail` ends the run with an error, even if the code under test catches it. `thread` starts a
+    thread of a client. `sockets` count the bytes that clients send, for those that are watched.
+    `numbered`: how many objects of each client have a number (numbers.py). `locks`: replacements of
+    module locks, by the original's id and the client (threads.py).
+    """
 
     world: World
     network: Network
@@ -38,7 +40,7 @@ class Place:
     thread: Callable[[Node, Callable[[], None]], Task]
     sockets: Mapping[Node, Sockets]
     ident: int = field(default_factory=get_ident)
-    """The one thread that simulates. Any other is outside."""
+    """The only thread that simulates; code in other threads runs outside."""
     numbered: Counter[int] = field(default_factory=Counter)
     locks: dict[tuple[int, int], Any] = field(default_factory=dict)
 
@@ -49,13 +51,13 @@ class Place:
         return task
 
     def unknown(self, words: str) -> Unknown:
-        """The error for what is not simulated: the run ends with it."""
+        """Return the error for a feature that is not simulated, and end the run with it."""
         error = Unknown(words)
         self.fail(error)
         return error
 
     def step(self) -> int:
-        """A step; return the time (ns)."""
+        """Take a step; return the time (ns)."""
         world = self.world
         if world.stopped or world.running is None or world.running.over:
             raise GreenletExit
@@ -67,13 +69,13 @@ _place: Place | None = None
 
 
 def enter(place: Place | None) -> None:
-    """From now on this is the world that tasks run in; None: there is none."""
+    """Set the world in which tasks run; None: there is none."""
     global _place
     _place = place
 
 
 def here() -> Place | None:
-    """The world of the code that calls this; None where it runs outside of one."""
+    """Return the world of the calling code, or None outside of one."""
     place = _place
     if place is None or place.world.running is None or getcurrent() is place.world.hub:
         return None
@@ -83,8 +85,10 @@ def here() -> Place | None:
 
 
 def load(module: str) -> None:
-    """Import a library outside of the simulation, if it is not there yet: what it does then would
-    take steps and chance of a process's first run alone."""
+    """Import a library outside of the simulation, unless it is loaded.
+
+    Otherwise the import would use steps and random numbers in the first run of a process only.
+    """
     if module in sys.modules:
         return
     place, state = _place, random.getstate()

@@ -1,4 +1,4 @@
-"""Lets code that brings its own connections run in a simulated world."""
+"""Runs code that brings its own connections in a simulated world."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def inside(place: Place, seed: int, stuck: Callable[[str], BaseException]) -> It
     `stuck` makes the error that is raised if code runs for seconds without a step (watch.py).
     """
     patches.put()
-    # What is collected would end connections of an earlier run in the steps of this one.
+    # A collection would close connections of an earlier run during the steps of this one.
     collects = gc.isenabled()
     gc.disable()
-    before, said = random.getstate(), logging.root.manager.disable
-    logging.disable()  # what libraries say of servers that are down
+    before, disabled = random.getstate(), logging.root.manager.disable
+    logging.disable()  # libraries log errors about servers that are down
     random.seed(seed)
     enter(place)
     try:
@@ -35,4 +35,4 @@ def inside(place: Place, seed: int, stuck: Callable[[str], BaseException]) -> It
         if collects:
             gc.enable()
         random.setstate(before)
-        logging.disable(said)
+        logging.disable(disabled)

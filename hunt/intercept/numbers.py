@@ -1,8 +1,8 @@
-"""Hashes of objects that do not depend on where they lie in memory, which differs from run to run.
+"""Hashes objects independently of their memory addresses, which differ from run to run.
 
-A library may keep its connections in a set, as pottery does, and ask them in the order of the set.
-So an object of a simulated client is hashed by a number, in the order in which its client's
-objects were first hashed. An object keeps the hash that it had first.
+A library may keep its connections in a set, as pottery does, and use them in the set's order. So
+the hash of a simulated client's object is a number, in the order in which the client's objects are
+first hashed. An object keeps its first hash.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NUMBER = "_fencepost_number"
 
 
 def number(thing: Any) -> int:
-    """In the place of object.__hash__."""
+    """Replace object.__hash__."""
     own: dict[str, Any] = thing.__dict__
     found: int | None = own.get(_NUMBER)
     if found is None:

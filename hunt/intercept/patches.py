@@ -1,8 +1,9 @@
-"""Puts stand-ins in the places of Python's sockets, clocks, sleep, threads and chance.
+"""Replaces Python's sockets, clocks, sleep, threads and random numbers.
 
-They stay there from the first use on, and ask at every call where they are called from: outside of
-a simulated client they are what they stand for. Names that a module has taken over for itself
-(`from time import sleep`) are replaced as well, in all modules but Python's own and fencepost's.
+The replacements are installed at the first use and stay. Each call checks where it comes from:
+outside of a simulated client a replacement does what the original does. Names that a module has
+imported (`from time import sleep`) are replaced as well, in all modules except Python's own and
+fencepost's.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from fencepost.hunt.intercept.context import here
 from fencepost.hunt.sim.clock import EPOCH_NS
 
 _MONOTONIC_NS = 10_000_000_000_000
-"""What a client's monotonic clock shows when a run begins: far from any wall clock."""
+"""A client's monotonic clock at the start of a run: far from any wall clock."""
 
 
 def _clock(real: Callable[[], Any], zero_ns: int, in_s: bool) -> Callable[[], Any]:
@@ -70,7 +71,7 @@ class _SocketMeta(type):
 
 
 class _Socket(_REAL_SOCKET, metaclass=_SocketMeta):
-    """socket.socket: a simulated one in a simulated client."""
+    """socket.socket; it creates a simulated socket in a simulated client."""
 
     def __new__(cls, *args: Any, **more: Any) -> Any:
         if here() is None:
@@ -82,7 +83,7 @@ _REAL_LOCAL = threading.local
 
 
 class _Local(_REAL_LOCAL):
-    """threading.local, which others may inherit from."""
+    """threading.local, from which code may inherit."""
 
     def __new__(cls, *args: Any, **more: Any) -> Any:
         if cls is _Local:
@@ -108,7 +109,7 @@ def _refuse(real: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _cpu_count() -> int:
-    """A pool of threads has as many as the machine's processors allow."""
+    """Return a fixed number: thread pools size themselves by the machine's processors."""
     return 4
 
 
@@ -125,7 +126,7 @@ def _token_bytes(many: int | None = None) -> bytes:
 
 
 def _places() -> Iterator[tuple[Any, str, Any]]:
-    """Who has which name, and its stand-in."""
+    """Yield each owner, the name to replace in it, and the replacement."""
     for name, zero, in_s in (
         ("time", EPOCH_NS, True), ("time_ns", EPOCH_NS, False),
         ("monotonic", _MONOTONIC_NS, True), ("monotonic_ns", _MONOTONIC_NS, False),
@@ -164,7 +165,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield random, "_urandom", _either(os.urandom, random.randbytes)
     yield uuid, "uuid1", _either(uuid.uuid1, _uuid1)
     yield uuid, "uuid4", _either(uuid.uuid4, _uuid4)
-    # redis-py asks for its own version with every client, which reads and parses a file.
+    # redis-py looks up its own version with every client, which reads and parses a file.
     yield metadata, "version", cache(metadata.version)
     yield secrets, "token_bytes", _either(secrets.token_bytes, _token_bytes)
 
@@ -174,9 +175,9 @@ _seen: set[str] = set()
 
 
 def put() -> None:
-    """Put them in their places, and into modules that were imported since."""
+    """Install the replacements, also in modules that were imported since the last call."""
     if not _replaced:
-        from redis import Redis  # which takes its time, and hunts on other locks need none
+        from redis import Redis  # slow to import, and only user locks need it
 
         for kind in (Redis, Future, threading.Thread):
             kind.__hash__ = numbers.number  # type: ignore[method-assign,assignment]

@@ -1,9 +1,8 @@
-"""TCP sockets to simulated servers, for clients that bring their own.
+"""Simulates TCP sockets for clients that bring their own connections.
 
-A connection is what the kernel shows of one: bytes arrive in order, a reply that comes late is
-still there to be read, a server that dies ends it, and what is sent into a cut gets no answer. Left
-out: names that are looked up, addresses other than the servers', sockets that wait for nobody
-(non-blocking connects, select), TLS.
+A socket behaves as a kernel's: bytes arrive in order, a late reply can still be read, a server that
+stops closes the connection, and bytes sent into a cut get no answer. Not simulated: name lookups,
+addresses other than the servers', sockets that do not block (non-blocking connects, select), TLS.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.sim.network import Network, Request, Server, Session
 from fencepost.hunt.sim.world import Node, Task, Wake
 
-# How long Linux tries to connect, and to send (tcp_syn_retries 6, tcp_retries2 15).
+# Linux' timeouts for connecting and sending (tcp_syn_retries 6, tcp_retries2 15).
 _CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
 
 
 class Socket:
-    """A stand-in for socket.socket."""
+    """A replacement for socket.socket."""
 
     def __init__(self, family: int = -1, type: int = -1, proto: int = -1) -> None:
         self.family = socket.AF_INET
@@ -85,9 +84,9 @@ class Socket:
         host, port = address[0], address[1]
         server = place.servers.get(host)
         if server is None or port != server.port:
-            raise place.unknown(f"it connects to {host}:{port}, which is none of its servers")
+            raise place.unknown(f"it connects to {host}:{port}, which is not one of its servers")
         if self._timeout == 0:
-            raise place.unknown("it connects without waiting, which is not simulated")
+            raise place.unknown("it connects a non-blocking socket, which is not simulated")
         counted = place.sockets.get(place.task.node)
         if counted is None:
             self._open(place, server)
@@ -175,7 +174,7 @@ class Socket:
         return len(found)
 
     def _wait(self, place: Place) -> None:
-        """Wait until there are bytes, or none will come."""
+        """Wait until bytes arrive or the connection ends."""
         world = place.world
         if self._timeout == 0:
             self._take_what_came(world.now)
@@ -191,7 +190,7 @@ class Socket:
         finally:
             alarm.off = self._alarm.off = True
             self._waiting = None
-        # Who slept past its timeout finds what has arrived meanwhile.
+        # A client that slept past its timeout still finds the bytes that have arrived.
         self._take_what_came(world.now)
         if not self._inbox and not self._ended:
             if self._timeout is None:
@@ -218,7 +217,7 @@ class Socket:
             self._waiting.resume()
 
     def parted(self, whole: Talk, parts: list[Talk]) -> None:
-        """What was sent at once is answered in parts."""
+        """Replace commands that were sent together by the parts that are answered separately."""
         if whole in self._under_way:
             place = self._under_way.index(whole)
             self._under_way[place : place + 1] = parts
@@ -227,7 +226,8 @@ class Socket:
         self._under_way = [late if one is request else one for one in self._under_way]  # type: ignore[misc]
 
     def reset(self) -> None:
-        """The server has gone: whoever waits hears of it, unless cut off."""
+        """Note that the server has closed the connection; wake the waiting task, except across a
+        cut."""
         if self.closed or self.ends in self.network.replies_cut:
             return
         self._ended = True
@@ -236,13 +236,16 @@ class Socket:
             self._alarm = Wake(self._waiting)
             self.network.world.at(self.network.world.now + self.latency, self._alarm)
 
-    # The end.
+    # Closing.
 
     def shutdown(self, how: int) -> None:
         self._must_be_open()
 
     def close(self) -> None:
-        """What was sent may still arrive. No step: Python closes sockets when it likes."""
+        """Close the socket; bytes sent before may still arrive.
+
+        It takes no step, because the garbage collector may close sockets at any time.
+        """
         if not self.closed and self._place is not None:
             self.network.open.get(self.server.index, {}).pop(self, None)
             if self.waits:
@@ -274,7 +277,7 @@ class Socket:
 
 
 class _Raw(io.RawIOBase):
-    """A socket as a file."""
+    """Reads and writes a socket as a file."""
 
     def __init__(self, of: Socket) -> None:
         self._of = of
@@ -293,14 +296,14 @@ class _Raw(io.RawIOBase):
 
 
 def address_info(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
-    """getaddrinfo for servers by their names: a name is its own address."""
+    """Replace getaddrinfo: a server's name is its own address."""
     place = here()
     assert place is not None
     if host not in place.servers:
-        raise place.unknown(f"it looks up {host}, which is none of its servers")
+        raise place.unknown(f"it looks up {host}, which is not one of its servers")
     return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, int(port or 0)))]
 
 
 def host_address(host: str) -> str:
-    """gethostbyname."""
+    """Replace gethostbyname."""
     return str(address_info(host, 0)[0][4][0])

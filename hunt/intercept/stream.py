@@ -1,4 +1,4 @@
-"""What goes over a library's connection: bytes one way, and bytes the other."""
+"""Commands and replies of a library's connection, as bytes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ Command = tuple[Any, ...]
 
 
 class Stream(Wire, Protocol):
-    """A connection of a library. `waits`: for the answer to a command that takes its time; what
-    comes meanwhile is `unread`."""
+    """A connection of a library.
+
+    `waits`: a command on it blocks; commands that arrive meanwhile are `unread`.
+    """
 
     session: Session
     waits: bool
@@ -20,14 +22,14 @@ class Stream(Wire, Protocol):
     closed: bool
 
     def parted(self, whole: Talk, parts: list[Talk]) -> None:
-        """What was sent at once is answered in parts."""
+        """Replace commands that were sent together by the parts that are answered separately."""
 
 
 class Talk(Request):
-    """Commands that were sent at once, and their replies, on the way.
+    """Commands that were sent together, and their replies, under way.
 
-    A command that has to wait becomes a talk of its own: what was sent before it is answered, and
-    what was sent after it is read once it is answered.
+    A blocking command becomes a talk of its own: the commands before it are answered, and those
+    after it are read once it is answered.
     """
 
     __slots__ = ("replies",)
@@ -47,17 +49,17 @@ class Talk(Request):
             if link.waits or link.unread:
                 link.unread.append(self)
             else:
-                self._carry_out()
+                self._execute()
         elif self.server.up:
-            # It was started anew, and knows nothing of this connection.
+            # The server has restarted, and does not know this connection.
             link.reset()
 
-    def _carry_out(self) -> None:
+    def _execute(self) -> None:
         session = self.link.session
         self.replies: list[Any] = []
         data = b""
         for place, command in enumerate(self.command):
-            reply = session.carry_out(self.server, command)
+            reply = session.execute(self.server, command)
             if reply is LATER:
                 self._wait(place)
                 break
@@ -67,7 +69,7 @@ class Talk(Request):
             self.link.network.answer(self, data)
 
     def _wait(self, place: int) -> None:
-        """The command at this place has to wait."""
+        """Split the talk at this command, which blocks."""
         link = self.link
         cuts = self.command[:place], self.command[place : place + 1], self.command[place + 1 :]
         parts = [commands for commands in cuts if commands]
@@ -82,7 +84,7 @@ class Talk(Request):
             self.server.left(link)
 
     def give(self, reply: Any) -> None:
-        """Answer the one command that this is, after it had to wait."""
+        """Answer this talk's only command, which blocked."""
         link = self.link
         self.replies = [reply]
         link.network.answer(self, link.session.encoded(self.asked, reply))
@@ -103,6 +105,6 @@ class Talk(Request):
 
 
 def read_on(link: Stream, boot: int) -> None:
-    """The server reads what has come while the connection waited."""
+    """Read the commands that arrived while the connection was blocked."""
     while link.unread and not link.waits and link.server.boots == boot:
-        link.unread.pop(0)._carry_out()
+        link.unread.pop(0)._execute()

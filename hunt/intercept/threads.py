@@ -1,7 +1,7 @@
-"""Threads and what keeps them apart, in virtual time: a thread is one more task of its client.
+"""Simulates threads and locks in virtual time: a thread is another task of its client.
 
-Conditions, events, semaphores and queues are made of locks, so that these two are all that there is
-to stand in for. Nothing runs beside anything else, so that a lock that is free is taken at once.
+Conditions, events, semaphores and queues consist of locks, so replacing threads and locks suffices.
+Nothing runs in parallel, so a free lock is acquired at once.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from fencepost.hunt.intercept.context import Place, here
 from fencepost.hunt.sim.world import Task, Wake
 
 _REAL_IDENT = threading.get_ident
-# No real thread has such a number.
+# No real thread has an identifier this large.
 _FIRST = 1 << 62
 
 
 def ident() -> int:
-    """The number of the thread that runs now."""
+    """Return the identifier of the running thread."""
     place = here()
     return _REAL_IDENT() if place is None else _FIRST + place.world.tasks.index(place.task)
 
 
 class Lock:
-    """A stand-in for threading.Lock."""
+    """A replacement for threading.Lock."""
 
     def __init__(self) -> None:
         self._taken = False
@@ -39,7 +39,7 @@ class Lock:
         if not blocking or timeout == 0:
             return False
         if place is None:
-            raise RuntimeError("a lock of the simulation is taken, and waited for outside of it")
+            raise RuntimeError("code outside of the simulation waits for a simulated lock")
         return self._wait(place, timeout)
 
     def _wait(self, place: Place, timeout: float) -> bool:
@@ -86,8 +86,7 @@ class Lock:
 
 
 class Own:
-    """In the place of a lock that a module has: each client has one for itself, as in a process of
-    its own."""
+    """Replaces a module's lock: each client has its own, as in a separate process."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
@@ -111,7 +110,7 @@ def _world_of(turn: Wake) -> Place | None:
 
 
 class Local:
-    """A stand-in for threading.local: each task has attributes of its own."""
+    """A replacement for threading.local: each task has its own attributes."""
 
     def __getattribute__(self, name: str) -> Any:
         own = object.__getattribute__(self, "__dict__").setdefault(ident(), {})
@@ -132,7 +131,7 @@ class Local:
             raise AttributeError(name) from None
 
 
-# The task of a thread, and a lock that is taken until it has ended.
+# The task of a thread, and a lock that is held until it ends.
 _TASK, _ALIVE = "_fencepost_task", "_fencepost_alive"
 _REAL_START, _REAL_JOIN = threading.Thread.start, threading.Thread.join
 _REAL_ALIVE = threading.Thread.is_alive
@@ -140,7 +139,7 @@ _REAL_CURRENT = threading.current_thread
 
 
 def start(thread: threading.Thread) -> None:
-    """Thread.start."""
+    """Replace Thread.start."""
     place = here()
     if place is None:
         return _REAL_START(thread)
@@ -163,25 +162,25 @@ def start(thread: threading.Thread) -> None:
 
 
 def join(thread: threading.Thread, timeout: float | None = None) -> None:
-    """Thread.join."""
+    """Replace Thread.join."""
     alive: Lock | None = getattr(thread, _ALIVE, None)
     if alive is None:
         return _REAL_JOIN(thread, timeout)
     if here() is None:
-        return None  # its run is over: pools of threads are joined where Python ends
+        return None  # its run has ended: Python joins thread pools at exit
     if alive.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
         alive.release()
     return None
 
 
 def is_alive(thread: threading.Thread) -> bool:
-    """Thread.is_alive."""
+    """Replace Thread.is_alive."""
     task: Task | None = getattr(thread, _TASK, None)
     return _REAL_ALIVE(thread) if task is None else not task.over
 
 
 def current() -> threading.Thread:
-    """threading.current_thread."""
+    """Replace threading.current_thread."""
     place = here()
     thread = None if place is None else place.task.thread
     return _REAL_CURRENT() if thread is None else thread

@@ -1,4 +1,4 @@
-"""Ends code that runs on and on without a step, which no simulated clock can end."""
+"""Ends code that runs for seconds without a step, because virtual time cannot end it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from types import FrameType
 
 _LONGEST_S = 20.0
-"""A run takes some milliseconds."""
+"""Longest real time of a run; one usually takes milliseconds."""
 _AGAIN_S = 1.0
-"""What is raised may be caught by whatever runs just then."""
+"""Interval of further attempts: the running code may catch the exception."""
 
 
 @contextmanager
 def watched(stuck: Callable[[str], BaseException]) -> Iterator[None]:
-    """Raise what `stuck` makes of the line that runs, once this has taken far too long.
+    """Raise the exception that `stuck` makes from the running line, after far too long a time.
 
-    Where there are no such signals (Windows, other threads than the first) nothing is watched.
+    Without such signals (on Windows, or outside the main thread) it watches nothing.
     """
     if (
         not hasattr(signal, "setitimer")

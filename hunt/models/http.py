@@ -1,4 +1,4 @@
-"""HTTP to simulated servers: what etcd's gateway needs of urllib3's pools, over simulated links."""
+"""Simulates the part of urllib3's pools that etcd's gateway uses, over simulated links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from fencepost.workloads.contract.lock import Failed, Indeterminate
 
 @dataclass(slots=True)
 class Response:
-    """The answer to one request. `read1` gives what there is of a stream, and then its end."""
+    """The answer to one request. `read1` returns all available data of a stream, then b"" at its
+    end."""
 
     status: int
     data: bytes
@@ -36,13 +37,13 @@ class Pool:
         self._network = network
         self._client = client
         self._server = server
-        # Links whose last request was answered: nothing of it may come late.
+        # Links whose last request was answered, so that none of its messages can arrive late.
         self._idle: list[SimLink] = []
 
     def request(
         self, method: str, url: str, *, body: bytes, timeout: Any, preload_content: bool = True
     ) -> Response:
-        """Raises urllib3's exceptions, as its pools do."""
+        """Send a request and return the answer. Raises urllib3's exceptions, as its pools do."""
         connect_ns, read_ns = _times(timeout)
         if self._idle:
             link = self._idle.pop()
@@ -67,5 +68,5 @@ class Pool:
 
 @lru_cache(64)
 def _times(timeout: Any) -> tuple[int, int]:
-    """How long connecting and answering may take (ns)."""
+    """Return the timeouts for connecting and reading (ns)."""
     return round(timeout.connect_timeout * 1e9), round(timeout.read_timeout * 1e9)

@@ -1,7 +1,7 @@
 """The bundle of a model: how servers of one kind are simulated.
 
-A kind names its model (`Kind.model`, node/kind.py). registry.py lists ours; an installed package
-adds one with an entry point:
+A kind names its model (`Kind.model`, node/kind.py). registry.py lists those of fencepost; an
+installed package adds one with an entry point:
 
     [project.entry-points."fencepost.models"]
     my-server = "my_package.my_model:MODEL"
@@ -17,12 +17,12 @@ from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Node
 
 Begin = Callable[[Node, Callable[[], None]], None]
-"""Begins a task on a node; an error in it ends the run."""
+"""Starts a task on a node; an error in it ends the run."""
 
 
 @dataclass(frozen=True)
 class Storage:
-    """What the server on the storage node is made with; `servers` are the lock's."""
+    """The arguments for creating the server on the storage node; `servers` are the lock's."""
 
     name: str
     index: int
@@ -33,17 +33,21 @@ class Storage:
 
 @dataclass(frozen=True)
 class Model:
-    """`servers` makes the lock's servers, each of which answers commands (`Server.handle`) and
-    refuses what the model lacks (`Unknown`). Clients reach them over the links of hunt/sim/link.py
-    and hunt/models/http.py, and a library over simulated sockets where servers have a `session`.
+    """A model of one kind of server.
 
-    `stores`: what a resource can be kept in (workloads/resources), each with the maker of the
-    storage server.
-    `steps`: each request of a lock is a step of its op (workloads/client/steps.py), so that a real
-    client can be stopped before it.
-    `sockets`: libraries that bring their own connections can use it.
-    `wall_leases`: its leases end by the wall clock, which the hunt can skew. `evicts`: it has a
-    memory limit.
+    `servers` creates the lock's servers, each of which answers commands (`Server.handle`) and
+    refuses those that the model lacks (`Unknown`). Clients reach them over the links of
+    hunt/sim/link.py and hunt/models/http.py, and libraries over simulated sockets if servers have a
+    `session`.
+
+    - `stores`: where a resource can be kept (workloads/resources), each with the constructor of its
+      storage server.
+    - `steps`: each request of a lock is a step of its op (workloads/client/steps.py), so a real
+      client
+      can be stopped before it.
+    - `sockets`: libraries that bring their own connections can use it.
+    - `wall_leases`: its leases end by the wall clock, which the hunt can skew.
+    - `evicts`: it has a memory limit.
     """
 
     name: str

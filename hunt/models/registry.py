@@ -1,4 +1,5 @@
-"""The models by name, ours and those of installed packages, and the stores that they offer."""
+"""Lists the models, those of fencepost and of installed packages, and the stores that they
+offer."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ MODELS: Registry[Model] = Registry("fencepost.models", Model, (redis.MODEL, etcd
 
 
 def stores() -> list[str]:
-    """What a resource can be kept in."""
+    """Return the stores in which a resource can be kept."""
     return [store for model in MODELS.values() for store in model.stores]
 
 
 def storage(store: str, site: Storage) -> Server:
-    """The server on the storage node, for a resource in this store (one of `stores`)."""
+    """Create the server on the storage node, for a resource in this store (one of `stores`)."""
     return next(m.stores[store] for m in MODELS.values() if store in m.stores)(site)

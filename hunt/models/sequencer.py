@@ -1,8 +1,8 @@
-"""The resource's server that asks the lock service with each write, simulated.
+"""Simulates the resource's server that checks each write with the lock service.
 
-It is the very class that runs on the storage node (workloads/resources/server.py), with a Redis
-beside it that answers at once, and links to the simulated etcd servers, which no fault cuts. It
-takes one request at a time, in a task of its own, because a write waits for etcd.
+It uses the class that runs on the storage node (workloads/resources/server.py), with a local Redis
+that answers at once, and links to the simulated etcd servers, which no fault cuts. It executes one
+request at a time, in a separate task, because a write waits for etcd.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REDIS = 98
 
 
 class SequencerServer(Server):
-    """A command is one JSON object, as its client sends it."""
+    """The server on the storage node. A command is one JSON object, as its client sends it."""
 
     __slots__ = ("_answers", "_begin", "_busy", "_network", "_waiting")
 
@@ -57,7 +57,7 @@ class SequencerServer(Server):
         self._busy = False
 
     def crash(self, power: bool) -> None:
-        raise AssertionError("nothing strikes the storage")
+        raise AssertionError("no fault concerns the storage server")
 
     def start(self) -> None: ...
 

@@ -1,1 +1,1 @@
-"""The search: draw schedules, run and judge them, shrink what breaks a promise."""
+"""The search: draw schedules, run and judge them, shrink those that break a promise."""

@@ -1,7 +1,7 @@
-"""One batch of a hunt: schedules that are drawn, or all of a kind; run, judged, and summed up.
+"""One batch of a hunt: drawn schedules, or all of a kind, which are run, judged and summed up.
 
-Every batch of drawn schedules has a seed of its own, so that the same schedules are tried whoever
-tries the batch.
+Every batch of drawn schedules has its own random seed, so a batch has the same schedules in every
+process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 
-# Drawn schedules of a batch.
+# Number of drawn schedules in a batch.
 SIZE = 50
 
 Covered = tuple[str, ...]
@@ -29,7 +29,7 @@ Covered = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Drawn:
-    """The batch of this number of a seed. `weights` of the kinds of faults, by kind."""
+    """A batch, identified by the hunt's seed and its number. `weights` of the faults, by kind."""
 
     seed: int | str
     number: int
@@ -41,10 +41,10 @@ Work = Drawn | Every
 
 @dataclass
 class Batch:
-    """What came of one batch. `found`: the schedule that broke a promise and the checkers.
+    """The results of one batch. `found`: the schedule that broke a promise, and the checkers.
 
-    Of an exhaustive search: `known`, how many schedules led to states that were known, and `kept`,
-    those that did not.
+    For an exhaustive search, `known` is the number of schedules that led to known states, and
+    `kept` contains the others.
     """
 
     tried: int = 0
@@ -59,7 +59,7 @@ class Batch:
     failure: str = ""
 
     def take(self, run: Run, surely: bool) -> bool:
-        """Count a run that was carried out, and judge it; return whether it broke a promise."""
+        """Count an executed run and judge it; return whether it broke a promise."""
         self.tried += 1
         self.steps += run.world.step
         self.events += len(run.rows)
@@ -69,23 +69,23 @@ class Batch:
             self.injected[pair[0]] += 1
         broken = violations(run, run.setting.goals, surely)
         if broken:
-            self.found = run.played, tuple(broken)
+            self.found = run.exact_schedule, tuple(broken)
         return bool(broken)
 
 
 def shape(rows: Iterable[Row]) -> int:
-    """A number for what happened, times and values left out: the state that a run has reached.
+    """Return a hash of the history, ignoring times and values.
 
-    Two runs with the same ops of the same clients, with the same outcomes in the same order, are
-    taken for one.
+    Runs with the same ops of the same clients, with the same outcomes in the same order, have the
+    same hash.
     """
     return hash(tuple([_CODES[row[1:4]] for row in rows]))
 
 
 class _Codes(dict[tuple[int | str, str, str], int]):
-    """A number for the process, type and f of an event: the same in every process.
+    """Hashes of an event's process, type and f, the same in every process of the hunt.
 
-    Successors of a process count as the client that they are.
+    Successors of a process count as the same client.
     """
 
     def __missing__(self, event: tuple[int | str, str, str]) -> int:
@@ -101,22 +101,22 @@ _CODES = _Codes()
 
 
 class Searcher:
-    """Tries batches, in this process."""
+    """Executes batches in this process."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._actions = table(setting)
-        # What fails without any fault fails here.
-        self._steps = Run(setting, Schedule(), self._actions).carry_out().world.step
+        # A failure without faults is raised here.
+        self._steps = Run(setting, Schedule(), self._actions).execute().world.step
 
     def batch(self, work: Work) -> Batch:
         made = Batch()
         for run, surely in self._every(work) if isinstance(work, Every) else self._drawn(work):
             try:
-                run.carry_out()
+                run.execute()
             except LockError as error:
                 made.failure = str(error)
-                made.found = run.played, ()
+                made.found = run.exact_schedule, ()
                 return made
             if isinstance(run, Probe) and run.is_known:
                 made.known += 1
@@ -128,12 +128,12 @@ class Searcher:
         return made
 
     def _drawn(self, work: Drawn) -> Iterator[tuple[Run, bool]]:
-        """The runs of a batch, and whether each is to be judged by all checkers."""
+        """Yield the runs of a batch, and whether all checkers must judge each."""
         setting, actions = self._setting, self._actions
         random = Random(f"{work.seed}/{work.number}")
         drawer = Drawer(setting, actions, self._steps, dict(work.weights))
         for place in range(SIZE):
-            # The very first run is the one in which nothing goes wrong.
+            # The first run of a hunt has no faults.
             schedule, aims = (Schedule(), ()) if work.number == place == 0 else drawer.draw(random)
             surely = (work.number * SIZE + place) % SAMPLE == 0
             yield Run(setting, schedule, actions, aims=aims), surely

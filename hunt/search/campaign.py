@@ -1,7 +1,7 @@
-"""A campaign: one hunt from each of many seeds, which may be anywhere, and all that came of them.
+"""A campaign: one hunt for each of many seeds, possibly on many machines, and their totals.
 
-A seed's hunt is a work item. What comes of it is plain data, so that it can be kept in a file and
-sent between machines, and is the same wherever it was done, as long as its time suffices.
+A seed's hunt is a work item. Its outcome is plain data, so that it can be written to a file and
+sent between machines. It is the same on each, unless the time runs out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fencepost.hunt.sim.unknown import Unknown
 
 @dataclass(frozen=True)
 class Item:
-    """A hunt from one seed, of at most `budget_s`. `depth`: exhaustively (search.py)."""
+    """A hunt with one seed, for at most `budget_s`. `depth`: search exhaustively (search.py)."""
 
     setting: Setting
     seed: int
@@ -29,11 +29,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a seed. `schedule`: the minimal one as a list of integers, None where nothing
-    was found; `broken`: the checkers that it violates, the one first that it was made small for.
+    """The outcome of one seed.
 
-    `states`, the different histories, are numbers that mean the same in every process. `failure`:
-    why the lock's own code, or a model, ended the hunt.
+    `schedule`: the minimal one as a list of integers, None without a counterexample. `broken`: the
+    checkers that it violates, beginning with the one for which it was shrunk. `states`: hashes of
+    the distinct histories, the same in every process. `failure`: why the lock's own code, or a
+    model, ended the hunt.
     """
 
     seed: int
@@ -53,7 +54,7 @@ class Outcome:
 
 
 def work(item: Item) -> Outcome:
-    """Hunt from one seed, in this process."""
+    """Hunt with one seed, in this process."""
     try:
         tried, find = hunt(item.setting, item.seed, item.budget_s, 1, depth=item.depth)
     except (LockError, Unknown) as error:
@@ -79,7 +80,7 @@ def work(item: Item) -> Outcome:
 
 @dataclass(frozen=True)
 class Group:
-    """The seeds that came to one minimal schedule."""
+    """The seeds whose counterexamples were shrunk to the same schedule."""
 
     schedule: tuple[int, ...]
     broken: tuple[str, ...]
@@ -90,9 +91,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Merged:
-    """All that seeds came to. `groups`: the finds, those of most seeds first, then the shortest;
-    `rate`: schedules a second of one hunt, `new`: how many seeds showed a pair of a fault and
-    what clients were doing that none before had shown."""
+    """The totals of all seeds.
+
+    `groups`: the counterexamples, those of most seeds first, then the shortest. `rate`: schedules a
+    second of one hunt. `new`: the number of seeds with a pair of a fault and the clients'
+    activities that no earlier seed had shown.
+    """
 
     seeds: int
     schedules: int
@@ -114,7 +118,7 @@ class Merged:
 
 
 def merged(outcomes: Iterable[Outcome]) -> Merged:
-    """The same whichever order they come in."""
+    """Return the totals, which do not depend on the order of the outcomes."""
     rows = sorted(outcomes, key=lambda one: one.seed)
     groups: dict[tuple[int, ...], list[Outcome]] = {}
     states: set[int] = set()

@@ -1,18 +1,18 @@
-"""Draws schedules at random: what a hunt tries next.
+"""Draws schedules at random.
 
-Three strategies, in turns. *Random* strikes with a probability before each step, so that early and
-late steps are as likely. *PCT* (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010) bounds
-the depth instead: it draws how few things have to go wrong, from one to `_DEEPEST`, and places
-those uniformly over the steps that a run has. A violation of depth d among n steps is met with
-probability 1/n^d at the least for each choice of what strikes; most locks break at a depth of one
-to three. *Aimed* strikes count from the beginning of an op: a release takes six steps of three
-hundred, and is where owners are to be checked. Some of them come in bursts: the same thing to
-several servers at once, as what breaks a majority often needs. (What PCT does with priorities of
-threads is done here by when messages arrive: which of two clients is first is a matter of the
-set-up and of delays.)
+It alternates between three strategies. *Random* injects with a probability before each step, so
+early and late steps are equally likely. *PCT* (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS
+2010) bounds the depth: it draws the number of injections, from one to `_DEEPEST`, and distributes
+them uniformly over the steps of a run. For a given choice of actions it meets a violation of depth
+d among n steps with probability 1/n^d at least; most locks break at a depth of one to three.
+*Aimed* injections count from the beginning of an op: a release takes six steps of three hundred,
+but violations of ownership arise there. Some come in bursts, the same action on several servers at
+once, because breaking a majority often takes that. (PCT varies priorities of threads; here the
+times at which messages arrive have that effect: the set-up and delays determine which of two
+clients is first.)
 
-What strikes is drawn by kind, by weights that a hunt learns from what it has covered, then by way,
-then evenly among those.
+It draws an action by kind, with weights that a hunt learns from its coverage, then by way, then
+uniformly among those.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ _AIMED, _AIMS = 0.5, 4
 _BURST = 0.25
 _OPS = ("acquire", "release", "release", "read", "write", "extend")
 _VARIATIONS = 1 << 16
-# Long holds make for long runs: whoever waits asks again and again.
+# Long holds make runs long, because waiting clients keep asking.
 _UNUSUAL = 0.3
 _OWN = 0.4
 
 
 class Drawer:
-    """`steps`: how many a run has that nothing disturbs. `weights` of the kinds of actions."""
+    """Draws the schedules of a setting.
+
+    `steps`: the number of steps of an undisturbed run. `weights` of the kinds of actions.
+    """
 
     def __init__(
         self,
@@ -52,7 +55,7 @@ class Drawer:
         by_kind: dict[str, dict[str, list[int]]] = {}
         for number, action in enumerate(actions, 1):
             by_kind.setdefault(action.kind, {}).setdefault(action.way, []).append(number)
-        # What strikes a client itself in the middle of its op.
+        # Actions on a client itself, in the middle of its op.
         self._own: dict[int, list[int]] = {}
         for number, action in enumerate(actions, 1):
             if action.client is not None:
@@ -77,7 +80,7 @@ class Drawer:
         return Schedule(tuple(head), self._injections(random)), ()
 
     def _aims(self, random: Random) -> list[Aim]:
-        """Strikes at ops: each op is as likely, however few of a run's steps it takes."""
+        """Draw injections relative to ops, each op with the same probability."""
         if self._groups and random.random() < _BURST:
             return self._burst(random)
         found = []
@@ -85,7 +88,7 @@ class Drawer:
             client = int(random.random() * len(self._setting.clients))
             f = _OPS[int(random.random() * len(_OPS))]
             nth = int(random.random() * 2)
-            # An op asks servers one after the other: some steps for each.
+            # An op sends to one server after another, with some steps for each.
             after = int(random.random() * random.choice(self._lengths))
             own = self._own.get(client)
             if own and random.random() < _OWN:
@@ -96,7 +99,8 @@ class Drawer:
         return found
 
     def _burst(self, random: Random) -> list[Aim]:
-        """The same to several servers, one step after the other; perhaps with something before."""
+        """Draw the same action on several servers in successive steps, sometimes after another
+        action."""
         client = int(random.random() * len(self._setting.clients))
         f = _OPS[int(random.random() * len(_OPS))]
         after = int(random.random() * random.choice(self._lengths))

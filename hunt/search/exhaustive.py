@@ -1,14 +1,14 @@
-"""The exhaustive search: every schedule with up to so many strikes, known states left out.
+"""The exhaustive search: every schedule with up to a number of injections, except for known states.
 
-Depth by depth: what strikes the undisturbed run once; then what strikes each of those runs once
-more, later; and so on. The set-up is the usual one (all ask at once, holds are short), because the
-head of a schedule has more settings than there is time for.
+It proceeds by depth: one injection into the undisturbed run; then another, later injection into
+each of those runs; and so on. The set-up is the default one (all clients ask at once, holds are
+short), because the head of a schedule has too many settings to try all.
 
-An injection is left out where it leads to a state that is known (state_hash.py): to the one that
-the run was in anyway, because the fault found nothing to act on; or to one that the same injection
-has led to at an earlier step, because nothing that it could change was done in between. What is
-left out is stopped at once. A state is known among what follows one schedule by one action, so that
-what is left out does not depend on which process tries which batch.
+The search omits an injection that leads to a known state (state_hash.py): either the state without
+the injection, because the fault found no target; or a state to which the same injection has led at
+an earlier step, because nothing happened in between that it could change. Such a run stops at once.
+States are compared only among runs that follow one schedule by one action, so the omissions do not
+depend on which process tries which batch.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
 
-# Actions of a batch.
+# Number of actions of a batch.
 _BATCH = 24
 
 
 @dataclass(frozen=True)
 class Every:
-    """What one batch tries: each of these actions, at each step after the last strike of `after`.
-    `bare`: that schedule itself, too."""
+    """The runs of one batch: each of these actions, at each step after the last injection of
+    `after`.
+
+    `bare`: also the schedule `after` itself.
+    """
 
     after: Schedule
     first: int
@@ -39,7 +42,7 @@ class Every:
 
 
 def batches(after: Schedule, actions: Sequence[Action]) -> Iterator[Every]:
-    """All that may strike after a schedule."""
+    """Yield the batches that add one injection to a schedule."""
     bare = not after.injections
     if bare and not actions:
         yield Every(after, 1, 0, bare)
@@ -49,8 +52,11 @@ def batches(after: Schedule, actions: Sequence[Action]) -> Iterator[Every]:
 
 
 class Probe(Run):
-    """A run whose last strike is tried. `known`: the states that such strikes have led to, to which
-    those of this one are added. It ends early where this one leads to a state that is known."""
+    """A run that tests whether its last injection leads to a known state.
+
+    `known`: the states to which such injections have led; the run adds its own. The run ends early
+    if its state is known.
+    """
 
     def __init__(
         self, setting: Setting, schedule: Schedule, actions: Sequence[Action], known: set[int]
@@ -62,15 +68,15 @@ class Probe(Run):
         self._merges = mergeable(setting)
         self.is_known = False
 
-    def carry_out(self) -> Run:
-        super().carry_out()
-        # It found nothing to strike, and so the run is that without it.
+    def execute(self) -> Run:
+        super().execute()
+        # The fault found no target, so the run equals the one without it.
         self.is_known = self.is_known or self.missed
         return self
 
     def _next(self) -> int:
         step = self.world.step
-        # Up to then each step is heard of.
+        # Decide at each step until the injection, to record observations.
         return step + 1 if self._merges and step <= self._last else super()._next()
 
     def decide(self, event: Event | None) -> int:
@@ -90,7 +96,7 @@ class Probe(Run):
             self._known.add(after)
         else:
             due = super().decide(event)
-            # Where this one strikes a step later, and that makes no difference, it is known.
+            # The same injection one step later makes no difference if it leads to this state.
             self._known.add(state(self, self._seen, event))
             if self.is_known:
                 self.end()
@@ -99,17 +105,18 @@ class Probe(Run):
 
 
 def mergeable(setting: Setting) -> bool:
-    """Whether all that a client or server sees goes through what state_hash.py covers."""
+    """Return whether state_hash.py covers everything that a client or server observes."""
     return not setting.outside and setting.store != "server"
 
 
 def probes(setting: Setting, actions: Sequence[Action], every: Every) -> Iterator[Run]:
-    """The runs of a batch, to be carried out in this order. One that is known ends early."""
+    """Yield the runs of a batch, for execution in this order. A run with a known state ends
+    early."""
     bare = Run(setting, every.after, actions)
     if every.bare:
         yield bare
     else:
-        bare.carry_out()
+        bare.execute()
     begin = every.after.injections[-1][0] if every.after.injections else 0
     for number in range(every.first, every.last + 1):
         known: set[int] = set()

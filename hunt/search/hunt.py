@@ -1,4 +1,4 @@
-"""A hunt from start to end: search, shrink, play once more, tell."""
+"""Runs a whole hunt: search, shrink, replay, and tell the story."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from fencepost.hunt.search.batch import Drawn, Searcher
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.pool import Crew
 from fencepost.hunt.search.search import Tried, search, search_all
-from fencepost.hunt.search.shrink import settled, shrink
+from fencepost.hunt.search.shrink import settle, shrink
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.story.story import Step, Teller, acquires, tell
 
-# How many other finds are looked for where the first is a roundabout one, and for how long.
+# If the first counterexample is indirect: how many others to search for, and in how many batches.
 _OTHERS, _BATCHES = 3, 16
-# Nor is another looked for once so many runs went into making finds small.
+# No more searching for others after this number of shrinking runs.
 _ENOUGH = 600
 
 
 @dataclass(frozen=True)
 class Find:
-    """A broken promise: the schedule as it was met and as small as it gets, the run, the story.
+    """A counterexample: the original and the shrunk schedule, the run, and its story.
 
-    `broken`: what each checker says that finds it violated, the one first that was shrunk for.
+    `broken`: the verdict of each violated checker, beginning with the one for which it was shrunk.
     """
 
     met: Schedule
@@ -47,10 +47,11 @@ def hunt(
     depth: int | None = None,
     crew: Crew | None = None,
 ) -> tuple[Tried, Find | None]:
-    """Search, and shrink what is found. `depth`: exhaustively, with up to so many strikes.
+    """Search, and shrink the counterexample; with `depth`, search exhaustively up to that number of
+    injections.
 
     Raises:
-        LockError: the lock's own code failed, with the schedule in which it did.
+        LockError: the lock's own code failed.
     """
     if depth is None:
         tried = search(setting, seed, budget_s, processes, tell_tried, crew=crew)
@@ -70,26 +71,26 @@ def hunt(
             other = _Small(setting, *met)
             runs += other.runs
             small = min(small, other, key=lambda one: one.schedule.size)
-    return tried, small.told(tried.found[0])
+    return tried, small.counterexample(tried.found[0])
 
 
 def again(setting: Setting, schedule: Schedule) -> Find:
-    """A find whose minimal schedule is known already, told once more."""
+    """Replay a known minimal schedule, and return its counterexample."""
     teller = Teller()
-    run = Run(setting, schedule, table(setting), teller).carry_out()
+    run = Run(setting, schedule, table(setting), teller).execute()
     broken = violations(run, setting.goals, surely=True)
     return Find(schedule, schedule, run, broken, tell(run, teller, broken), 0)
 
 
 def _another(setting: Setting, seed: str) -> tuple[Schedule, tuple[str, ...]] | None:
-    """Another schedule that breaks a promise, if one is met soon."""
+    """Return another schedule that breaks a promise, if a short search meets one."""
     searcher = Searcher(setting)
     made = (searcher.batch(Drawn(seed, number)) for number in range(_BATCHES))
     return next((one.found for one in made if one.found is not None and one.found[1]), None)
 
 
 class _Small:
-    """A schedule that breaks promises, made as small as it gets for the first of them."""
+    """Shrinks a schedule for the first of the promises that it breaks."""
 
     def __init__(self, setting: Setting, met: Schedule, names: tuple[str, ...]) -> None:
         self._setting = setting
@@ -97,26 +98,26 @@ class _Small:
         self._names = names[:1]
         self.runs = 0
         least = shrink(met, self._actions, self._breaks)
-        # What was moved may have made another strike needless.
-        moved = settled(least, self._breaks, self._granted)
+        # Moving injections may have made another one unnecessary.
+        moved = settle(least, self._breaks, self._granted)
         self.schedule = shrink(moved, self._actions, self._breaks, again=True)
 
     @property
     def roundabout(self) -> bool:
-        """Whether there is likely to be a shorter way to break this."""
+        """Whether a more direct counterexample is likely."""
         many = len(self.schedule.injections)
         return many > 3 or (many > 1 and any(self.schedule.head))
 
-    def told(self, met: Schedule) -> Find:
+    def counterexample(self, met: Schedule) -> Find:
         return replace(again(self._setting, self.schedule), met=met, runs=self.runs)
 
     def _breaks(self, schedule: Schedule) -> bool:
         self.runs += 1
         try:
-            run = Run(self._setting, schedule, self._actions).carry_out()
+            run = Run(self._setting, schedule, self._actions).execute()
         except LockError:
             return False
         return bool(violations(run, self._names))
 
     def _granted(self, schedule: Schedule) -> list[tuple[int, int]]:
-        return acquires(Run(self._setting, schedule, self._actions).carry_out().rows)
+        return acquires(Run(self._setting, schedule, self._actions).execute().rows)

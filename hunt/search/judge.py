@@ -1,4 +1,4 @@
-"""The verdict on a simulated run: that of the same checkers as on a real one."""
+"""Judges simulated runs with the same checkers as real ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fencepost.hunt.sim.record import to_history
 
 
 def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str, Verdict]:
-    """The checkers among `goals` that find a violation, with what they say.
+    """Return the checkers among `goals` that find a violation, with their verdicts.
 
-    A checker is asked only where it suspects the run by its signs; with `surely` in any case.
+    A checker runs only if it suspects the run by its signs, or with `surely`.
     """
     setting = run.setting
     asked = tuple(goals)
@@ -35,5 +35,5 @@ def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str
 
 @lru_cache(maxsize=1024)
 def _suspicious(goals: tuple[str, ...], shown: frozenset[str]) -> tuple[str, ...]:
-    """The goals that suspect a run with these signs. Kept, because most runs show none."""
+    """Return the goals that suspect a run with these signs; cached, because most runs show none."""
     return tuple(name for name in goals if CHECKERS[name].suspect(shown))

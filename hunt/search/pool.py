@@ -1,7 +1,7 @@
-"""Who tries the batches of a hunt: this process, or several of this machine.
+"""Executors for the batches of a hunt: this process, or several worker processes.
 
-A crew is handed work and gives what came of it, in the order of the work: so the find is the one
-that comes first, however many there are.
+An executor receives work and returns the results in the order of the work, so the first
+counterexample does not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from multiprocessing.pool import Pool
 from fencepost.hunt.search.batch import Batch, Searcher, Work
 from fencepost.hunt.sim.setting import Setting
 
-# A run leaves circles behind (tasks, links), and Python's own thresholds look for them some ten
-# times in each.
+# A run leaves reference cycles (tasks, links); Python's own thresholds would collect ten times in
+# each run.
 _COLLECTED = (20_000, 20, 100)
 
 Do = Callable[[Iterable[Work]], Iterator[Batch]]
@@ -26,7 +26,7 @@ Crew = Callable[[Setting], AbstractContextManager[Do]]
 
 
 def local(processes: int | None = None) -> Crew:
-    """So many processes of this machine; as many as it has cores, if left out."""
+    """Return an executor with this number of processes, by default one for each core."""
     count = processes or os.cpu_count() or 1
     return lambda setting: _alone(setting) if count == 1 else _together(setting, count)
 
@@ -44,17 +44,17 @@ def _alone(setting: Setting) -> Iterator[Do]:
 
 @contextmanager
 def _together(setting: Setting, processes: int) -> Iterator[Do]:
-    # What fails without any fault fails here, and not in every process over and over.
+    # A failure without faults is raised here, and not in every process.
     Searcher(setting)
     with pool(processes, _begin, setting) as made:
         yield lambda works: made.imap(_try, works)
 
 
 def pool(processes: int, begin: Callable[..., None], *arguments: object) -> Pool:
-    """So many processes, each of which begins so. The pool ends them by SIGTERM, once, and waits.
+    """Start worker processes that run `begin` first. The pool ends them with SIGTERM and waits.
 
-    Before a process has begun, that signal would be for whatever the command does that was forked,
-    and be lost. So it is held back until then.
+    Until a process has begun, a handler that it inherited from the command would receive that
+    signal, and the signal would be lost. So it is blocked until then.
     """
     mask = getattr(signal, "pthread_sigmask", None)  # Windows forks nothing
     before = mask(signal.SIG_BLOCK, {signal.SIGTERM}) if mask else set()
@@ -66,8 +66,8 @@ def pool(processes: int, begin: Callable[..., None], *arguments: object) -> Pool
 
 
 def _ended_by_signal(begin: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    # The pool ends its workers by a signal, which the command that was forked may have meant to
-    # clean up after; Ctrl-C is for the command alone.
+    # Restore the default action for SIGTERM, by which the pool ends its workers: the inherited
+    # handler may clean up for the command. Only the command handles Ctrl-C.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

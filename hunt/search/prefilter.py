@@ -1,8 +1,8 @@
-"""Find the signs of a violation (checker/signs.py) in a simulated run's record, in one pass.
+"""Finds the signs of a violation (checker/signs.py) in a simulated run's record, in one pass.
 
-The checkers take some milliseconds for a history, and a run less than one. So a run is judged only
-by the checkers that suspect it by its signs (`Checker.suspect`). They may suspect a sound run, and
-must not pass a broken one: tests/hunt/search/test_prefilter.py compares them with their verdicts
+The checkers take milliseconds for a history, and a run takes less than one. So only the checkers
+that suspect a run by its signs judge it (`Checker.suspect`). They may suspect a sound run, but must
+not pass a broken one: tests/hunt/search/test_prefilter.py compares the suspicions with the verdicts
 on random runs, and a hunt judges every SAMPLE-th run in any case.
 """
 
@@ -46,15 +46,16 @@ def signs(
     keeps_on: bool = False,
     refuses: bool = False,
 ) -> set[str]:
-    """Return the signs that this record shows. `fifo`: the lock promises to grant in order;
-    `keeps_on`: a failed release does not end a hold; `refuses`: the lock promises to refuse only
-    what another client holds.
+    """Return the signs that this record shows.
 
-    `linearizable` needs few signs: where no grant was given while another's lease ran, there is an
-    order that keeps every lease. Each grant is given when it is answered, each release happens when
-    it is sent or once the lease has expired, and what failed or was not answered did nothing.
-    `ownership` needs a hold that ended before its time: another grant while its lease ran, or a
-    refusal to its own holder.
+    `fifo`: the lock promises to grant in order. `keeps_on`: a failed release does not end a hold.
+    `refuses`: the lock promises to refuse only while another client holds it.
+
+    `linearizable` needs few signs: if no grant was given during another client's lease, there is an
+    order that respects every lease. In it each grant takes effect at its answer, each release when
+    it is sent or at the end of the lease, and ops that failed or were not answered have no effect.
+    `ownership` needs a hold that ended early: another grant during its lease, or a refusal to its
+    own holder.
     """
     found: set[str] = set()
     if not came_back:
@@ -149,12 +150,12 @@ def signs(
             elif type == "info":
                 unsure = True
         elif f == "read" and type == "ok" and value["version"] != version:
-            # Higher where a write that nobody answered has arrived meanwhile: somebody may have
-            # died in it, and then nothing more is said of it.
+            # The version is higher if an unanswered write has arrived: its client may have died,
+            # and the record does not mention it again.
             found.add(VERSION_JUMPED)
     return found
 
 
 def _refused(error: Failed | None) -> bool:
-    """Whether a holder was told that its hold is gone."""
+    """Return whether the error shows that the holder's hold has ended."""
     return error is not None and error.kind == NOT_HELD

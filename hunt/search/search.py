@@ -1,8 +1,8 @@
-"""The hunt: schedules are drawn, run and judged, until a promise is broken or the time is up.
+"""Searches: draws, runs and judges schedules until one breaks a promise or the time is up.
 
-Drawn schedules come in rounds of batches. Between rounds the weights of faults are learnt: a kind
-whose schedules showed more that was new gets more of the next round. An exhaustive search has a
-round for each depth (exhaustive.py).
+Drawn schedules come in rounds of batches. Between rounds the search learns weights of faults: a
+kind whose schedules showed more new behaviour gets more of the next round. An exhaustive search has
+a round for each depth (exhaustive.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fencepost.hunt.search.pool import Crew, Do, local
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 
-# Batches of the first round and of a late one.
+# Number of batches of the first round and of a late one.
 _FIRST_ROUND, _ROUND = 4, 64
 _LEAST_WEIGHT = 0.3
 
@@ -28,10 +28,11 @@ Tell = Callable[["Tried"], None]
 
 @dataclass
 class Tried:
-    """All that a hunt tried. `seconds` of real time; `steps` and `events` of all runs together.
+    """The totals of a hunt. `seconds` of real time; `steps` and `events` of all runs together.
 
-    Of an exhaustive search: `depth`, how many strikes all schedules were tried with, None for any
-    other search; `known`, how many led to states that were known.
+    For an exhaustive search, `depth` is the number of injections up to which all schedules were
+    tried, and `known` counts the schedules that led to known states; for another search `depth` is
+    None.
     """
 
     schedules: int = 0
@@ -60,7 +61,7 @@ class Tried:
 
 
 class _Budget:
-    """Takes in batches until something is found, or the time or `most` schedules are used up."""
+    """Adds up batches until a counterexample is found or the budget is used up."""
 
     def __init__(self, do: Do, budget_s: float, most: int | None, tell: Tell) -> None:
         self._do = do
@@ -78,7 +79,7 @@ class _Budget:
         return tried.found is not None or enough or tried.seconds >= self._budget_s
 
     def spend(self, works: Iterable[Work], heed: Callable[[Batch], None] | None = None) -> bool:
-        """Try all of this work; return whether it could be done to its end."""
+        """Try this work; return whether it was completed."""
         for made in self._do(works):
             self.tried.add(made)
             if heed is not None:
@@ -101,8 +102,10 @@ def search(
     most: int | None = None,
     crew: Crew | None = None,
 ) -> Tried:
-    """Hunt for `budget_s` seconds, and through `most` schedules, at the most. The find does not
-    depend on who tries, as long as the time does not run out."""
+    """Draw and try schedules for at most `budget_s` seconds, and at most `most` schedules.
+
+    The counterexample does not depend on the number of processes unless the time runs out.
+    """
     with (crew or local(processes))(setting) as do:
         budget = _Budget(do, budget_s, most, tell)
         tried, first = budget.tried, 0
@@ -111,7 +114,7 @@ def search(
             weights = tuple(sorted(tried.weights.items()))
             budget.spend(Drawn(seed, number, weights) for number in range(first, first + count))
             first += count
-            tried.weights = _learnt(tried)
+            tried.weights = _learned_weights(tried)
     return tried
 
 
@@ -123,7 +126,7 @@ def search_all(
     tell: Tell = lambda tried: None,
     crew: Crew | None = None,
 ) -> Tried:
-    """Try every schedule with up to `depth` strikes, as long as the time suffices."""
+    """Try every schedule with up to `depth` injections, within the time budget."""
     actions = table(setting)
     with (crew or local(processes))(setting) as do:
         budget = _Budget(do, budget_s, None, tell)
@@ -147,8 +150,8 @@ def search_all(
     return tried
 
 
-def _learnt(tried: Tried) -> dict[str, float]:
-    """Weights by what each kind has shown that was new, for each time that it struck."""
+def _learned_weights(tried: Tried) -> dict[str, float]:
+    """Return weights of the kinds: new pairs that each has shown per injection."""
     new = Counter(pair[0] for pair in tried.covered)
     rates = {kind: new[kind] / count for kind, count in tried.injected.items() if count}
     mean = sum(rates.values()) / len(rates) if rates else 1.0

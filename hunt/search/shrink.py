@@ -1,13 +1,13 @@
-"""Makes a schedule that breaks a promise as small as it gets, with the promise still broken.
+"""Shrinks a schedule that breaks a promise to a minimal one that still breaks it.
 
-A schedule is simpler with fewer strikes; then with less of a set-up; then with simpler actions
-(lower numbers of the same kind); then with earlier steps. Each pass tries what is simpler by one of
-these, and keeps it where the run still breaks one of the same promises: delta debugging (Zeller
-2002) on the list of integers. Passes are repeated until none helps, so that of the result no strike
-can be left out.
+A schedule is simpler with fewer injections; then with less set-up; then with simpler actions (lower
+numbers of the same kind); then with earlier steps. Each pass tries changes of one of these kinds,
+and keeps a change if the run still breaks one of the same promises: delta debugging (Zeller 2002)
+on the list of integers. Passes repeat until none helps, so no injection of the result is
+dispensable.
 
-Hypothesis' own shrinker was looked at: it wants to draw each number itself while the test runs,
-which costs more than a whole run does here, and its interface is internal.
+Hypothesis' own shrinker was considered: it draws each number itself while the test runs, which
+costs more than a whole run does here, and its interface is internal.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from fencepost.hunt.sim.schedule import Schedule
 Breaks = Callable[[Schedule], bool]
 _MOST = 3000
 _ELSEWHERE, _EARLY = 300, 12
-"""Runs that one shrinking may take."""
+"""Maximum number of runs of one shrinking."""
 
 
 def shrink(
     schedule: Schedule, actions: Sequence[Action], breaks: Breaks, again: bool = False
 ) -> Schedule:
-    """A schedule that breaks as this one does, and of which nothing can be left out. `again`:
-    nothing else is tried than to leave something out."""
+    """Return a minimal schedule that breaks the same promise. `again`: only remove injections."""
     best, tried, left = schedule, {schedule}, _MOST
 
     def better(one: Schedule) -> bool:
@@ -55,13 +54,13 @@ def shrink(
 
 
 Inside = Callable[[Schedule], list[tuple[int, int]]]
-"""The steps from the beginning to the end of each acquire of a run that was granted."""
+"""Returns the first and last steps of each granted acquire of a run."""
 
 
-def settled(schedule: Schedule, breaks: Breaks, inside: Inside) -> Schedule:
-    """Let what strikes in the middle of an acquire strike after it, where that breaks as well.
+def settle(schedule: Schedule, breaks: Breaks, inside: Inside) -> Schedule:
+    """Move injections in the middle of an acquire behind it, if the run still breaks the promise.
 
-    It is no simpler, and easier to tell: first the grant, then what goes wrong.
+    The result is no simpler, but its story is: first the grant, then the faults.
     """
     for number in range(len(inside(schedule))):
         grants = inside(schedule)
@@ -78,7 +77,8 @@ def settled(schedule: Schedule, breaks: Breaks, inside: Inside) -> Schedule:
 
 
 def _after(schedule: Schedule, moved: Sequence[tuple[int, int]], step: int) -> Schedule:
-    """With these strikes after a step, in the order that they had, all others where they are."""
+    """Return the schedule with these injections after a step, in their order, and all others
+    unchanged."""
     stay = [one for one in schedule.injections if one not in moved]
     taken = {at for at, _ in stay}
     free = (at for at in count(step + 1) if at not in taken)
@@ -92,7 +92,7 @@ Best = Callable[[], Schedule]
 
 
 def _fewer(best: Best, actions: Sequence[Action], better: Better) -> None:
-    """Leave strikes out: halves first, then ever smaller parts, then one by one."""
+    """Remove injections: halves first, then smaller parts, then one by one."""
     size = max(1, len(best().injections) // 2)
     while size:
         place = 0
@@ -107,8 +107,11 @@ def _fewer(best: Best, actions: Sequence[Action], better: Better) -> None:
 def _moved(
     schedule: Schedule, injections: tuple[tuple[int, int], ...], place: int
 ) -> Iterator[Schedule]:
-    """With these strikes; and with those from a place on a little earlier or later, because what
-    was left out took steps of its own."""
+    """Yield the schedule with these injections, and with those from a place on a little earlier or
+    later.
+
+    The removed injections took steps, by which the others may have to move.
+    """
     yield replace(schedule, injections=injections)
     if place and place >= len(injections):
         return
@@ -120,7 +123,7 @@ def _moved(
 
 
 def _plainer(best: Best, actions: Sequence[Action], better: Better) -> None:
-    """Take back what the head sets up."""
+    """Reset the numbers of the head to 0."""
     for place in range(len(best().head)):
         for number in range(min(best().head[place], 3)):
             head = best().head
@@ -129,7 +132,7 @@ def _plainer(best: Best, actions: Sequence[Action], better: Better) -> None:
 
 
 def _simpler(best: Best, actions: Sequence[Action], better: Better) -> None:
-    """Strike with simpler actions of the same kind."""
+    """Replace actions by simpler ones of the same kind."""
     for place in range(len(best().injections)):
         step, number = best().injections[place]
         kind = actions[number - 1].kind
@@ -139,7 +142,7 @@ def _simpler(best: Best, actions: Sequence[Action], better: Better) -> None:
 
 
 def _earlier(best: Best, actions: Sequence[Action], better: Better) -> None:
-    """Strike earlier."""
+    """Move injections to earlier steps."""
     for place in range(len(best().injections)):
         step, number = best().injections[place]
         first = best().injections[place - 1][0] + 1 if place else 1
@@ -150,10 +153,9 @@ def _earlier(best: Best, actions: Sequence[Action], better: Better) -> None:
 
 
 def _elsewhere(best: Best, actions: Sequence[Action], better: Better) -> None:
-    """Look for one with no set-up and no more strikes, of the same kinds, somewhere else.
+    """Search for a schedule without set-up and with no more injections of the same kinds elsewhere.
 
-    What was met first is often a roundabout way to break a lock, and no small change of it leads
-    to the straight one.
+    The first counterexample is often an indirect one, and no small change leads to a direct one.
     """
     kinds = {actions[number - 1].kind for _, number in best().injections}
     numbers = [n for n, action in enumerate(actions, 1) if action.kind in kinds]
@@ -162,7 +164,7 @@ def _elsewhere(best: Best, actions: Sequence[Action], better: Better) -> None:
     many_ways = len(best().injections) > 2 or (any(best().head) and best().injections)
     for _ in range(_ELSEWHERE if many_ways else 0):
         many = 1 + random.randrange(min(3, len(best().injections)))
-        # What is so from the beginning on is easily told, and often all that is needed.
+        # Faults that exist from the beginning are easily explained, and often suffice.
         first = [random.randrange(1, _EARLY)] if random.random() < 0.5 else []
         steps = sorted({*first, *random.sample(range(_EARLY, last + 60), many - len(first))})
         if better(Schedule((), tuple((step, random.choice(numbers)) for step in steps))):

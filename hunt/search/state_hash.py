@@ -1,12 +1,12 @@
-"""When is a state of a simulated run known? When all that can make a difference from here on is as
-it was in a state that was met before.
+"""Hashes the state of a simulated run, so that the exhaustive search recognises known states.
 
-That is: the time, what is about to happen, all that is queued, each server with its data, clocks
-and disk, links that are cut and connections that are open, the faults that are on, and each client.
-What a client is going to do follows from what it has seen: its code is the same, and its chance
-comes from the schedule. So it stands for itself by all that it has been told, and when: replies,
-looks at the clock, time-outs, refused connections. Two clients that have seen the same are in the
-same state; two that have not are taken for different, even where they would behave alike.
+A state is known if everything that affects the rest of the run was the same in an earlier state:
+the time, the next event, all queued events, each server with its data, clocks and disk, cut links
+and open connections, the active faults, and each client. A client is represented by everything that
+it has observed, and when: replies, reads of the clock, timeouts, refused connections. Its code is
+the same in all runs, and its random numbers come from the schedule, so its observations determine
+its next actions. Two clients with the same observations are in the same state; two with different
+ones count as different, even if they would behave alike.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from fencepost.hunt.sim.network import Network, Refusal, Request, Server, Wire
 from fencepost.hunt.sim.world import Event, Node, Task, Timer, Wake, World
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
-# What is told of elsewhere, or never changes.
+# These are covered elsewhere, or never change.
 _LEFT_OUT = {"network", "world", "servers", "_scripts"}
 
 
 class Seen:
-    """What the clients of one run have seen, each as a number. It listens to the network
-    (network.Tap), and is told of each step."""
+    """The observations of each client of a run, as a number each.
+
+    It observes the network (network.Tap), and is called at each step.
+    """
 
     def __init__(self, clients: int) -> None:
         self._by_client = [0] * clients
 
     def step(self, run: Run, event: Event | None) -> None:
-        """A client looks at the clock, or is told something."""
+        """Note that a client reads the clock or receives something."""
         now = run.world.now
         if event is None:
             running = run.world.running
@@ -41,15 +43,15 @@ class Seen:
                 self._note(running.node, "looks", now)
         elif isinstance(event, Request):
             if event.back:
-                self._note(event.link.client, "hears", now, described(event))
+                self._note(event.link.client, "hears", now, describe(event))
         else:
             self._note(event.node, "wakes", now)
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
-        """What a server was asked is in its state."""
+        """Do nothing: the server's state contains the effect of the command."""
 
     def lost(self, link: Wire, command: tuple[Any, ...]) -> None:
-        """Nobody sees that."""
+        """Do nothing: no client observes the loss."""
 
     def refused(self, link: Wire) -> None:
         self._note(link.client, "is refused", link.network.world.now, link.server.name)
@@ -63,21 +65,23 @@ class Seen:
 
 
 def state(run: Run, seen: Seen, event: Event | None) -> int:
-    """A number for the state that a run is in before what comes next. The same in this process
-    alone: Python's hash of a text differs from one to the next."""
+    """Return a hash of the run's state before the next event.
+
+    It is valid in this process alone, because Python's hashes of strings differ between processes.
+    """
     world, network = run.world, run.network
     running = world.running
     unsent = world.unsent
     return hash(
         (
             world.now,
-            None if event is None else described(event),
+            None if event is None else describe(event),
             None if running is None or event is not None else running.node.name,
-            None if unsent is None else described(unsent),
-            tuple((time, described(one)) for time, _, one in sorted(world.queue, key=_order)
+            None if unsent is None else describe(unsent),
+            tuple((time, describe(one)) for time, _, one in sorted(world.queue, key=_order)
                   if not one.off),
             tuple(seen),
-            tuple(described(node, whole=True) for node in run.nodes.values()),
+            tuple(describe(node, whole=True) for node in run.nodes.values()),
             tuple((node.up, node.paused_until) for node in run.clients),
             frozenset(network.requests_cut),
             frozenset(network.replies_cut),
@@ -94,27 +98,29 @@ def _order(entry: tuple[int, int, Any]) -> tuple[int, int]:
     return entry[:2]
 
 
-def described(thing: Any, whole: bool = False, depth: int = 0) -> Any:
-    """What makes a thing what it is, as something that can be hashed. `whole`: a server with all
-    that it has; else it is its name."""
+def describe(thing: Any, whole: bool = False, depth: int = 0) -> Any:
+    """Return an object's identity as a hashable value.
+
+    `whole`: describe a server with all its data, not just by its name.
+    """
     if isinstance(thing, _PLAIN):
         return thing
     if isinstance(thing, tuple | list):
-        return tuple(described(one, depth=depth + 1) for one in thing)
+        return tuple(describe(one, depth=depth + 1) for one in thing)
     if isinstance(thing, dict):
-        return tuple((described(k), described(v, depth=depth + 1)) for k, v in thing.items())
+        return tuple((describe(k), describe(v, depth=depth + 1)) for k, v in thing.items())
     if isinstance(thing, set | frozenset):
-        return frozenset(described(one) for one in thing)
+        return frozenset(describe(one) for one in thing)
     if isinstance(thing, Request):
         flags = thing.back, thing.ready, thing.answered, thing.off
-        told = described(thing.command), described(thing.reply)
+        told = describe(thing.command), describe(thing.reply)
         return "message", *thing.link.ends, thing.sent, thing.boot, *flags, *told
     if isinstance(thing, Refusal):
         return "refusal", str(thing)
     if isinstance(thing, Wake):
         return "wake", thing.node.name, thing.off
     if isinstance(thing, Timer):
-        return "timer", thing.node.name, thing.off, described(thing.call)
+        return "timer", thing.node.name, thing.off, describe(thing.call)
     if isinstance(thing, FunctionType):
         cells = [cell.cell_contents for cell in thing.__closure__ or ()]
         return thing.__qualname__, tuple(one for one in cells if isinstance(one, _PLAIN))
@@ -123,12 +129,12 @@ def described(thing: Any, whole: bool = False, depth: int = 0) -> Any:
     if isinstance(thing, World | Network | Task):
         return type(thing).__name__
     return type(thing).__name__, tuple(
-        (name, described(value, depth=depth + 1)) for name, value in _parts(thing)
+        (name, describe(value, depth=depth + 1)) for name, value in _parts(thing)
     )
 
 
 def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of an object, by name."""
+    """Return the attributes of an object, by name."""
     if is_dataclass(thing):
         names = [one.name for one in fields(thing)]
     else:

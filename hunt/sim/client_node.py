@@ -1,4 +1,4 @@
-"""A client's machine in a simulated run, and the injections that wait for one of its ops."""
+"""The node of a simulated client, and the injections that wait for one of its ops."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from fencepost.hunt.sim.world import Node
 
 
 class ClientNode(Node):
-    """`doing` is the op that it is in; `inject_after` lets an action be injected so many steps from
-    now."""
+    """The node of a client.
 
-    __slots__ = ("_aims", "doing", "inject_after", "out")
+    `activity` is its current op. `inject_after` injects an action after a number of steps.
+    """
+
+    __slots__ = ("_aims", "activity", "inject_after", "out")
 
     def __init__(
         self,
@@ -26,12 +28,12 @@ class ClientNode(Node):
         super().__init__(name, index)
         self.inject_after = inject_after
         self._aims = [aim for aim in aims if aim.client == index]
-        self.doing = ""
+        self.activity = ""
         self.out = out
 
     def begins(self, f: str) -> None:
-        """It begins an op, which an aim may have been waiting for."""
-        self.doing = f
+        """Note that it begins an op, for which injections may have waited."""
+        self.activity = f
         if self._aims:
             left = []
             for aim in self._aims:

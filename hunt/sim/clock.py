@@ -1,16 +1,16 @@
-"""The wall clock of a simulated server: it shows the true time, until it is tampered with."""
+"""Simulates a server's wall clock: it shows the true time until a fault changes it."""
 
 from __future__ import annotations
 
 MS = 1_000_000
 EPOCH_NS = 1_700_000_000_000_000_000
-"""What a right wall clock shows when a run begins: the same in every run."""
+"""The reading of a correct wall clock at the start of every run."""
 
 
 class WallClock:
-    """True time, moved by an offset and run at a rate from the last change on.
+    """True time with an offset and a rate, both from the last change on.
 
-    `changed` is the true time of that change, in ns. `plain`: it shows `base` and the true time.
+    `changed` is the true time of that change, in ns. `plain`: it shows `base` plus the true time.
     """
 
     __slots__ = ("_rate", "base", "changed", "plain")

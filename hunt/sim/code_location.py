@@ -1,4 +1,4 @@
-"""Where in its own code a lock is, or failed."""
+"""Finds the line of a lock's own code that runs or has failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HUNT = str(Path(__file__).parents[1])
 
 
 def where_in(error: BaseException) -> str:
-    """The last line of a lock's own code in a traceback."""
+    """Return the last line of the lock's own code in a traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if not frame.filename.startswith(_HUNT)]
     last = (theirs or frames)[-1]
@@ -17,7 +17,7 @@ def where_in(error: BaseException) -> str:
 
 
 def where_now() -> str:
-    """The line of a lock's own code that is being carried out."""
+    """Return the line of the lock's own code that is running."""
     for frame, line in traceback.walk_stack(None):
         name = frame.f_code.co_filename
         if not name.startswith(_HUNT):

@@ -1,4 +1,4 @@
-"""The faults of a run as they strike and end, written into the history as those of a real run."""
+"""Tracks the active faults of a run, and records them as a real run does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOW = "simulated"
 _MOST = 10_000
 
 
-# The same few faults strike in every run, and what follows from one is not changed by anybody.
+# The same few faults are injected in every run, and no code modifies their facts.
 _KNOWN: dict[bytes, dict[str, Any]] = {}
 
 
@@ -30,8 +30,11 @@ def _facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[s
 
 
 class Faults:
-    """`on`: what undoes each fault that is on, by its name. `until`: when those are over that end
-    by themselves."""
+    """The active faults of a run.
+
+    `on`: a function that ends each active fault, by its name. `until`: when the last fault that
+    ends by itself ends (ns).
+    """
 
     def __init__(self, world: World, rows: list[Row]) -> None:
         self._world = world
@@ -51,13 +54,16 @@ class Faults:
         lasts: int | None = None,
         receipt: dict[str, Any] | None = None,
     ) -> str:
-        """A fault has struck. `undo` ends it: after so many ns, or with the run."""
+        """Record an injected fault, and return its name.
+
+        `undo` ends the fault after `lasts` ns, or when the run heals all faults.
+        """
         world = self._world
         self._count += 1
         name = f"{family}-{self._count}"
         self.families[family] = None
-        said = arguments | {"words": words}
-        value = {"fault": name, "phase": "start", "targets": targets, "arguments": said}
+        described = arguments | {"words": words}
+        value = {"fault": name, "phase": "start", "targets": targets, "arguments": described}
         value |= _facts(family, targets, arguments)
         if receipt:
             value["receipt"] = receipt
@@ -68,7 +74,7 @@ class Faults:
                 return
             del self.on[name]
             undo()
-            value = {"fault": name, "phase": "end", "targets": targets, "arguments": said}
+            value = {"fault": name, "phase": "end", "targets": targets, "arguments": described}
             of_nemesis(self._rows, world.now, family, value, HOW)
 
         self.on[name] = end

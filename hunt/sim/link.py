@@ -1,4 +1,4 @@
-"""A lock's connection to a simulated server, where fencepost makes it."""
+"""Simulates the connections that fencepost opens for a lock."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fencepost.workloads.contract.lock import Failed, Indeterminate
 class SimLink:
     """A Link (workloads/contract/lock.py) to a simulated server, with one request at a time.
 
-    `request` is made once anything may come between a request and its reply; before that
-    `command` and `_sent` are all that there is of it.
+    `request` is created as soon as an event may come between a request and its reply; until then
+    only `command` and `_sent` represent it.
     """
 
     __slots__ = ("_alarm", "_handle", "_sent", "_timeout", "_world", "client",
@@ -59,7 +59,7 @@ class SimLink:
             world.unsent = self
 
     def _connect(self) -> None:
-        """Open a connection, or raise Failed."""
+        """Open a connection. Raises Failed if that fails."""
         network = self.network
         cut = network.requests_cut or network.replies_cut
         if cut and (self.ends in network.requests_cut or self.ends in network.replies_cut):
@@ -76,7 +76,7 @@ class SimLink:
         return Failed("unreachable", f"{self.server.name}: {why}")
 
     def queue(self) -> None:
-        """Queue the request that was sent and is not queued yet."""
+        """Queue the request if it was sent and is not queued yet."""
         world = self._world
         world.unsent = None
         self.request = request = Request(self, self.command, self._sent, self.server.boots)
@@ -86,7 +86,7 @@ class SimLink:
         world = self._world
         begun = world.now
         if world.unsent is self:
-            # Nothing has come in between since it was sent: no time has passed, nothing struck.
+            # Neither an event nor an injection has come since it was sent.
             queue, server = world.queue, self.server
             arrives = world.now + self.latency
             if (
@@ -96,7 +96,7 @@ class SimLink:
             ):
                 self.queue()
             else:
-                # It is next, in any case.
+                # It is the next event in any case.
                 world.unsent = None
                 world.step += 1
                 world.now = arrives
@@ -109,7 +109,7 @@ class SimLink:
                     or world.step + 1 >= world.decision
                     or network.replies_cut
                 ):
-                    self._carried_out(reply)
+                    self._executed(reply)
                 else:
                     world.step += 1
                     world.now = back
@@ -127,8 +127,8 @@ class SimLink:
             raise Failed("refused", f"{self.server.name}: {request.reply}")
         return request.reply
 
-    def _carried_out(self, reply: Any) -> None:
-        """The request has been carried out, and something may come before its reply arrives."""
+    def _executed(self, reply: Any) -> None:
+        """Create the request, now executed, because events may come before its reply arrives."""
         self.request = request = Request(self, self.command, self._sent, self.server.boots)
         if reply is LATER:
             self.server.wait(request)
@@ -136,8 +136,11 @@ class SimLink:
             self.network.answer(request, reply)
 
     def _wait(self, begun: int) -> Request:
-        """The request once its reply is there; Indeterminate where it does not come in time, from
-        when somebody began to wait."""
+        """Wait for the reply, and return the request.
+
+        Raises Indeterminate if the reply does not arrive within the timeout, which starts at
+        `begun`.
+        """
         world = self._world
         assert world.running is not None
         if not self.was_reset:
@@ -152,7 +155,7 @@ class SimLink:
         request = self.request
         if request is None:
             raise Indeterminate("timeout", f"{self.server.name}: the connection was closed")
-        # Who slept past its timeout finds what has arrived meanwhile.
+        # A client that slept past its timeout still finds the reply that has arrived.
         if not request.ready and (request.arrives > world.now or request.off):
             self._drop()
             why = "connection reset" if self.was_reset else "no answer in time"
@@ -170,7 +173,7 @@ class SimLink:
             self.request = late
 
     def wait_for(self, timeout_ns: int) -> None:
-        """How long the next reply may take."""
+        """Set the timeout for the next reply."""
         self._timeout = timeout_ns
 
     def call(self, *command: Any) -> Any:
@@ -178,7 +181,7 @@ class SimLink:
         return self.receive()
 
     def reset(self) -> None:
-        """The server has gone, and says so to whoever waits."""
+        """Wake the waiting client: the server has closed the connection."""
         self.connected = False
         if self.request is not None and self.ends not in self.network.replies_cut:
             self.was_reset = True
@@ -203,7 +206,7 @@ class SimLink:
 
 
 class Dialled(SimLink):
-    """A SimLink with a time to connect in and another to be answered in."""
+    """A SimLink with one timeout for connecting and another for replies."""
 
     __slots__ = ("_connect_ns", "_read_ns")
 

@@ -1,8 +1,8 @@
-"""What lies between clients and servers: connections, and messages that may come late or never.
+"""Simulates connections, and messages that arrive late or never.
 
-A connection is TCP's: messages arrive in order and once, or the connection is of no use any more.
-Who closes a connection does not take back what was sent on it: that may still arrive, and be
-carried out. Links may be cut one way or both; what is sent into a cut is lost.
+A connection behaves as in TCP: each message arrives once and in order, or the connection is broken.
+Closing a connection does not withdraw what was sent on it: that may still arrive and be executed.
+Links may be cut both ways or one; a message sent into a cut is lost.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import NEVER, Node, World
 
 LATENCY = 250_000
-"""One way, in ns, where nothing disturbs it."""
+"""The latency of one way without faults, in ns."""
 _SPREAD = 1_700
 
 
 class Refusal(Exception):
-    """A server answers with an error."""
+    """An error reply of a server."""
 
 
 class Later:
-    """What a server gives as its answer where that comes later, by `Request.give`."""
+    """The result of a command that the server answers later, with `Request.give`."""
 
 
 LATER = Later()
 
 
 class Server(Node, ABC):
-    """A node that answers requests. `boots`: how often it was started anew; `kept`: its data
-    outlive a crash. `port`: where libraries that bring their own connections reach it."""
+    """A node that answers requests.
+
+    `boots`: how often it was restarted. `kept`: its data survive a crash. `port`: the port for
+    libraries that bring their own connections.
+    """
 
     __slots__ = ("boots", "clock", "kept")
 
@@ -47,62 +50,61 @@ class Server(Node, ABC):
 
     @abstractmethod
     def handle(self, command: tuple[Any, ...]) -> Any:
-        """Carry out a command and return the reply, a Refusal, or LATER."""
+        """Execute a command, and return the reply, a Refusal, or LATER."""
 
     @abstractmethod
     def wait(self, request: Request) -> None:
-        """Answer a request, whose reply was to come later, by `Request.give`."""
+        """Take a request for which `handle` returned LATER, and answer it with `Request.give`."""
 
     def session(self) -> Session:
-        """What the server makes of the bytes on a new connection."""
+        """Return a decoder of the bytes on a new connection."""
         raise Unknown(f"{self.name} has no model of its connections")
 
     def left(self, link: Wire) -> None:
-        """Whoever waited for an answer on this connection has closed it."""
+        """Note that a client has closed a connection on which it waited."""
 
     def settle(self) -> None:
-        """Do what would have been done by now, by its clock as it is."""
+        """Catch up with periodic work, according to the clock as it is now."""
 
     @abstractmethod
     def crash(self, power: bool) -> None:
-        """Go down; with `power`, all that was not synced is lost."""
+        """Stop; if `power` is lost, all unsynced data is lost."""
 
     @abstractmethod
     def start(self) -> None:
-        """Come up again."""
+        """Start again."""
 
     def forget(self) -> None:
-        """The run is over: let go of whatever refers back to it."""
+        """Drop all references to the run, which has ended."""
 
 
 class Session(Protocol):
-    """The bytes on one connection of a library, as the server reads and writes them."""
+    """Decodes and encodes the bytes on one connection of a library."""
 
     def commands(self, data: bytes) -> list[tuple[Any, ...]]:
-        """The commands that are complete with these bytes."""
+        """Return the commands that these bytes complete."""
 
-    def carry_out(self, server: Server, command: tuple[Any, ...]) -> Any:
-        """The reply to one command, or LATER. Raises Unknown for one that the model lacks."""
+    def execute(self, server: Server, command: tuple[Any, ...]) -> Any:
+        """Return the reply to one command, or LATER. Raises Unknown if the model lacks it."""
 
     def encoded(self, command: tuple[Any, ...], reply: Any) -> bytes:
-        """The reply to a command, as it is sent."""
+        """Return the bytes of the reply to a command."""
 
     def is_about_data(self, command: tuple[Any, ...]) -> bool:
-        """Whether the command is about more than the connection itself."""
+        """Whether the command concerns more than the connection itself."""
 
 
 class Tap(Protocol):
-    """Who listens to what happens on the network, to tell it to a person."""
+    """Observes the network, for example to tell the story of a run."""
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None: ...
     def lost(self, link: Wire, command: tuple[Any, ...]) -> None: ...
     def refused(self, link: Wire) -> None:
-        """A connection could not be opened."""
+        """Note that a connection could not be opened."""
 
 
 class Wire(Protocol):
-    """A connection between a client and a server, whatever is sent on it. `command`: what was sent
-    last."""
+    """A connection between a client and a server; `command` is the last one sent."""
 
     network: Network
     client: Node
@@ -112,19 +114,19 @@ class Wire(Protocol):
     latency: int
 
     def arrived(self, request: Request) -> None:
-        """The reply to a request is here."""
+        """Receive the reply to a request."""
 
     def moved(self, request: Request, late: Request) -> None:
-        """A request or its reply is held back: it will be `late` that arrives."""
+        """Replace a request that is held back by `late`, which arrives instead."""
 
     def reset(self) -> None:
-        """The server has gone, and says so."""
+        """Note that the server has closed the connection."""
 
 
 class Request:
     """One request and its reply, on the way to a server and back.
 
-    `ready`: the reply has arrived. As an event it is the arrival of whichever is under way.
+    `ready`: the reply has arrived. As an event it is the arrival of the request or of the reply.
     """
 
     __slots__ = ("answered", "arrives", "back", "boot", "command", "link", "node", "off",
@@ -156,15 +158,15 @@ class Request:
 
     @property
     def asked(self) -> tuple[Any, ...]:
-        """The command that a server lets wait."""
+        """Return the command whose reply comes later."""
         return self.command
 
     def give(self, reply: Any) -> None:
-        """Answer it, after it had to wait."""
+        """Send the reply that came later."""
         self.link.network.answer(self, reply)
 
     def later(self) -> Request:
-        """The same, to arrive at another time than this one."""
+        """Return a copy that arrives at another time."""
         made = type(self).__new__(type(self))
         for name in Request.__slots__:
             setattr(made, name, getattr(self, name))
@@ -172,30 +174,30 @@ class Request:
         return made
 
     def tell(self, tap: Tap, reply: Any) -> None:
-        """It was carried out."""
+        """Report to the tap that it was executed."""
         tap.handled(self.link, self.command, reply)
 
     def miss(self, tap: Tap) -> None:
-        """It was lost on its way, or its reply."""
+        """Report to the tap that it or its reply was lost."""
         tap.lost(self.link, self.command)
 
 
 class Network:
-    """Every link between a client and a server, by the indices of both."""
+    """Every link between a client and a server, by their indices."""
 
     def __init__(self, world: World, tap: Tap | None) -> None:
         self.world = world
         self.tap = tap
         self.requests_cut: set[tuple[int, int]] = set()
         self.replies_cut: set[tuple[int, int]] = set()
-        # Connections that are open, by server, in the order in which they were opened.
+        # Open connections by server, in the order of their opening.
         self.open: defaultdict[int, dict[Wire, None]] = defaultdict(dict)
 
     def latency(self, client: int, server: int) -> int:
         return LATENCY + _SPREAD * (3 * client + server)
 
     def answer(self, request: Request, reply: Any) -> None:
-        """Send the reply to a request that was carried out."""
+        """Send the reply to an executed request."""
         if request.answered:
             return
         link = request.link
@@ -217,6 +219,6 @@ class Network:
         return cut
 
     def broken(self, server: Server) -> None:
-        """A server has gone: whoever waits for its answer hears of it at once, unless cut off."""
+        """Reset the connections to a stopped server, except across a cut."""
         for link in self.open.pop(server.index, {}):
             link.reset()

@@ -1,4 +1,4 @@
-"""What faults see of a simulated run. hunt/run.py fits it; nothing here imports that."""
+"""The part of a simulated run that faults use; hunt/run.py implements it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fencepost.workloads.client.client import Client
 
 
 class Run(Protocol):
-    """`working`: how many clients have not done their work yet."""
+    """A simulated run; `working` is the number of clients still at work."""
 
     setting: Setting
     world: World
@@ -31,13 +31,13 @@ class Run(Protocol):
         """Return the work of a thread whose error ends the run."""
 
     def client(self, node: ClientNode, out: Outbox) -> Client:
-        """Make the client that runs on this node."""
+        """Create the client that runs on this node."""
 
     def finish(self, node: ClientNode, client: Client) -> None:
-        """Heal all faults, see whether the lock comes back, and end the run."""
+        """Heal all faults, check that the lock recovers, and end the run."""
 
     def ends(self, request: Request) -> tuple[str, str]:
-        """The sender and the receiver of each message that is under way now."""
+        """Return the sender and the receiver of a message that is under way."""
 
-    def told(self, request: Request) -> str:
-        """What is under way now, as a sentence has it."""
+    def describe(self, request: Request) -> str:
+        """Describe a message that is under way, as part of a sentence."""

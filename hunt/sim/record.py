@@ -1,4 +1,4 @@
-"""What happens in a simulated run, as ops of a history (checker/history/history.py)."""
+"""Records a simulated run as ops of a history (checker/history/history.py)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from fencepost.hunt.sim.world import World
 from fencepost.workloads.contract.lock import Failed
 
 Row = tuple[int, int | str, str, str, dict[str, Any], Failed | None, str | None, int]
-"""An event: time, process, type, f, value, error, node; and the step of the run that it came in."""
+"""An event: time, process, type, f, value, error, node, and the step of the run."""
 
 
 class Outbox:
-    """Where one simulated client says what it does (`Said`, workloads/client/wire.py)."""
+    """Receives the ops of one simulated client (`Said`, workloads/client/wire.py)."""
 
     __slots__ = ("_node", "_rows", "_world", "process", "speaking")
 
     def __init__(self, world: World, rows: list[Row], process: int, node: str) -> None:
         self.process = process
-        # Nobody interrupts: a greenlet goes on until it waits.
+        # No lock is needed: a greenlet runs until it waits.
         self.speaking: AbstractContextManager[Any] = nullcontext()
         self._world = world
         self._rows = rows
         self._node = node
 
     def now(self) -> int:
-        """A look at the clock, which is a step."""
+        """Take a step, and return the time."""
         world = self._world
         world.step += 1
         if world.step >= world.decision:
@@ -40,16 +40,16 @@ class Outbox:
     def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
         world = self._world
         if error is not None:
-            # It would keep alive all that the client had in hand.
+            # The traceback would keep alive every local variable of the client.
             error.__traceback__ = error.__cause__ = error.__context__ = None
         self._rows.append((world.now, self.process, type, f, value, error, self._node, world.step))
 
     def flush(self) -> None:
-        """What was said is in the record at once."""
+        """Do nothing: each op is recorded at once."""
 
 
 def of_nemesis(rows: list[Row], now: int, family: str, value: dict[str, Any], how: str) -> None:
-    """An op of the nemesis, with its receipt."""
+    """Record an op of the nemesis, with its receipt."""
     rows.append((now, NEMESIS, "invoke", family, value, None, None, 0))
     receipt = {"proved": True, "how": how, **value.get("receipt", {})}
     rows.append((now, NEMESIS, "ok", family, value | {"receipt": receipt}, None, None, 0))
@@ -70,6 +70,6 @@ def write(path: Path, rows: list[Row]) -> None:
 
 
 def lines(rows: list[Row]) -> bytes:
-    """The bytes of history.jsonl."""
+    """Return the bytes of history.jsonl."""
     made = (json.dumps(_op(i, row).to_json(), separators=(",", ":")) for i, row in enumerate(rows))
     return "".join(f"{line}\n" for line in made).encode()

@@ -1,9 +1,9 @@
-"""A schedule: the list of integers that says all that is not the default in a run.
+"""A schedule: the list of integers that determines a run.
 
-Its head sets up the workload (`HEAD` numbers for all, `EACH` for every client); then comes a number
-for each step of the run: 0 goes on, n injects action n of the table (hunt/faults/registry.py). A
-list that ends early goes on with zeros, so the empty list is the run in which nothing goes wrong.
-Nearly all numbers are 0: in memory a schedule has only the others.
+Its head sets up the workload (`HEAD` numbers for all, `EACH` for every client). Then each step of
+the run has a number: 0 injects nothing, n injects action n of the table (hunt/faults/registry.py).
+Missing numbers are zeros, so the empty list is the run without faults. Nearly all numbers are 0: in
+memory a schedule contains only the others.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from itertools import pairwise
 from typing import NamedTuple
 
 HEAD, EACH = 1, 4
-"""The head: a number that all chance comes from; of each client: when it begins, how long it holds
-the lock, whether it extends its lease, and how many holds it wants beside the first."""
+"""The head: a random seed; then for each client when it begins, how long it holds the lock, whether
+it extends its lease, and how many holds it makes after the first."""
 
 
 class Aim(NamedTuple):
-    """An injection that waits for an op: `after` so many steps of the `nth` op `f` of a client,
-    counted from 0. The schedule of the run then has it at the step where it was injected."""
+    """An injection that waits for an op: `after` steps of the `nth` op `f` of a client, counted
+    from 0.
+
+    The schedule of the run then contains it at the step of the injection.
+    """
 
     client: int
     f: str
@@ -31,17 +34,17 @@ class Aim(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """`head` as above; `injections`: (step, action), steps rising, actions from 1 on."""
+    """`head` as above; `injections`: (step, action) with rising steps; actions count from 1."""
 
     head: tuple[int, ...] = ()
     injections: tuple[tuple[int, int], ...] = ()
 
     def at(self, place: int) -> int:
-        """A number of the head."""
+        """Return a number of the head, 0 if it has fewer."""
         return self.head[place] if place < len(self.head) else 0
 
     def numbers(self, clients: int) -> list[int]:
-        """As the list of integers, without zeros at its end."""
+        """Return the list of integers, without trailing zeros."""
         length = HEAD + EACH * clients
         found = [self.at(place) for place in range(length)]
         for step, action in self.injections:
@@ -58,13 +61,13 @@ class Schedule:
 
     @property
     def in_order(self) -> bool:
-        """Whether its steps rise, from the first on."""
+        """Whether its steps rise, beginning above 0."""
         steps = [0, *(step for step, _ in self.injections)]
         return all(before < after for before, after in pairwise(steps))
 
     @property
     def size(self) -> tuple[int, int, int, int]:
-        """By which one schedule is simpler than another: injections, set-up, actions, steps."""
+        """The sort key for simplicity: injections, set-up, actions, steps."""
         return (
             len(self.injections),
             sum(1 for number in self.head if number),

@@ -1,4 +1,4 @@
-"""What a hunt is about: a lock, the servers and the clients that it runs with, faults, a guard."""
+"""The subject of a hunt: a lock, its servers and clients, faults, and a guard."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ STORAGE = "storage"
 
 @dataclass(frozen=True)
 class Setting:
-    """`test` describes it as test.json does. `faults`: which can be injected, by
-    the names of hunt/faults/registry.py.
+    """The subject of a hunt.
 
-    `goals`: the checkers whose violation ends the hunt. `restart_ns`: how long a server that was
-    killed stays away, None for good. `slow`: a client may hold the lock for longer than its lease.
-    `kind`: that of the servers, `version` theirs, '' for the usual one; `model`: what simulates
-    them (hunt/models).
-    `outside`: it brings its own connections (hunt/intercept); `library`: the module that does;
-    `own`: it is in no registry.
+    `test` describes it as test.json does. `faults`: the faults to inject, by their names in
+    hunt/faults/registry.py. `goals`: the checkers whose violation ends the hunt. `restart_ns`: how
+    long a killed server stays down, None for good. `slow`: a client may hold the lock past its
+    lease. `kind`: the kind of the servers; `version`: their version, "" for the default; `model`:
+    the model that simulates them (hunt/models). `outside`: the lock brings its own connections
+    (hunt/intercept) by the module `library`. `own`: a user lock, which is in no registry.
     """
 
     test: Mapping[str, Any]
@@ -53,7 +52,7 @@ class Setting:
     _setups: dict[int, Setup] = field(default_factory=dict, repr=False, compare=False)
 
     def setup(self, client: int) -> Setup:
-        """What a client is told at its beginning, made once."""
+        """Return the set-up of a client; it is created once."""
         made = self._setups.get(client)
         if made is None:
             made = self._setups[client] = Setup(
@@ -75,20 +74,20 @@ class Setting:
 
     @property
     def fifo(self) -> bool:
-        """Whether the lock promises to grant in the order of asking."""
+        """Whether the lock promises to grant in the order of requests."""
         return bool((self.test.get("promises") or {}).get("fifo"))
 
     @property
     def minority(self) -> bool:
-        """Whether the lock promises to be granted beside a minority of servers that is gone."""
+        """Whether the lock promises to be available while a minority of servers is down."""
         return bool((self.test.get("promises") or {}).get("minority"))
 
     @property
     def refuses(self) -> bool:
-        """Whether the lock promises to refuse only what somebody has."""
+        """Whether the lock promises to refuse only while another client holds it."""
         return bool((self.test.get("promises") or {}).get("true_refusals"))
 
     @property
     def keeps_on(self) -> bool:
-        """Whether a hold goes on after a release that failed (checker/facts/holds.py)."""
+        """Whether a hold continues after a failed release (checker/facts/holds.py)."""
         return self.test.get("failed_release") == "nothing"

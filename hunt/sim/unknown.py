@@ -1,7 +1,7 @@
-"""What a model does not have."""
+"""The error for features that a model lacks."""
 
 from __future__ import annotations
 
 
 class Unknown(Exception):
-    """A lock asks for what a model does not have: it cannot be simulated, nothing is guessed."""
+    """A lock uses a feature that a model lacks; models never guess."""

@@ -1,19 +1,18 @@
-"""Virtual time, and one scheduler for all that happens in it.
+"""Virtual time, and one scheduler for all events.
 
-A run is a queue of events in order of time: a message arrives, a sleep is over, a fault ends.
-Code of a client (a lock, its background threads) runs in greenlets, because locks are written to
-block: where one waits, the scheduler goes on with the next event. Nothing runs beside anything
-else, no clock but this one is looked at, and ties are broken by the order in which events were
-made, so that a run is the same wherever it is run.
+A run is a queue of events ordered by time: a message arrives, a sleep ends, a fault ends. Client
+code (a lock and its background threads) runs in greenlets, because locks are written to block: when
+one waits, the scheduler continues with the next event. Nothing runs in parallel, no other clock is
+read, and events at the same time run in the order of their creation. So a run is the same on every
+machine.
 
-Each event, and each look at the clock or failpoint, is a *step*. Before a step the run may be told
-to do something else than to go on (`decide`): that is the only place where faults come from.
+Each event, each read of the clock and each failpoint is a *step*. Before a step, `decide` may
+inject something; faults come from nowhere else.
 
-An event that is next in any case is not queued: who waits for it goes on by itself.
-That saves most queueing and most switches between greenlets, and changes no order. Nor does it
-matter who looks what is next: a task that waits does so itself, and hands over to the next task, or
-goes on where that is itself. Only what may end tasks is left to the greenlet that began the run
-(`hub`).
+An event that would run next in any case is not queued: the task that waits for it continues
+directly. This saves most queueing and most switches between greenlets, and changes no order. For
+the same reason a waiting task picks the next event itself, and switches to the task of that event
+or continues. Only events that may end tasks are left to the greenlet that started the run (`hub`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ MS = 1_000_000
 
 
 class Node:
-    """A machine of the simulated cluster. While it is paused, nothing on it goes on."""
+    """A machine of the simulated cluster; while it is paused, its events wait."""
 
     __slots__ = ("index", "name", "paused_until", "up")
 
@@ -42,7 +41,7 @@ class Node:
 
 
 class Event(Protocol):
-    """Something that will happen on a node. `off`: it is not to happen any more."""
+    """A future event on a node; `off` cancels it."""
 
     node: Node
     off: bool
@@ -51,7 +50,7 @@ class Event(Protocol):
 
 
 class Unsent(Protocol):
-    """Who has sent something that is not queued yet."""
+    """A sender whose message is not queued yet."""
 
     def queue(self) -> None: ...
 
@@ -71,13 +70,13 @@ class Timer:
 
 
 class Reaper(Timer):
-    """Calls a function that may end tasks: not in the middle of one that looks what is next."""
+    """Calls a function that may end tasks, never while another task picks the next event."""
 
     __slots__ = ()
 
 
 class Wake:
-    """Lets a task go on."""
+    """Resumes a task."""
 
     __slots__ = ("node", "off", "task")
 
@@ -91,7 +90,7 @@ class Wake:
 
 
 class Start(Wake):
-    """Lets a task begin."""
+    """Starts a task."""
 
     __slots__ = ()
 
@@ -100,10 +99,10 @@ class Start(Wake):
 
 
 class Carrier(greenlet):
-    """Carries out one task after the other, of one run after the other.
+    """Runs tasks one after another, across runs.
 
-    To make a greenlet, run and end it takes ten times as long as to switch to it and back: Python
-    maps memory for each one's stack, and gives it back.
+    Creating, running and ending a greenlet takes ten times as long as switching to it and back,
+    because Python maps and unmaps memory for each stack.
     """
 
     task: Task | None
@@ -128,7 +127,7 @@ class Carrier(greenlet):
 
 
 class _Idle(threading.local):
-    """The carriers of a thread that have nothing to carry out: no other can switch to them."""
+    """The idle carriers of a thread; other threads cannot switch to them."""
 
     def __init__(self) -> None:
         self.carriers: list[Carrier] = []
@@ -138,9 +137,12 @@ _idle = _Idle()
 
 
 class Task:
-    """Code that may wait: a client's own, or a thread of its lock. `thread`: what stands for it
-    where code asks for the current thread. `carrier`: who carries it out, once it has begun.
-    `left`: it waits while it is being killed, and nobody comes back to it."""
+    """Code that may wait: a client's, or a thread of its lock.
+
+    `thread`: the object that represents it to code that asks for the current thread. `carrier`: the
+    greenlet that runs it, once it has begun. `left`: it waited while it was being killed, and is
+    never resumed.
+    """
 
     __slots__ = ("carrier", "left", "node", "over", "thread", "work", "world")
 
@@ -153,32 +155,35 @@ class Task:
         self.carrier: Carrier | None = None
 
     def begin(self) -> None:
-        """Let it go on for the first time."""
+        """Start the task."""
         if self.over:
             return
         carrier = _idle.carriers.pop() if _idle.carriers else Carrier()
-        # What fails in it fails in this run; and what libraries keep by context is its own.
+        # An exception in the task goes to this run; context variables are the task's own.
         carrier.parent, carrier.gr_context = self.world.hub, None
         carrier.task = self
         self.carrier = carrier
         self.world.ready = self.world.running = self
 
     def resume(self) -> None:
-        """Let it go on once this event has happened."""
+        """Resume the task after the present event."""
         self.world.ready = self
 
     def kill(self) -> None:
-        """End it where it stands."""
+        """End the task at its present step."""
         if not self.over:
             self.over = True
             if self.carrier is not None:
-                # It waits, and finds that it is over: to throw something at it takes longer.
+                # It finds `over` set when it resumes; throwing an exception takes longer.
                 self.carrier.switch()
 
 
 class World:
-    """`now` in ns. `decide(event)` is asked at step `decision`, and gives the next such step.
-    `over`: nothing more is to happen. `ready`: who goes on now."""
+    """Runs the events.
+
+    `now` in ns. `decide(event)` is called at step `decision`, and returns the next such step.
+    `over`: no further event runs. `ready`: the task that runs next.
+    """
 
     __slots__ = ("decide", "decision", "hub", "now", "nowhere", "over", "queue", "ready",
                  "running", "sequence", "step", "stopped", "tasks", "unsent")  # fmt: skip
@@ -197,7 +202,8 @@ class World:
         self.stopped = False
         self.over = False
         self.nowhere = Node("the network", -1)
-        # What was sent and is not queued yet: before time passes or anything strikes, it is.
+        # A message that is sent but not queued; it is queued before time passes or a fault is
+        # injected.
         self.unsent: Unsent | None = None
 
     def at(self, time: int, event: Event) -> None:
@@ -211,11 +217,11 @@ class World:
         return task
 
     def run(self) -> None:
-        """Let everything happen until it is `over`, or nothing is left to happen."""
-        self._go_on(None)
+        """Run events until `over` is set or no event is left."""
+        self._run_until(None)
 
-    def _go_on(self, me: Task | None) -> None:
-        """Let one event after the other happen, until it is this task that goes on."""
+    def _run_until(self, me: Task | None) -> None:
+        """Run events until this task is the next to run."""
         queue = self.queue
         while queue and not self.over:
             time, number, event = heappop(queue)
@@ -257,18 +263,18 @@ class World:
             self.hub.switch()
 
     def wait(self) -> None:
-        """Called by a task: let others go on until somebody resumes it."""
+        """Suspend the calling task until another event resumes it."""
         task = self.running
         assert task is not None
         if self.unsent is not None:
             self.unsent.queue()
-        if task.over:  # it is being killed, by whoever goes on now
+        if task.over:  # another task is killing it
             task.left = True
             self.hub.switch()
         else:
             try:
-                self._go_on(task)
-            except Exception as error:  # of the event, which is not this task's
+                self._run_until(task)
+            except Exception as error:  # an error of the event, not of this task
                 self.hub.throw(error)
         self.running = task
         if task.over:
@@ -279,7 +285,7 @@ class World:
         if self.unsent is not None:
             self.unsent.queue()
         queue = self.queue
-        # It comes before all that is queued, and nothing strikes before.
+        # It is the next event, and no injection is due before it.
         if (not queue or time < queue[0][0]) and self.step + 1 < self.decision:
             self.step += 1
             self.now = time
@@ -290,13 +296,13 @@ class World:
         self.wait()
 
     def point(self) -> None:
-        """A step in the middle of a task's code."""
+        """Take a step in the middle of a task's code."""
         self.step += 1
         if self.step >= self.decision:
             self.decide_here()
 
     def decide_here(self) -> None:
-        """It is time for a decision, in the middle of a task's code."""
+        """Call `decide` in the middle of a task's code."""
         if self.unsent is not None:
             self.unsent.queue()
         self.decision = self.decide(None)
@@ -314,7 +320,7 @@ class World:
         self.running = None
 
     def forget(self) -> None:
-        """Let go of what was to happen, after `stop`: nothing that took part refers to another."""
+        """Drop all future events after `stop`, so that no object of the run refers to another."""
         self.decide = _nothing
         self.queue.clear()
         self.tasks.clear()
@@ -322,9 +328,9 @@ class World:
 
 
 def _done() -> None:
-    """A task is carried out once."""
+    """Replace a task's work once it has begun, so that nothing keeps it alive."""
 
 
 def _nothing(event: Event | None) -> int:
-    """No decision is to be taken."""
+    """Return that no decision is due."""
     return NEVER

@@ -1,1 +1,1 @@
-"""A counterexample in words."""
+"""The story of a counterexample, in words."""

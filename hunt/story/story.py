@@ -1,8 +1,8 @@
-"""Tells a schedule as a person would: numbered steps, in words, up to the broken promise.
+"""Tells the story of a schedule: numbered steps in words, up to the broken promise.
 
-The story has the faults, and what clients did that matters to the promise: which servers granted
-them the lock, what they wrote, what their releases did. It leaves out what changed nothing, such as
-a failed try, or a read where the data are not the point.
+The story contains the faults and the ops that matter to the promise: which servers granted the
+lock, which values clients wrote, how their releases ended. It omits ops that changed nothing, such
+as a refused request, or a read if the promise does not concern data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DATA = ("resource", "fencing", "store")
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its time (ns), the node that it is about, and what happened."""
+    """A step of the story: its time (ns), its node, and a sentence."""
 
     time_ns: int
     who: str
@@ -40,25 +40,26 @@ class Step:
 
 
 @dataclass
-class _Heard:
-    """What one op of a client met at the servers: who said yes and when, who did not."""
+class _Answers:
+    """The servers' answers to one op of a client: which granted it and when, and which did not."""
 
     yes: dict[str, int] = field(default_factory=dict)
     no: dict[str, None] = field(default_factory=dict)
 
 
 class Teller:
-    """Listens to a run that is played once more (network.Tap), and puts it into steps."""
+    """Observes the replay of a run (network.Tap), and tells it in steps."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._requests: list[tuple[int, str, str, tuple[Any, ...], Any]] = []
         self._missing: list[tuple[int, str, str, tuple[Any, ...]]] = []
-        # Whose key each server has, since when.
+        # The owner of the key on each server, and since when.
         self._owners: dict[str, tuple[int, str]] = {}
         self._asking: dict[str, int] = {}
-        # What each client is doing, since when; until when each hold is believed.
-        self._doing: dict[str, tuple[str, int]] = {}
+        # The current op of each client, and since when; the end of the lease that each hold
+        # believes in.
+        self._current: dict[str, tuple[str, int]] = {}
         self._until: dict[str, int] = {}
 
     def handled(self, link: Wire, command: tuple[Any, ...], reply: Any) -> None:
@@ -70,13 +71,13 @@ class Teller:
         self._missing.append((now, link.client.name, link.server.name, command))
 
     def refused(self, link: Wire) -> None:
-        """What a client then does is in its ops."""
+        """Do nothing: the client's ops show the effect."""
 
     def about(self, run: Run, until: int, data: bool) -> None:
-        """Tell what happened until then; `data`: reads and writes matter."""
+        """Collect the steps until this time. `data`: reads and writes matter."""
         ok = _granted(run.rows)
         if run.denied:
-            until = min(until, run.healed_ns - 1)  # what comes back then is not the point
+            until = min(until, run.healed_ns - 1)  # recoveries after that do not matter
         for place, row in enumerate(run.rows):
             time, process, type, f, value, error, node, _ = row
             if time > until:
@@ -84,39 +85,41 @@ class Teller:
             if process == NEMESIS:
                 if type == "ok" and value["phase"] == "start":
                     self._so_far(time)
-                    struck = str(value["targets"][0])
-                    words = value["arguments"]["words"] + self._where(struck, time)
-                    self.steps.append(Step(time, struck, _sentence(words)))
+                    target = str(value["targets"][0])
+                    words = value["arguments"]["words"] + self._where(target, time)
+                    self.steps.append(Step(time, target, _sentence(words)))
                 continue
             who = str(node)
-            begun = self._doing.get(who, ("", time))[1]
+            begun = self._current.get(who, ("", time))[1]
             late = self._late(who, type, value, time)
             if type == "invoke":
-                self._doing[who] = f, time
+                self._current[who] = f, time
             elif f not in SPONTANEOUS:
-                self._doing.pop(who, None)
+                self._current.pop(who, None)
             if f == "acquire":
                 if type == "invoke":
                     if place in ok:
                         self._asking[who] = time
                 elif type == "ok":
                     self._grant(run, who, time, value)
-                elif type == "info" and (kept := self._kept(who, begun, time)):
-                    self.steps.append(Step(time, who, kept))
+                elif type == "info" and (unknown := self._unknown_grant(who, begun, time)):
+                    self.steps.append(Step(time, who, unknown))
                 elif not run.came_back and (
                     until - time < run.setting.bound_ns // 2 or time > run.worked_ns
                 ):
-                    words = f"{who} asks for the lock in vain, with nobody else asking."
+                    words = f"{who} asks for the lock in vain, although no other client asks."
                     if not any(step.words == words for step in self.steps):
                         self.steps.append(Step(time, who, words))
-            elif type != "invoke" and (said := _said(who + late, f, type, value, error, data)):
-                self.steps.append(Step(time, who, said))
+            elif type != "invoke" and (
+                sentence := _op_sentence(who + late, f, type, value, error, data)
+            ):
+                self.steps.append(Step(time, who, sentence))
 
     def _where(self, who: str, time: int) -> str:
-        """In the middle of what it strikes a client."""
-        if who not in self._doing:
+        """Return in which op a fault meets a client."""
+        if who not in self._current:
             return ""
-        f, since = self._doing[who]
+        f, since = self._current[who]
         asked = [
             (str(command[0]), server)
             for at, client, server, command, _ in self._requests
@@ -127,65 +130,63 @@ class Teller:
         return f" while it {_DOES[f]}, after its {asked[-1][0]} at {asked[-1][1]}"
 
     def _late(self, who: str, type: str, value: dict[str, Any], time: int) -> str:
-        """That a client acts in the name of a hold whose lease is over."""
+        """Describe that a client uses a hold whose lease has expired."""
         hold = str(value.get("hold"))
         if type == "ok" and value.get("deadline") is not None:
             self._until[hold] = value["deadline"]
-        begun = self._doing.get(who, ("", time))[1]
+        begun = self._current.get(who, ("", time))[1]
         over = type != "invoke" and begun >= self._until.get(hold, begun + 1)
         return (
-            f", whose lease is over since {(begun - self._until[hold]) / 1e9:.3g} s,"
-            if over
-            else ""
+            f", whose lease expired {(begun - self._until[hold]) / 1e9:.3g} s ago," if over else ""
         )
 
     def _so_far(self, time: int) -> None:
-        """Whoever is about to be granted the lock has part of it already."""
+        """Tell which servers have granted part of a lock that a client is about to acquire."""
         for who, since in self._asking.items():
-            heard = self._heard(who, since, time)
-            new = [server for server in heard.yes if self._owners.get(server, (0, ""))[1] != who]
+            answers = self._answers_to(who, since, time)
+            new = [server for server in answers.yes if self._owners.get(server, (0, ""))[1] != who]
             if new:
-                words = f"{who} asks for the lock: {self._told_of(who, heard, new, None)} "
+                words = f"{who} asks for the lock: {self._granting(who, answers, new, None)} "
                 words += "grants it." if len(new) == 1 else "grant it."
                 self.steps.append(Step(time, who, words))
-                self._own(heard, who)
+                self._own(answers, who)
 
     def _grant(self, run: Run, who: str, time: int, value: dict[str, Any]) -> None:
-        heard = self._heard(who, self._asking.pop(who, 0), time)
-        said = f"{who} is granted the lock"
-        if heard.yes:
-            said += f" by {self._told_of(who, heard, list(heard.yes), run)}"
-            deaf = [n for n in run.setting.servers if n not in heard.yes and n not in heard.no]
+        answers = self._answers_to(who, self._asking.pop(who, 0), time)
+        words = f"{who} is granted the lock"
+        if answers.yes:
+            words += f" by {self._granting(who, answers, list(answers.yes), run)}"
+            deaf = [n for n in run.setting.servers if n not in answers.yes and n not in answers.no]
             if deaf:
-                said += f"; {listed(deaf)} {'does' if len(deaf) == 1 else 'do'} not hear of it"
-        self._own(heard, who)
+                words += f"; {listed(deaf)} {'does' if len(deaf) == 1 else 'do'} not hear of it"
+        self._own(answers, who)
         token = "" if value["token"] is None else f", with token {value['token']}"
-        self.steps.append(Step(time, who, f"{said}{token}."))
+        self.steps.append(Step(time, who, f"{words}{token}."))
 
-    def _kept(self, who: str, since: int, time: int) -> str:
-        """That a client does not know of a lock that servers gave it; "" where none did."""
-        heard = self._heard(who, since, time)
-        if not heard.yes:
+    def _unknown_grant(self, who: str, since: int, time: int) -> str:
+        """Describe a grant by servers of which the client does not know; "" without one."""
+        answers = self._answers_to(who, since, time)
+        if not answers.yes:
             return ""
-        self._own(heard, who)
-        grants = "grants it" if len(heard.yes) == 1 else "grant it"
-        told = self._told_of(who, heard, list(heard.yes), None)
-        return f"{who} asks for the lock: {told} {grants}, and its op ends with no outcome."
+        self._own(answers, who)
+        grants = "grants it" if len(answers.yes) == 1 else "grant it"
+        servers = self._granting(who, answers, list(answers.yes), None)
+        return f"{who} asks for the lock: {servers} {grants}, and its op ends with no outcome."
 
-    def _own(self, heard: _Heard, who: str) -> None:
-        self._owners |= {server: (at, who) for server, at in heard.yes.items()}
+    def _own(self, answers: _Answers, who: str) -> None:
+        self._owners |= {server: (at, who) for server, at in answers.yes.items()}
 
-    def _told_of(self, who: str, heard: _Heard, servers: list[str], run: Run | None) -> str:
-        """These servers, and why each could grant the lock where another has it still."""
-        why = {name: self._why(who, name, heard.yes[name], run) for name in servers}
+    def _granting(self, who: str, answers: _Answers, servers: list[str], run: Run | None) -> str:
+        """Name these servers, and why each could grant the lock although another client had it."""
+        why = {name: self._why(who, name, answers.yes[name], run) for name in servers}
         groups: dict[str, list[str]] = {}
         for name, words in why.items():
             groups.setdefault(words, []).append(name)
-        said = [
+        parts = [
             f"{listed(names)} ({words})" if words else listed(names)
             for words, names in groups.items()
         ]
-        return ", and ".join(said)
+        return ", and ".join(parts)
 
     def _why(self, who: str, server: str, at: int, run: Run | None) -> str:
         since, other = self._owners.get(server, (0, ""))
@@ -193,12 +194,12 @@ class Teller:
         if run is None or mine or at - since >= run.setting.ttl_ns:
             return ""
         ops = [row for row in run.rows if row[1] == NEMESIS and row[0] <= at]
-        # The facts stand where a fault starts.
+        # The record has the facts at the start of a fault.
         impairs = {row[4]["fault"]: row[4]["impairs"] for row in ops if row[4].get("forgets")}
         met = [(row[4]["fault"], row[0]) for row in ops if server in row[4]["targets"]]
         if any(impairs.get(fault) and since <= time for fault, time in met):
             return f"which forgot {other}'s key"
-        # A server that answers all the while has its data, and ends leases before their time.
+        # A server that answers without a break keeps its data, and ends leases early.
         if any(impairs.get(fault) == [] for fault, _ in met):
             return f"{other}'s key has expired there"
         if self._gave_away(run, other, server, since, at):
@@ -206,7 +207,7 @@ class Teller:
         return ""
 
     def _gave_away(self, run: Run, who: str, server: str, since: int, until: int) -> bool:
-        """Whether an extension deleted the key that it was to keep."""
+        """Return whether an extension deleted the key that it should have kept."""
         deleted = (
             time
             for time, client, at, command, reply in self._requests
@@ -219,29 +220,30 @@ class Teller:
                  and row[0] <= time]  # fmt: skip
         return begun[-1:] == ["extend"]
 
-    def _heard(self, who: str, since: int, until: int) -> _Heard:
-        """The last that each server answered, in the last round of asking."""
-        heard = _Heard()
+    def _answers_to(self, who: str, since: int, until: int) -> _Answers:
+        """Return the last answer of each server, in the last round of requests."""
+        answers = _Answers()
         for time, client, server, command, reply in self._requests:
             if client != who or not since <= time <= until:
                 continue
             if not _asks(command):
-                heard = _Heard() if command[:2] == ("EVAL", RELEASE) else heard
+                answers = _Answers() if command[:2] == ("EVAL", RELEASE) else answers
                 continue
-            heard.yes.pop(server, None)
-            heard.no.pop(server, None)
+            answers.yes.pop(server, None)
+            answers.no.pop(server, None)
             if reply and not isinstance(reply, Refusal):
-                heard.yes[server] = time
+                answers.yes[server] = time
             else:
-                heard.no[server] = None
+                answers.no[server] = None
         for time, client, server, command in self._missing:
             if client == who and since <= time <= until and _asks(command):
-                heard.yes.pop(server, None)
-        return heard
+                answers.yes.pop(server, None)
+        return answers
 
 
 def _granted(rows: Sequence[Row]) -> dict[int, int]:
-    """The places of invocations of acquire that end ok, each with that of its end."""
+    """Return the indices of invocations of granted acquires, each with the index of its
+    completion."""
     begun: dict[Any, int] = {}
     found: dict[int, int] = {}
     for place, row in enumerate(rows):
@@ -254,12 +256,12 @@ def _granted(rows: Sequence[Row]) -> dict[int, int]:
 
 
 def acquires(rows: Sequence[Row]) -> list[tuple[int, int]]:
-    """The steps from the beginning to the end of each acquire that was granted."""
+    """Return the first and last steps of each granted acquire."""
     return [(rows[begin][-1], rows[end][-1]) for begin, end in _granted(rows).items()]
 
 
 def tell(run: Run, teller: Teller, broken: dict[str, Verdict]) -> list[Step]:
-    """The story of a run that broke promises, the first of `broken` above all."""
+    """Return the story of a run that broke promises, mainly of the first of `broken`."""
     name, verdict = next(iter(broken.items()))
     until = run.world.now if name == "liveness" else _shown(run.rows, verdict)
     teller.about(run, until, name in _DATA or name == "mutual_exclusion")
@@ -268,7 +270,7 @@ def tell(run: Run, teller: Teller, broken: dict[str, Verdict]) -> list[Step]:
 
 
 def _shown(rows: Sequence[Row], verdict: Verdict) -> int:
-    """When the first piece of evidence is complete: its last op has been answered."""
+    """Return the time at which the first evidence is complete: its last op has been answered."""
     if not verdict.evidence:
         return rows[-1][0]
     piece = verdict.evidence[0]
@@ -282,7 +284,7 @@ def _shown(rows: Sequence[Row], verdict: Verdict) -> int:
 
 
 def _shorter(piece: dict[str, Any]) -> str:
-    """Evidence without its causes and the faults that were on: they have been told."""
+    """Return evidence without its causes and the active faults, which the story has shown."""
     what = str(piece["what"])
     marks = [link["what"] for link in piece.get("cause", [])[:1]]
     for mark in (*marks, "On at that time:", "No fault was on at that time."):
@@ -295,19 +297,19 @@ def _sentence(words: str) -> str:
 
 
 def _asks(command: tuple[Any, ...]) -> bool:
-    """Whether this asks for the lock."""
+    """Return whether this command requests the lock."""
     if command[0] == "SET":
         return True
     return command[0] == "EVAL" and "'NX'" in command[1]
 
 
-def _said(who: str, f: str, type: str, value: dict[str, Any], error: Any, data: bool) -> str:
-    """What an op did, if it matters; '' where it does not."""
+def _op_sentence(who: str, f: str, type: str, value: dict[str, Any], error: Any, data: bool) -> str:
+    """Describe an op if it matters; else return ""."""
     match f, type:
         case "release", "ok":
             return f"{who} releases, which is answered ok."
         case "release", "fail":
-            return f"{who} releases; it is told that the lock is not its own any more."
+            return f"{who} releases; the lock answers that the hold has already ended."
         case "release", "info":
             return f"{who} releases; whether that reached the lock is not known."
         case "extend", "ok":
@@ -315,7 +317,7 @@ def _said(who: str, f: str, type: str, value: dict[str, Any], error: Any, data: 
         case "extend", _:
             return f"{who} tries to extend its lease: {error.text}."
         case "lost", _:
-            return f"{who} takes its hold for lost: {error.text}."
+            return f"{who} considers its hold lost: {error.text}."
         case "read", "ok" if data and value.get("hold"):
             return f"{who} reads version {value['version']}."
         case "write", "ok" if data:
@@ -334,7 +336,8 @@ _LANE = 46
 
 
 def drawn(steps: Sequence[Step], run: Run) -> list[str]:
-    """The story over time: a lane for each client and for the servers that faults struck."""
+    """Draw the story over time: a lane for each client and for each server that a fault
+    affected."""
     names = [*run.setting.clients, *run.setting.servers]
     lanes = [name for name in names if any(step.who == name for step in steps)]
     count = len(steps)

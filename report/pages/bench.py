@@ -39,7 +39,7 @@ def render(folder: Path) -> Path:
     """Write report.html into the folder of a bench; return its path.
 
     Raises:
-        ReportError: what is in it is not what a bench writes.
+        ReportError: it is not the output of a bench.
         OSError: report.html cannot be written.
     """
     stored = read(folder)

@@ -386,7 +386,7 @@ def test_the_model_of_etcd_answers_as_etcd_does(nodes: ComposeCluster) -> None:
         reply = pool.request("POST", f"/v3/{path}", body=json.dumps(body))
         theirs = json.loads(reply.data)
         try:
-            mine: Any = model.carry_out(path, body, 0)
+            mine: Any = model.execute(path, body, 0)
         except Refused as error:
             mine, theirs = (error.code, str(error)), (theirs.get("code"), theirs.get("message"))
             refused += 1
@@ -414,7 +414,7 @@ def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeClu
     leases = range(21, 24)
     for lease in leases[:2]:
         grant = {"TTL": "3600", "ID": str(lease)}
-        assert plainly(asked("lease/grant", grant)) == model.carry_out("lease/grant", grant, 0)
+        assert plainly(asked("lease/grant", grant)) == model.execute("lease/grant", grant, 0)
     for number in range(LOCKS_ASKED):
         name, lease = f"service/{random.randrange(3)}", random.choice(leases)
         # Only the first in the queue is granted; any other would wait for ever.
@@ -433,7 +433,7 @@ def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeClu
                 answer, theirs = str(error), theirs.get("message")
         else:
             body = {"key": text(f"{name}/{lease:x}")}
-            theirs, answer = asked("lock/unlock", body), model.carry_out("lock/unlock", body, 0)
+            theirs, answer = asked("lock/unlock", body), model.execute("lock/unlock", body, 0)
         assert answer == plainly(theirs), f"seed {seed}, request {number}: {body}"
 
 

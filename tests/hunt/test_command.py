@@ -69,7 +69,7 @@ def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(
     [
         (("etcd9",), "there is no lock 'etcd9'"),
         (("zookeeper",), "there is no model of zookeeper"),
-        (("etcd", "--faults", "memory"), "only servers of Redis have such a limit"),
+        (("etcd", "--faults", "memory"), "only Redis servers have such a limit"),
         (("redis", "--server", "redis=valkey"), "there is no model of valkey, only of redis, etcd"),
         (("etcd", "--server", "etcd=9"), "there is no etcd '9'; choose one of: 3.5, 3.4"),
         (("etcd", "--faults", "clock"), "run on monotonic clocks"),

@@ -1,4 +1,4 @@
-"""The bundle of a claim: what it says, who claims it, and what checkers say where it is true.
+"""The bundle of a claim: its words, its source, and the verdicts that confirm it.
 
 Entries of suites name claims by id; workloads/scenarios/claims.py lists ours.
 """

@@ -55,18 +55,17 @@ _ALGORITHMS = (
         "Watchdog: a thread of the client extends the lease every third of the TTL, and must end "
         "with the release.",
         source="lock service",
-        expected="`lease_exclusion` and `liveness` T; `liveness` F where the watchdog goes on "
+        expected="`lease_exclusion` and `liveness` T; `liveness` F where the watchdog continues "
         "after the release",
         kind="algorithm",
     ),
     Claim(
         "A3",
         "Redlock: ask five servers in turn, each with a timeout far below the TTL; the lock is "
-        "granted if a majority agrees before the TTL is over; the lease is the TTL less the time "
+        "granted if a majority agrees before the TTL expires; the lease is the TTL less the time "
         "taken; otherwise release on all five.",
         source="overview, dingyu, redis.io",
-        expected="not granted after the TTL, nor by a minority, which gives back what it gave: "
-        "all T",
+        expected="not granted after the TTL, nor by a minority, whose keys are released: all T",
         kind="algorithm",
     ),
     Claim(
@@ -90,8 +89,8 @@ _ALGORITHMS = (
         "etcd: each client puts a key with a lease; the lowest create revision holds the lock. A "
         "write can be made conditional on that key, in one transaction.",
         source="overview; Jepsen",
-        expected="in order: `liveness` T; who gives up leaves no key: `liveness` T; in one "
-        "transaction: `resource` T",
+        expected="in order: `liveness` T; a client that gives up leaves no key: `liveness` T; in "
+        "one transaction: `resource` T",
         kind="algorithm",
     ),
     Claim(
@@ -111,8 +110,8 @@ _ALGORITHMS = (
     ),
     Claim(
         "A9",
-        "Paired token: each grant carries its own number and the lowest number that nobody has "
-        "given back.",
+        "Paired token: each grant carries its own number and the lowest number that no client "
+        "has released.",
         source="comments (idelvall)",
         expected="paired: `resource` T",
         kind="algorithm",
@@ -143,8 +142,8 @@ _CLAIMS = (
     ),
     Claim(
         "C4",
-        "A client that pauses after its grant until its lease is over, and then writes, damages "
-        "the data, whatever the lock.",
+        "A client that pauses after its grant until its lease has expired, and then writes, "
+        "damages the data, whatever the lock.",
         source="Kleppmann, overview, dingyu",
         expected="`lease_exclusion` T, `mutual_exclusion` F, unguarded `resource` F",
     ),
@@ -176,8 +175,8 @@ _CLAIMS = (
     ),
     Claim(
         "C9",
-        "A write that the network delays until the lease is over does the same as C4, without a "
-        "pause (GitHub 2012: about 90 s).",
+        "A write that the network delays until the lease has expired does the same as C4, without "
+        "a pause (GitHub 2012: about 90 s).",
         source="Kleppmann",
         expected="unguarded `resource` F, fenced T",
     ),
@@ -210,7 +209,7 @@ _CLAIMS = (
     ),
     Claim(
         "C14",
-        "A release that does not check the owner frees somebody else's lock. GET and then DEL, in "
+        "A release that does not check the owner frees another client's lock. GET and then DEL, in "
         "two steps, can do so as well. A script cannot.",
         source="overview, lock service, dingyu",
         expected="`ownership` F, F, T",
@@ -224,16 +223,16 @@ _CLAIMS = (
     Claim(
         "C16",
         "With an asynchronous replica a failover loses the lock: two holders. A client that waits "
-        "for the replica (`WAIT`) is not granted what can be lost.",
+        "for the replica (`WAIT`) is not granted a lock that can be lost.",
         source="overview, dingyu; redis.io",
         expected="`lease_exclusion` F, also where Sentinel promotes; with `WAIT` T",
     ),
     Claim(
         "C17",
         "One Redis server is a single point of failure. Redlock survives the loss of a minority, "
-        "and with three of five servers dead nobody is granted the lock.",
+        "and with three of five servers dead no client is granted the lock.",
         source="overview, dingyu, comments",
-        expected="`liveness` T with a minority down, and once the servers are back; nobody is "
+        expected="`liveness` T with a minority down, and once the servers are back; no client is "
         "granted the lock meanwhile",
     ),
     Claim(
@@ -311,14 +310,14 @@ _CLAIMS = (
         "etcd 3.4 with a lease of 2 s, five clients and servers paused every 5 s lost about 18 % "
         "of the acknowledged updates.",
         source="Jepsen",
-        expected="a share beside theirs",
+        expected="a share next to the published one",
     ),
     Claim(
         "C29",
         "Redis Sentinel on five nodes that a partition splits into two and three, with the "
         "primary among the two, lost 56 % of the acknowledged writes.",
         source="Jepsen 2013",
-        expected="a share beside theirs",
+        expected="a share next to the published one",
     ),
 )
 _DEFECTS = (
@@ -357,7 +356,7 @@ _DEFECTS = (
     ),
     Claim(
         "L5",
-        "python-redis-lock 4.0.1: nobody is told when the automatic renewal fails.",
+        "python-redis-lock 4.0.1: no callback reports that the automatic renewal has failed.",
         source="the code of `Lock._lock_renewer`",
         kind="defect",
     ),

@@ -1,4 +1,4 @@
-"""The model of etcd: a cluster, and the resource's server that asks it with each write."""
+"""The model of etcd: a cluster, and a resource's server that checks each write with it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
 MODEL = Model(
     "etcd",
     servers=_servers,
-    # Kept by the lock's own servers: what is on the storage node then does not matter.
+    # The lock's own servers keep the resource, so the server on the storage node does not matter.
     stores={"etcd": redis.storage, "server": SequencerServer},
 )

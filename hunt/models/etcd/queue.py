@@ -1,11 +1,12 @@
-"""etcd's own lock service: /v3/lock/lock and /v3/lock/unlock (server/etcdserver/api/v3lock).
+"""Simulates etcd's lock service: /v3/lock/lock and /v3/lock/unlock (server/etcdserver/api/v3lock).
 
-Who asks has a key under the lock's name, with its lease; the lock is its own once no key there is
-older. A server waits in its client's name, and takes the key away where the client goes; one that
-crashes leaves it to the lease. Once the wait is over, etcd looks whether the key is still there:
-3.4 does not, and answers a client whose lease has ended meanwhile with the lock (etcd 11456).
+Each client has a key under the lock's name, with its lease; the client with the oldest key owns the
+lock. A server waits for its client, and deletes the key if the client closes the connection; a
+server that crashes leaves the key to the lease. At the end of the wait etcd checks that the key
+still exists. Version 3.4 does not, and so grants the lock to a client whose lease has expired (etcd
+11456).
 
-Left out: the one keepalive that the service may send for its client's lease before it lets it be.
+Not modelled: the one keepalive that the service may send for its client's lease at the end.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ _UNKNOWN = 2
 
 @dataclass
 class Waiter:
-    """A request that waits at a server until its key is the oldest. `left`: its client has closed
-    the connection."""
+    """A request that waits at a server until its key is the oldest.
+
+    `left`: its client has closed the connection.
+    """
 
     server: Server
     request: Request
@@ -35,7 +38,8 @@ class Waiter:
 
 
 class Queue:
-    """Who waits for which lock. `looks`: whether the key is looked for once the wait is over."""
+    """The waiting requests of all locks. `looks`: whether the key is checked at the end of the
+    wait."""
 
     def __init__(self, state: State, looks: bool) -> None:
         self._state = state
@@ -43,35 +47,35 @@ class Queue:
         self._waiting: list[Waiter] = []
 
     def enter(self, server: Server, request: Request, body: dict[str, Any]) -> None:
-        """Take a place. Raises Refused where the lease is not there."""
+        """Enter the queue. Raises Refused if the lease does not exist."""
         self._waiting.append(Waiter(server, request, *self._state.enter(body)))
 
     def due(self) -> Iterator[Waiter]:
-        """Those whose turn it is."""
+        """Yield the waiters whose turn has come."""
         for waiter in list(self._waiting):
             if not self._state.older(waiter.name, waiter.created):
                 yield waiter
 
     def answer(self, waiter: Waiter) -> dict[str, Any]:
-        """What a waiter is told once its turn has come. Raises Refused."""
+        """Return the answer to a waiter whose turn has come. Raises Refused."""
         self._waiting.remove(waiter)
         if self._looks and waiter.key not in self._state.keys:
             raise Refused(_UNKNOWN, _EXPIRED)
-        return self._state.told_of(waiter.key)
+        return self._state.lock_answer(waiter.key)
 
     def crashed(self, server: Server) -> None:
-        """Nobody answers those who waited there; their keys stay."""
+        """Remove the waiters at a crashed server; their keys stay."""
         self._waiting = [waiter for waiter in self._waiting if waiter.server is not server]
 
     def left(self, link: Wire) -> bool:
-        """A client has closed its connection; return whether it waited on it."""
+        """Note that a client has closed its connection; return whether it waited on it."""
         mine = [waiter for waiter in self._waiting if waiter.request.link is link]
         for waiter in mine:
             waiter.left = True
         return bool(mine)
 
     def sweep(self, cut: set[tuple[int, int]]) -> None:
-        """Take away the keys of those who have left, where the server has heard of it."""
+        """Delete the keys of clients that have left, unless a cut hides that from the server."""
         heard = [one for one in self._waiting if one.left and one.request.link.ends not in cut]
         for waiter in heard:
             self._waiting.remove(waiter)

@@ -1,7 +1,7 @@
-"""The requests of etcd's JSON gateway that read or change keys, as State carries them out.
+"""Decodes requests of etcd's JSON gateway that read or change keys.
 
-Keys and values are in base64, integers of 64 bits are strings, zero and false are left out. What
-is not modelled is refused by its name.
+Keys and values are in base64, integers of 64 bits are strings, zero and false are omitted. A
+feature that is not modelled raises Unknown with its name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Body = dict[str, Any]
 _KNOWN_RANGE = {
     "key", "range_end", "limit", "sort_order", "sort_target", "max_create_revision",
 }  # fmt: skip
-# What a comparison looks at: its name in a request, and in Key.
+# Fields of a comparison: their names in a request and in Key.
 _FIELDS = {
     "CREATE": ("create_revision", "created"),
     "MOD": ("mod_revision", "modified"),
@@ -24,14 +24,14 @@ _FIELDS = {
 }
 
 
-# The same few keys come again and again.
+# The same few keys occur again and again.
 @lru_cache(4096)
 def bytes_of(text: str) -> bytes:
     return base64.b64decode(text)
 
 
 class Keys(NamedTuple):
-    """A key, or with an `end` those from `first` up to it."""
+    """A key, or with an `end` the keys from `first` up to it, exclusive."""
 
     first: bytes
     end: bytes
@@ -86,7 +86,7 @@ Op = Range | Put | Delete
 
 
 class Compare(NamedTuple):
-    """Whether a field of Key has this value in all of these keys; 0: or there is none."""
+    """A comparison: all of these keys have this value in the field; 0 also matches missing keys."""
 
     keys: Keys
     field: str
@@ -117,8 +117,8 @@ class Txn(NamedTuple):
         return Txn(compares, success, failure, _clash(success) or _clash(failure))
 
 
-def parsed(path: str, body: Body) -> Body | Range | Txn:
-    """A request as `State.carry_out` has it, where the same one comes more than once."""
+def parse(path: str, body: Body) -> Body | Range | Txn:
+    """Decode a request for `State.execute`, so that a repeated one is decoded once."""
     match path:
         case "kv/range":
             return Range.of(body)
@@ -135,7 +135,7 @@ _KINDS: dict[str, type[Op]] = {
 
 
 def _op(one: Body) -> Op:
-    """One op of a transaction."""
+    """Decode one op of a transaction."""
     ((name, body),) = one.items()
     if name not in _KINDS:
         raise Unknown(f"the model of etcd has no {name}")

@@ -1,12 +1,12 @@
-"""A simulated etcd cluster: servers that agree on one state as long as most of them are there.
+"""Simulates an etcd cluster: servers that share one state while a majority of them is up.
 
-Left out: links between servers are never cut (a server that is paused or down is), there is one
-request at a time, and a follower answers as fast as the leader. What a server is asked while there
-is no leader waits until there is one, for as long as etcd lets it (5 s and two elections).
+Not modelled: links between servers are never cut (a server may be paused or down instead), requests
+do not overlap, and a follower answers as fast as the leader. Without a leader, requests wait for
+one, as long as etcd lets them (5 s and two elections).
 
-Leases run on the leader's monotonic clock, which is right. It looks at them twice a second, so that
-a lease lasts up to half a second longer than it says (lessor.go); a new leader begins all of them
-again. Servers forget nothing: etcd syncs what it answers.
+Leases run on the leader's monotonic clock, which is correct. The leader checks them twice a second,
+so a lease lasts up to half a second longer than its TTL (lessor.go); a new leader renews all of
+them. Servers lose no data: etcd syncs each write before its answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from fencepost.hunt.models.etcd.queue import Queue
-from fencepost.hunt.models.etcd.requests import Body, Range, Txn, parsed
+from fencepost.hunt.models.etcd.requests import Body, Range, Txn, parse
 from fencepost.hunt.models.etcd.state import Refused, State
 from fencepost.hunt.sim.link import SimLink
 from fencepost.hunt.sim.network import LATER, Network, Request, Server, Wire
@@ -35,7 +35,7 @@ Answer = tuple[int, bytes]
 
 
 class Cluster:
-    """The state, who leads, and who waits for what. `looks`: see queue.py."""
+    """The state, the leader, and the waiting requests. `looks`: see queue.py."""
 
     def __init__(self, network: Network, looks: bool = True) -> None:
         self.network = network
@@ -53,7 +53,8 @@ class Cluster:
         return server.up and server.paused_until <= self.world.now
 
     def leads(self) -> bool:
-        """Whether there is a leader with a majority; elects one where the last is long gone."""
+        """Return whether a leader with a majority exists; elect one if the last has been gone long
+        enough."""
         now = self.world.now
         if self._lost is None:
             for server in self.servers:
@@ -79,18 +80,18 @@ class Cluster:
         return True
 
     def answer(self, path: str, text: bytes) -> Answer:
-        """Carry out a request, and tell those who watch."""
+        """Execute a request, and notify watchers."""
         try:
-            answer = self.state.carry_out(path, _parsed(path, text), self.world.now)
+            answer = self.state.execute(path, _parse(path, text), self.world.now)
         except Refused as error:
             return _refused(error)
         finally:
             if self.state.deleted:
-                self._tell()
+                self._notify()
         return 200, msgspec.json.encode(answer)
 
     def lock(self, server: EtcdServer, request: Request) -> None:
-        """Answer who asks the lock service, now or once its turn has come."""
+        """Answer a request to the lock service, now or when its turn has come."""
         try:
             self.queue.enter(server, request, _body(request.command[1]))
         except Refused as error:
@@ -99,7 +100,7 @@ class Cluster:
             self._grant()
 
     def _grant(self) -> None:
-        """Answer those who waited for the lock service and whose turn it is."""
+        """Answer the requests to the lock service whose turn has come."""
         for waiter in self.queue.due():
             if waiter.server.paused_until > self.world.now:
                 continue
@@ -110,7 +111,7 @@ class Cluster:
             self.network.answer(waiter.request, answer)
 
     def left(self, link: Wire) -> None:
-        """A client has closed a connection."""
+        """Note that a client has closed a connection."""
         if self.queue.left(link):
             world = self.world
             world.at(world.now + link.latency, Timer(link.server, self._sweep))
@@ -118,7 +119,7 @@ class Cluster:
     def _sweep(self) -> None:
         self.queue.sweep(self.network.requests_cut)
         if self.state.deleted:
-            self._tell()
+            self._notify()
 
     def watch(self, server: EtcdServer, request: Request, key: bytes) -> None:
         self._watching.append((server, request, key))
@@ -127,49 +128,49 @@ class Cluster:
         self._parked.append((server, request))
 
     def gone(self, server: EtcdServer) -> None:
-        """A server is down: whoever waited there has to ask elsewhere."""
+        """Drop the requests that waited at a server, which is down."""
         self._watching = [one for one in self._watching if one[0] is not server]
         self._parked = [one for one in self._parked if one[0] is not server]
         self.queue.crashed(server)
         self.leads()
 
-    def _tell(self) -> None:
-        """Tell those who watch what was deleted."""
+    def _notify(self) -> None:
+        """Notify the watchers of deleted keys."""
         gone, self.state.deleted = set(self.state.deleted), []
         if gone:
-            told = [one for one in self._watching if one[2] in gone and self._there(one[0])]
-            self._watching = [one for one in self._watching if one not in told]
+            notified = [one for one in self._watching if one[2] in gone and self._there(one[0])]
+            self._watching = [one for one in self._watching if one not in notified]
             event = {"result": {"events": [{"type": "DELETE"}]}}
-            for _, request, _ in told:
+            for _, request, _ in notified:
                 self.network.answer(request, (200, msgspec.json.encode(event) + b"\n"))
             self._grant()
 
     def _look(self) -> None:
-        """What the leader does twice a second."""
+        """Do the leader's periodic work, twice a second."""
         world = self.world
         if self.leads():
             over = [n for n, lease in self.state.leases.items() if world.now >= lease.until]
             for number in over:
                 self.state.revoke(number)
             self.queue.sweep(self.network.requests_cut)
-            self._tell()
+            self._notify()
             self._grant()
             self._answer_parked()
         world.at(world.now + _LOOK, Timer(world.nowhere, self._look))
 
     def _answer_parked(self) -> None:
-        """There is a leader again: what had been asked meanwhile comes before what is asked now."""
+        """Answer the requests that waited for a leader, before later ones."""
         parked, self._parked = self._parked, []
         now = self.world.now
         for server, request in parked:
-            # Who has given up has closed its connection, which takes the request back.
+            # A client that has given up has closed its connection, which removes the request.
             waits = isinstance(request.link, SimLink) and request.link.request is request
             if not waits or now - request.sent >= _PATIENCE or not self._there(server):
                 continue
             if request.command[0] == _LOCK:
                 self.lock(server, request)
             else:
-                self.network.answer(request, server.carried_out(request.command))
+                self.network.answer(request, server.execute(request.command))
 
 
 class EtcdServer(Server):
@@ -186,9 +187,9 @@ class EtcdServer(Server):
     def handle(self, command: tuple[Any, ...]) -> Any:
         if command[0] in _WAITS or not self._cluster.leads():
             return LATER
-        return self.carried_out(command)
+        return self.execute(command)
 
-    def carried_out(self, command: tuple[Any, ...]) -> Answer:
+    def execute(self, command: tuple[Any, ...]) -> Answer:
         return self._cluster.answer(*command)
 
     def wait(self, request: Request) -> None:
@@ -228,9 +229,9 @@ def _body(text: bytes) -> Body:
 
 
 @lru_cache(4096)
-def _parsed(path: str, text: bytes) -> Body | Range | Txn:
-    """A request, which nobody may change: the same ones come again in every run."""
-    return parsed(path, _body(text))
+def _parse(path: str, text: bytes) -> Body | Range | Txn:
+    """Decode a request; callers must not modify it, because it is cached for later runs."""
+    return parse(path, _body(text))
 
 
 def _watched(body: dict[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
-"""What an etcd cluster agrees on: keys with their revisions, and leases (etcd's API, v3).
+"""The replicated state of an etcd cluster: keys with their revisions, and leases (etcd's API, v3).
 
 Requests and answers are those of the JSON gateway: keys and values in base64, integers of 64 bits
-as strings, zero and false left out. What is not modelled is refused by its name.
+as strings, zero and false omitted. A feature that is not modelled raises Unknown with its name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fencepost.hunt.models.etcd.requests import (
     Range,
     Txn,
     bytes_of,
-    parsed,
+    parse,
 )
 from fencepost.hunt.sim.unknown import Unknown
 
@@ -33,7 +33,7 @@ _ANSWERED = {
 
 
 class Refused(Exception):
-    """etcd refuses a request, with a code of gRPC's."""
+    """etcd refuses a request, with a gRPC code."""
 
     def __init__(self, code: int, words: str) -> None:
         super().__init__(words)
@@ -51,21 +51,21 @@ class Key:
 
 @dataclass
 class Lease:
-    """`until`: when it runs out by the leader's monotonic clock (ns)."""
+    """A lease. `until`: when it expires by the leader's monotonic clock (ns)."""
 
     ttl_s: int
     until: int
     keys: set[bytes] = field(default_factory=set)
 
 
-# The same few keys come again and again.
+# The same few keys occur again and again.
 @lru_cache(4096)
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
 class State:
-    """`deleted`: the keys that went with the last change, for those who watch."""
+    """The state of the cluster. `deleted`: keys that the last change deleted, for watchers."""
 
     def __init__(self) -> None:
         self.revision = 1
@@ -74,8 +74,8 @@ class State:
         self.deleted: list[bytes] = []
         self._ids = 7_587_000_000_000_000_000
 
-    def carry_out(self, path: str, request: Body | Range | Txn, now: int) -> Body:
-        """Carry out one request, `parsed` or not. Raises Refused."""
+    def execute(self, path: str, request: Body | Range | Txn, now: int) -> Body:
+        """Execute one request, `parse` or not. Raises Refused."""
         if isinstance(request, Txn):
             return self._txn(request)
         if isinstance(request, Range):
@@ -83,7 +83,7 @@ class State:
         body = request
         match path:
             case "kv/range" | "kv/txn":
-                return self.carry_out(path, parsed(path, body), now)
+                return self.execute(path, parse(path, body), now)
             case "kv/put":
                 self._change([Put.of(body)])
                 return {"header": self._header()}
@@ -137,11 +137,11 @@ class State:
         if lease is None:
             return {"header": self._header(), "ID": body["ID"], "TTL": "-1"}
         left = max(0, lease.until - now) // 1_000_000_000
-        told = {"TTL": str(left)} if left else {}
-        return {"header": self._header(), "ID": body["ID"], **told}
+        answer = {"TTL": str(left)} if left else {}
+        return {"header": self._header(), "ID": body["ID"], **answer}
 
     def revoke(self, number: int) -> None:
-        """End a lease, and all keys with it."""
+        """End a lease, and delete all its keys."""
         lease = self.leases.pop(number)
         if lease.keys:
             self.revision += 1
@@ -149,7 +149,7 @@ class State:
                 self._remove(key)
 
     def promoted(self, now: int) -> None:
-        """A new leader gives every lease its whole time again (lessor.Promote)."""
+        """Renew every lease for its whole TTL, as a new leader does (lessor.Promote)."""
         for lease in self.leases.values():
             lease.until = now + lease.ttl_s * 1_000_000_000
 
@@ -173,7 +173,7 @@ class State:
         return answer
 
     def _between(self, keys: Keys) -> list[bytes]:
-        """The keys of a range that are there, in order."""
+        """Return the existing keys of a range, in order."""
         first, end = keys
         if not end:
             return [first] if first in self.keys else []
@@ -205,34 +205,36 @@ class State:
                 break
         ops = txn.success if succeeded else txn.failure
         answers = self._change(ops)
-        told: Body = {"header": self._header()}
+        answer: Body = {"header": self._header()}
         if succeeded:
-            told["succeeded"] = True
+            answer["succeeded"] = True
         if ops:
-            told["responses"] = [
+            answer["responses"] = [
                 {_ANSWERED[type(op)]: answer} for op, answer in zip(ops, answers, strict=True)
             ]
-        return told
+        return answer
 
     def _holds(self, compare: Compare) -> bool:
-        """Whether a comparison is so; with a range, for each of its keys."""
+        """Return whether a comparison is true; with a range, for each of its keys."""
         keys = self._between(compare.keys)
         if not keys:
             return compare.wanted == 0
         return all(getattr(self.keys[key], compare.field) == compare.wanted for key in keys)
 
     def _change(self, ops: list[Op]) -> list[Body]:
-        """Carry out the ops of one request, all at one revision. Each answer has a header of its
-        own, with the revision as it was once that op was carried out."""
+        """Execute the ops of one request, all at one revision.
+
+        Each answer has a header with the revision after that op.
+        """
         for op in ops:
             if isinstance(op, Put) and op.lease and op.lease not in self.leases:
                 raise Refused(_NOT_FOUND, "etcdserver: requested lease not found")
         after = self.revision + 1
         answers: list[Body] = []
         for op in ops:
-            told: Body = {}
+            answer: Body = {}
             if isinstance(op, Range):
-                told = self._range(op)
+                answer = self._range(op)
             elif isinstance(op, Put):
                 self._put(op, after)
                 self.revision = after
@@ -240,16 +242,17 @@ class State:
                 gone = self._between(op.keys)
                 if gone:
                     self.revision = after
-                    told["deleted"] = str(len(gone))
+                    answer["deleted"] = str(len(gone))
                 for key in gone:
                     self._remove(key)
-            answers.append({"header": self._header(), **told})
+            answers.append({"header": self._header(), **answer})
         return answers
 
     # The lock service (queue.py).
 
     def enter(self, body: Body) -> tuple[bytes, bytes, int]:
-        """The name of a lock, the key with which its lease waits there, and when that was made."""
+        """Enter a lock's queue; return the lock's name, the key of the lease, and its create
+        revision."""
         lease = int(body["lease"])
         if lease not in self.leases:
             raise Refused(_NOT_FOUND, "etcdserver: requested lease not found")
@@ -260,10 +263,10 @@ class State:
         return name, key, self.keys[key].created
 
     def older(self, name: bytes, created: int) -> bool:
-        """Whether somebody came to a lock before."""
+        """Return whether the queue of a lock has an older key."""
         return any(key.startswith(name) and one.created < created for key, one in self.keys.items())
 
-    def told_of(self, key: bytes) -> Body:
+    def lock_answer(self, key: bytes) -> Body:
         return {"header": self._header(), "key": _text(key)}
 
     def leave(self, key: bytes) -> None:

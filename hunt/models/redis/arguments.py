@@ -1,4 +1,4 @@
-"""What Redis' commands take and refuse: integers, keys of one type, and errors in Redis' words."""
+"""Checks the arguments of Redis' commands: integers, key types, and Redis' errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Command = Callable[[Store, Arguments], Any]
 
 
 class CommandError(Exception):
-    """A command is refused; the text is Redis' own."""
+    """A command is refused, with Redis' message."""
 
 
 def integer(text: str) -> int:
@@ -29,7 +29,8 @@ def integer(text: str) -> int:
 
 
 def value_of(store: Store, key: str, kind: type) -> Any:
-    """The value of a key, if it is of this type; None if there is no such key."""
+    """Return the value of a key, or None if it does not exist. Raises CommandError for another
+    type."""
     value = store.look(key)
     if value is not None and type(value) is not kind:
         raise CommandError(WRONG_TYPE)
@@ -37,7 +38,7 @@ def value_of(store: Store, key: str, kind: type) -> Any:
 
 
 def made(store: Store, key: str, kind: type) -> Any:
-    """The value of a key, which is made, empty, if it is not there."""
+    """Return the value of a key; create an empty one if it does not exist."""
     value = value_of(store, key, kind)
     if value is None:
         value = kind()
@@ -46,7 +47,7 @@ def made(store: Store, key: str, kind: type) -> Any:
 
 
 def between(values: list[str], first: int, last: int) -> list[str]:
-    """Those from one place to another, both included; -1 is the last place."""
+    """Return the values from one index to another, both inclusive; -1 is the last index."""
     start = max(0, first + len(values) if first < 0 else first)
     stop = last + len(values) if last < 0 else last
     return values[start : stop + 1] if stop >= 0 else []

@@ -1,7 +1,7 @@
-"""Redis' commands, as far as locks and resources use them, each with Redis' own replies and errors.
+"""Redis' commands that locks and resources use, with Redis' replies and errors.
 
-A command that is not here is refused by its name: nothing is guessed. Replies are those of RESP2,
-decoded: str, int, None, lists of them; status replies such as OK are str as well.
+A command that is not listed raises Unknown with its name. Replies are those of RESP2, decoded: str,
+int, None, or lists of them; status replies such as OK are str as well.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def _get(store: Store, args: Arguments) -> Any:
 
 def _set(store: Store, args: Arguments) -> Any:
     key, value, *words = args
-    # A word may come again, and the last counts; two that exclude one another may not.
+    # An option may be repeated, and the last counts; two options that exclude each other are an
+    # error.
     mode, time, number, wants_old = "", "", "", False
     place = 0
     while place < len(words):
@@ -245,7 +246,7 @@ def _zremrangebyscore(store: Store, args: Arguments) -> Any:
 
 
 def _bound(text: str) -> tuple[float, bool]:
-    """A bound of scores, and whether it is left out itself."""
+    """Return a bound of scores, and whether it is exclusive."""
     try:
         return float(text.removeprefix("(")), text.startswith("(")
     except ValueError:
@@ -256,7 +257,7 @@ def _zcard(store: Store, args: Arguments) -> Any:
     return len(value_of(store, args[0], Scores) or ())
 
 
-# The least and the most arguments of each; None: any number.
+# The minimum and maximum number of arguments of each; None: no maximum.
 _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     "PING": (_ping, 0, 1),
     "GET": (_get, 1, 1),
@@ -291,28 +292,28 @@ WRITES = frozenset(_COMMANDS) - {
     "PING", "GET", "EXISTS", "TTL", "PTTL", "HGET", "HEXISTS", "HMGET", "ZRANGE", "ZCARD",
     "LLEN", "LRANGE",
 }  # fmt: skip
-"""The commands that may change something."""
+"""Commands that may change data."""
 NAMES = frozenset(_COMMANDS)
 ALLOCATES = WRITES & {
     "SET", "SETNX", "INCR", "DECR", "INCRBY", "HSET", "HINCRBY", "ZADD", "LPUSH", "RPUSH",
 }  # fmt: skip
-"""The commands that Redis refuses where its memory is at its limit (flag denyoom)."""
+"""Commands that Redis refuses while its memory is at its limit (flag denyoom)."""
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
 
 
 def text(argument: Any) -> str:
-    """An argument as redis-py sends it."""
+    """Return an argument as redis-py sends it."""
     if isinstance(argument, str):
         return argument
     if isinstance(argument, bytes):
         return argument.decode()
     if isinstance(argument, bool) or not isinstance(argument, int | float):
-        raise TypeError(f"redis-py sends no {type(argument).__name__}: {argument!r}")
+        raise TypeError(f"redis-py cannot send a {type(argument).__name__}: {argument!r}")
     return repr(argument)
 
 
-def carry_out(store: Store, name: str, args: Arguments) -> Any:
-    """Carry out one command. Raises CommandError, with Redis' words."""
+def execute(store: Store, name: str, args: Arguments) -> Any:
+    """Execute one command. Raises CommandError with Redis' message."""
     found = _COMMANDS.get(name)
     if found is None:
         raise Unknown(f"the model of Redis has no command {name}")

@@ -1,5 +1,7 @@
-"""Redis' lists. BLPOP and BRPOP are here as what they do at once: they take what there is, or give
-None. Whoever then waits is a matter of the server (waiting.py).
+"""Redis' list commands.
+
+Here BLPOP and BRPOP never block: they take an element, or return None. The server lets the client
+wait (waiting.py).
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def _pop(left: bool) -> Command:
 
 
 def pop_one(store: Store, key: str, left: bool) -> str | None:
-    """Take the first or the last of a list, which is gone once it is empty."""
+    """Take the first or last element of a list; an empty list is deleted."""
     found = value_of(store, key, list)
     if found is None:
         return None
@@ -83,8 +85,10 @@ def _pop_at_once(left: bool) -> Command:
 
 
 def timeout_ms(text: str) -> int:
-    """How long somebody waits at most; 0: for ever. Redis counts on in milliseconds, and rounds
-    up; what is too large for it comes out negative."""
+    """Return the timeout of a blocking command; 0: none.
+
+    Redis computes in milliseconds and rounds up; a value that overflows becomes negative.
+    """
     if not _NUMBER.match(text):
         raise CommandError("ERR timeout is not a float or out of range")
     ms = float(text) * 1000
@@ -112,6 +116,6 @@ LISTS: dict[str, tuple[Command, int, int | None]] = {
     "BLPOP": (_pop_at_once(True), 2, None),
     "BRPOP": (_pop_at_once(False), 2, None),
 }
-"""Each with the least and the most arguments (commands.py)."""
+"""The list commands, with their minimum and maximum numbers of arguments (commands.py)."""
 BLOCKS = frozenset({"BLPOP", "BRPOP"})
-"""The commands that wait where there is nothing to take."""
+"""Commands that block if there is nothing to take."""

@@ -1,7 +1,7 @@
-"""Redis' Lua scripts, run by a real Lua 5.1 (lupa) against the model's commands.
+"""Runs Redis' Lua scripts with a real Lua 5.1 (lupa) against the model's commands.
 
-How values are converted between Lua and Redis is Redis' own ("Scripting with Lua"): numbers lose
-their fractions, false is nil, a table is an array up to its first nil.
+Values are converted between Lua and Redis as in Redis ("Scripting with Lua"): numbers lose their
+fractions, false becomes nil, a table is an array up to its first nil.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cache
 from typing import Any
 
 from fencepost.hunt.models.redis.arguments import CommandError
-from fencepost.hunt.models.redis.commands import OOM, WRITES, carry_out, text
+from fencepost.hunt.models.redis.commands import OOM, WRITES, execute, text
 from fencepost.hunt.models.redis.lists import BLOCKS
 from fencepost.hunt.models.redis.store import Store
 
-# What Redis gives scripts of Lua itself, and nothing that reaches out of it.
+# The Lua functions that Redis offers to scripts, without access to the host.
 _PRELUDE = """
 local call, pcall_, null = ...
 local function run(body)
@@ -43,7 +43,7 @@ return run
 
 
 class _Lua:
-    """One Lua for this process; `store` is that of the script that runs now."""
+    """The Lua interpreter of this process; `store` belongs to the running script."""
 
     def __init__(self) -> None:
         from lupa import lua51
@@ -72,9 +72,9 @@ class _Lua:
             raise CommandError("ERR This Redis command is not allowed from script")
         full, store.full = store.full, store.full and not self.wrote
         try:
-            reply = carry_out(store, command, [_argument(one) for one in args])
+            reply = execute(store, command, [_argument(one) for one in args])
         except CommandError as error:
-            # What has begun to write may go on (script.c, scriptVerifyOOM).
+            # A script that has begun to write may continue (script.c, scriptVerifyOOM).
             self.wrote = self.wrote or (command in WRITES and str(error) != OOM)
             raise
         finally:
@@ -118,7 +118,7 @@ class _Lua:
 
 
 def _argument(value: Any) -> str:
-    """An argument of redis.call: numbers as Lua prints them to Redis (%.17g)."""
+    """Convert an argument of redis.call; numbers as Lua passes them to Redis (%.17g)."""
     if isinstance(value, float):
         return f"{value:.17g}"
     return text(value)
@@ -130,7 +130,8 @@ def _lua() -> _Lua:
 
 
 def evaluate(store: Store, body: str, keys: Sequence[str], args: Sequence[str]) -> Any:
-    """Run a script; return its reply. Raises CommandError where it fails, or a command in it."""
+    """Run a script; return its reply. Raises CommandError if the script or a command in it
+    fails."""
     lua = _lua()
     script = lua.script(body)
     lua.store, lua.wrote = store, False

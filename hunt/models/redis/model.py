@@ -20,7 +20,7 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
 
 
 def storage(site: Storage) -> Server:
-    """A Redis that keeps what it has answered."""
+    """Create a Redis that keeps all acknowledged writes."""
     return RedisServer(site.name, site.index, site.network, "always")
 
 

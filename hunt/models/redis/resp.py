@@ -1,8 +1,8 @@
-"""Redis' wire protocol (RESP2 and RESP3), and what a connection is to a server.
+"""Decodes and encodes Redis' wire protocol (RESP2 and RESP3), and models a connection's state.
 
-A library under test brings its own client: what it writes to its socket is read here, and answered
-in bytes. Beside the commands of the model a connection has some of its own: HELLO, CLIENT, SELECT,
-and MULTI with EXEC and DISCARD. What is not here is refused by its name.
+A library under test uses its own client: the server decodes the bytes of its socket, and answers in
+bytes. A connection has commands of its own in addition to the model's: HELLO, CLIENT, SELECT, and
+MULTI with EXEC and DISCARD. Any other command raises Unknown with its name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fencepost.hunt.sim.unknown import Unknown
 Command = tuple[str, ...]
 _END = b"\r\n"
 _STATUS = {"OK", "PONG", "QUEUED", "RESET"}
-# Commands whose reply is a status, as Redis sends it; of others a text such as OK is a value.
+# Commands whose reply is a status; for all others a text such as OK is a value.
 _SAYS = {"SET", "PING", "HELLO", "CLIENT", "SELECT", "MULTI", "DISCARD", "RESET", "SCRIPT", "EVAL",
          "EVALSHA", "FLUSHDB", "FLUSHALL"}  # fmt: skip
 _MORE = {"EVAL", "EVALSHA", "SCRIPT", "ROLE", "TIME", "WAIT"}
@@ -26,13 +26,13 @@ _CUT_SHORT = 40
 
 
 class Decoder:
-    """Bytes into commands, however they are cut into pieces."""
+    """Decodes bytes into commands, in pieces of any length."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[Command]:
-        """The commands that are complete now."""
+        """Return the commands that are complete now."""
         self._rest += data
         found = []
         while (end := self._complete()) is not None:
@@ -45,7 +45,7 @@ class Decoder:
         place = self._rest.find(_END)
         if place < 0:
             return None
-        if self._rest[:1] != b"*":  # as a person types it
+        if self._rest[:1] != b"*":  # an inline command
             line, self._rest = self._rest[:place], self._rest[place + 2 :]
             return tuple(_text(word) for word in line.split()) or None
         words, at = [], place + 2
@@ -63,12 +63,12 @@ class Decoder:
 
 
 def _text(data: bytes) -> str:
-    # Whatever bytes there are come back as they were.
+    # All bytes survive a round trip.
     return data.decode("utf-8", "surrogateescape")
 
 
 def encoded(reply: Any, status: bool, version: int) -> bytes:
-    """A reply as bytes; `status`: a text such as OK is no value."""
+    """Encode a reply; `status`: a text such as OK is a status and not a value."""
     if reply is None:
         return b"_\r\n" if version == 3 else b"$-1\r\n"
     if isinstance(reply, int):
@@ -89,13 +89,13 @@ def encoded(reply: Any, status: bool, version: int) -> bytes:
 
 @runtime_checkable
 class Transactional(Protocol):
-    """A server that can carry out several commands in one."""
+    """A server that can execute several commands as one."""
 
     def together(self) -> AbstractContextManager[None]: ...
 
 
 class Session:
-    """One connection, as the server has it."""
+    """The server's state of one connection."""
 
     def __init__(self) -> None:
         self.version = 2
@@ -111,9 +111,8 @@ class Session:
     def is_about_data(self, command: Command) -> bool:
         return command[0] not in _OWN
 
-    def carry_out(self, server: Server, command: Command) -> Any:
-        """The reply to one command, or LATER. Raises Unknown for one that the model does not
-        have."""
+    def execute(self, server: Server, command: Command) -> Any:
+        """Return the reply to one command, or LATER. Raises Unknown if the model lacks it."""
         name, args = command[0].upper(), command[1:]
         if self._queued is not None and name not in ("EXEC", "DISCARD", "MULTI", "RESET"):
             if name not in NAMES | _MORE:
@@ -160,13 +159,13 @@ class Session:
         self._queued = None
         return "OK"
 
-    def execute(self, server: Server, args: Command) -> Any:
+    def exec_transaction(self, server: Server, args: Command) -> Any:
         if self._queued is None:
             return Refusal("ERR EXEC without MULTI")
         commands, self._queued = self._queued, None
         assert isinstance(server, Transactional)
         with server.together():
-            return [self.carry_out(server, command) for command in commands]
+            return [self.execute(server, command) for command in commands]
 
 
 _OWN = {
@@ -175,19 +174,19 @@ _OWN = {
     "SELECT": Session.select,
     "MULTI": Session.multi,
     "DISCARD": Session.discard,
-    "EXEC": Session.execute,
+    "EXEC": Session.exec_transaction,
 }
-"""Commands that are about a connection, and tell nothing of a lock."""
+"""Commands that concern the connection only, and reveal nothing about a lock."""
 
 
 def _gives_lists(command: Command) -> bool:
-    """Whether there would be a list where there is nothing."""
+    """Return whether the command returns a list when it finds something."""
     name = command[0].upper()
     return name in BLOCKS or (name in ("LPOP", "RPOP") and len(command) > 2)
 
 
 def bytes_of(command: Command, reply: Any, version: int) -> bytes:
-    """The reply to a command, as it is sent."""
+    """Return the bytes of the reply to a command."""
     if reply is None and version != 3 and _gives_lists(command):
         return b"*-1\r\n"
     return encoded(reply, command[0].upper() in _SAYS, version)

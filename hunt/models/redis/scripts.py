@@ -1,7 +1,8 @@
-"""The scripts of fencepost's own locks and guards, as Python: some thirty times as fast as in Lua.
+"""Executes the scripts of fencepost's own locks and guards in Python, thirty times as fast as in
+Lua.
 
-They are known by their text. Each is held equal to the script itself, on random databases
-(tests/hunt/models/test_scripts.py); any other script runs in Lua.
+A script is recognised by its text. tests/hunt/models/test_scripts.py compares each with the Lua
+script on random databases. Any other script runs in Lua.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fencepost.hunt.models.redis.commands import carry_out
+from fencepost.hunt.models.redis.commands import execute
 from fencepost.hunt.models.redis.lua import Evaluate
 from fencepost.hunt.models.redis.store import Scores, Store
 from fencepost.workloads.locks.redis import (
@@ -25,23 +26,23 @@ from fencepost.workloads.resources.registry import GUARDS
 
 def _get(store: Store, key: str) -> Any:
     value = store.look(key)
-    return value if type(value) is str or value is None else carry_out(store, "GET", [key])
+    return value if type(value) is str or value is None else execute(store, "GET", [key])
 
 
 def _taken(store: Store, keys: Sequence[str], args: Sequence[str]) -> bool:
-    return carry_out(store, "SET", [keys[0], args[0], "NX", "PX", args[1]]) is None
+    return execute(store, "SET", [keys[0], args[0], "NX", "PX", args[1]]) is None
 
 
 def _acquire_counted(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any:
-    return None if _taken(store, keys, args) else carry_out(store, "INCR", [keys[1]])
+    return None if _taken(store, keys, args) else execute(store, "INCR", [keys[1]])
 
 
 def _acquire_paired(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any:
     if _taken(store, keys, args):
         return None
-    major = carry_out(store, "INCR", [keys[1]])
-    carry_out(store, "ZADD", [keys[2], str(major), str(major)])
-    lowest = carry_out(store, "ZRANGE", [keys[2], "0", "0"])[0]
+    major = execute(store, "INCR", [keys[1]])
+    execute(store, "ZADD", [keys[2], str(major), str(major)])
+    lowest = execute(store, "ZRANGE", [keys[2], "0", "0"])[0]
     return [major, int(_number(lowest))]
 
 
@@ -53,25 +54,25 @@ def _release_paired(store: Store, keys: Sequence[str], args: Sequence[str]) -> A
     if _get(store, keys[0]) != args[0]:
         return 0
     if args[2] == "1":
-        carry_out(store, "ZREMRANGEBYSCORE", [keys[1], "-inf", args[1]])
+        execute(store, "ZREMRANGEBYSCORE", [keys[1], "-inf", args[1]])
     else:
-        carry_out(store, "ZREM", [keys[1], args[1]])
+        execute(store, "ZREM", [keys[1], args[1]])
     return int(store.delete(keys[0]))
 
 
 def _extend(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any:
     if _get(store, keys[0]) != args[0]:
         return 0
-    return carry_out(store, "PEXPIRE", [keys[0], args[1]])
+    return execute(store, "PEXPIRE", [keys[0], args[1]])
 
 
 def _number(text: str) -> float:
-    """Lua's tonumber, for what may be in such fields. Raises ValueError for nil."""
+    """Convert a field as Lua's tonumber does. Raises ValueError for nil."""
     return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
 def _seen(store: Store, key: str, field: str) -> float:
-    found = carry_out(store, "HGET", [key, field])
+    found = execute(store, "HGET", [key, field])
     return -1 if found is None else _number(found)
 
 
@@ -87,8 +88,8 @@ def _stored(store: Store, key: str, args: Sequence[str]) -> Any:
         ):
             fields["value"], fields["version"] = args[1], str(version + 1)
             return [1, version + 1]
-    carry_out(store, "HSET", [key, "value", args[1]])
-    return [1, carry_out(store, "HINCRBY", [key, "version", "1"])]
+    execute(store, "HSET", [key, "value", args[1]])
+    return [1, execute(store, "HINCRBY", [key, "version", "1"])]
 
 
 def _write(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any:
@@ -99,7 +100,7 @@ def _write_fenced(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any
     highest = _seen(store, keys[0], "highest")
     if int(args[3]) < highest:
         return [0, int(highest)]
-    carry_out(store, "HSET", [keys[0], "highest", args[3]])
+    execute(store, "HSET", [keys[0], "highest", args[3]])
     return _stored(store, keys[0], args)
 
 
@@ -109,12 +110,12 @@ def _write_fenced_compared(store: Store, keys: Sequence[str], args: Sequence[str
         return [0, f"token {highest:.14g}"]
     if int(args[2]) != (version := _version(store, keys[0])):
         return [0, f"version {version:.14g}"]
-    carry_out(store, "HSET", [keys[0], "highest", args[3]])
+    execute(store, "HSET", [keys[0], "highest", args[3]])
     return _stored(store, keys[0], args)
 
 
 def _version(store: Store, key: str) -> float:
-    found = carry_out(store, "HGET", [key, "version"])
+    found = execute(store, "HGET", [key, "version"])
     return 0 if found is None else _number(found)
 
 
@@ -125,11 +126,11 @@ def _write_compared(store: Store, keys: Sequence[str], args: Sequence[str]) -> A
 
 def _write_new_value(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any:
     key, token = keys[0], args[3]
-    last = carry_out(store, "HGET", [key, "last"])
+    last = execute(store, "HGET", [key, "last"])
     if last != token:
-        if carry_out(store, "HEXISTS", [key, f"shown:{token}"]):
+        if execute(store, "HEXISTS", [key, f"shown:{token}"]):
             return [0, last]
-        carry_out(store, "HSET", [key, "last", token, f"shown:{token}", "1"])
+        execute(store, "HSET", [key, "last", token, f"shown:{token}", "1"])
     return _stored(store, key, args)
 
 
@@ -139,7 +140,7 @@ def _write_paired(store: Store, keys: Sequence[str], args: Sequence[str]) -> Any
     accepted = int(args[4]) > highest or token == _seen(store, key, "writer")
     if token > highest:
         writer = args[3] if accepted else "-1"
-        carry_out(store, "HSET", [key, "highest", args[3], "writer", writer])
+        execute(store, "HSET", [key, "highest", args[3], "writer", writer])
     return _stored(store, key, args) if accepted else [0, int(highest)]
 
 
@@ -160,4 +161,4 @@ KNOWN: Mapping[str, Evaluate] = {
     EXTEND: _extend,
     **{write_script(GUARDS[name].rules["lua"]): write for name, write in _WRITES.items()},
 }
-"""Scripts by their text."""
+"""The Python versions, by the text of the script."""

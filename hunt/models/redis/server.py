@@ -1,19 +1,19 @@
-"""One simulated Redis server: it carries out requests, forgets, persists and replicates.
+"""Simulates one Redis server: commands, crashes, persistence and replication.
 
-What is not modelled is refused. Left out are: how much memory anything takes (`run_out`,
-`limit` come from outside), several databases, and the time that a command takes, which is none.
+It refuses features that are not modelled. Not modelled are memory use (`run_out` and `limit` come
+from outside), several databases, and the execution time of a command, which is zero.
 
-**Persistence**, as redis.conf has it. `none`: a restart begins empty. `always`: what was answered
-is on the disk. `everysec`: what was answered is with the kernel, and so survives a crash; it is on
-the disk, and so survives a loss of power, once the wall clock shows a later second than that of the
-last sync (aof.c, flushAppendOnlyFile: `server.unixtime > server.aof_last_fsync`).
+**Persistence** follows redis.conf. `none`: a restart begins empty. `always`: acknowledged writes
+are on the disk. `everysec`: acknowledged writes are with the kernel, and so survive a crash; they
+are on the disk, and so survive a loss of power, once the wall clock shows a later second than that
+of the last sync (aof.c, flushAppendOnlyFile: `server.unixtime > server.aof_last_fsync`).
 
-**Expiry** is by the wall clock, when somebody looks at a key, or in a cycle ten times a second. The
-cycle shows only where the clock goes back, where a key is counted out by a primary, or where
-nobody had looked before a crash: it is caught up with then (`settle`).
+**Expiry** follows the wall clock, when a command accesses a key, or in a cycle ten times a second.
+The effect of the cycle shows only if the clock moves back, if a primary replicates the deletion, or
+if no command accessed the key before a crash; `settle` catches up then.
 
-**Replication** is asynchronous. A replica has the state of its primary as of some time ago; the
-stream is TCP's, so that a cut link holds it back, and what is held back arrives in one.
+**Replication** is asynchronous. A replica has an earlier state of its primary. The stream uses TCP,
+so a cut link delays it, and the delayed part arrives at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hashlib import sha1
 from typing import Any
 
 from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError
-from fencepost.hunt.models.redis.commands import WRITES, carry_out, text
+from fencepost.hunt.models.redis.commands import WRITES, execute, text
 from fencepost.hunt.models.redis.lists import BLOCKS
 from fencepost.hunt.models.redis.lua import evaluate
 from fencepost.hunt.models.redis.resp import Session
@@ -37,13 +37,14 @@ from fencepost.hunt.sim.world import MS, Timer
 from fencepost.workloads.locks.redis import RELEASE
 
 _SECOND = 1_000_000_000
-# What is on the disk of a server that has synced nothing.
+# The disk of a server that has synced nothing.
 _NOTHING = Store()
 READ_ONLY = "READONLY You can't write against a read only replica."
 
 
 class RedisServer(Host):
-    """`replica`: the server that follows this one, if any; `cut`: it hears nothing of this one."""
+    """A Redis server. `replica`: the server that follows it, if any; `cut`: the replica is cut
+    off."""
 
     __slots__ = ("_acked", "_last_sync", "_line", "_plain", "_scripts", "_synced", "_synced_at",
                  "_together", "_waiters", "_waiting", "cut", "offset", "persistence", "primary",
@@ -62,7 +63,7 @@ class RedisServer(Host):
         self.replica: RedisServer | None = None
         self.offset = 0
         self.cut = False
-        # Neither synced now and then, nor replicated: a write is nothing more than that.
+        # Without later syncs and replication, a write needs no further work.
         self._plain = persistence != "everysec"
         self._line = Line(self)
         self._waiting = self._line.waiters
@@ -74,7 +75,7 @@ class RedisServer(Host):
         self._last_sync = self.clock.ns(0) // _SECOND
 
     def follow(self, primary: RedisServer | None) -> None:
-        """Become the replica of a primary, or a primary."""
+        """Become a replica of a primary, or a primary itself."""
         if self.primary is not None:
             self.primary.replica = None
         self.primary = primary
@@ -96,7 +97,7 @@ class RedisServer(Host):
         store.now_ms = now_ms = (clock.base + now) // MS if clock.plain else clock.ms(now)
         name = command[0]
         if self._plain and not store.full and not self._waiting:
-            # By far the most frequent ones, as `carry_out` and scripts.py have them.
+            # The most frequent commands, with the results of `execute` and scripts.py.
             if name == "EVAL":
                 body = command[1]
                 if body == RELEASE and command[2] == 1:
@@ -134,22 +135,22 @@ class RedisServer(Host):
         return self._and_write(name.upper(), command[1:])
 
     def _and_write(self, name: str, args: tuple[Any, ...]) -> Any:
-        """Carry out a command, and see to it that what it wrote is synced and replicated."""
+        """Execute a command, then sync and replicate its writes."""
         self._sync_if_due()
         before = dict(self.store.expires) if self.replica is not None else None
         try:
-            reply = self._carry_out(name, args)
+            reply = self._execute(name, args)
         except CommandError as error:
             reply = Refusal(str(error))
         if reply is None and name in BLOCKS and not self._together:
             return LATER
         if name in WRITES or name.startswith("EVAL") or before not in (None, self.store.expires):
-            self._written()  # or something expired, which the replica is told
+            self._written()  # or a key expired, which must be replicated
         if self._waiting and not self._together:
             self.attend()
         return reply
 
-    def _carry_out(self, name: str, args: tuple[Any, ...]) -> Any:
+    def _execute(self, name: str, args: tuple[Any, ...]) -> Any:
         if name == "EVAL":
             body = args[0]
             known = KNOWN.get(body)
@@ -170,7 +171,7 @@ class RedisServer(Host):
             return [str(ns // _SECOND), str(ns % _SECOND // 1000)]
         if self.primary is not None and name in WRITES:
             raise CommandError(READ_ONLY)
-        return carry_out(self.store, name, [text(one) for one in args])
+        return execute(self.store, name, [text(one) for one in args])
 
     def _script(self, args: tuple[Any, ...]) -> Any:
         word = text(args[0]).upper() if args else ""
@@ -184,7 +185,7 @@ class RedisServer(Host):
         raise Unknown(f"the model of Redis has no command SCRIPT {word}")
 
     def _known(self, body: str) -> str:
-        """Remember a script; return the name that EVALSHA calls it by."""
+        """Remember a script; return its name for EVALSHA."""
         name = sha1(body.encode("utf-8", "surrogateescape")).hexdigest()
         self._scripts[name] = body
         return name
@@ -209,7 +210,7 @@ class RedisServer(Host):
     # Memory.
 
     def run_out(self) -> None:
-        """Other data has come in, and under allkeys-lru all that was there made room for it."""
+        """Evict all present data, as under allkeys-lru when other data arrives."""
         if self.primary is None:
             self.store.values.clear()
             self.store.expires.clear()
@@ -217,13 +218,13 @@ class RedisServer(Host):
                 self._written()
 
     def limit(self, reached: bool) -> None:
-        """Under noeviction, memory is at its limit, or is not any more."""
+        """Set whether memory is at its limit, under noeviction."""
         self.store.full = reached and self.primary is None
 
     # Time and disks.
 
     def settle(self) -> None:
-        """Catch up with Redis' own cycle of expiry, as its clock is now."""
+        """Catch up with Redis' expiry cycle, by the present clock."""
         now = self.world.now
         phase = (13 * self.index) * MS % CYCLE
         last = now - (now - phase) % CYCLE
@@ -233,7 +234,7 @@ class RedisServer(Host):
             self._line.look_soon()
 
     def _sync_if_due(self) -> None:
-        """What Redis' own cycle has done since the last command: it syncs only what is new."""
+        """Catch up with Redis' periodic sync since the last command; it syncs only new writes."""
         new = self.offset != self._synced_at
         if (
             new
@@ -256,7 +257,7 @@ class RedisServer(Host):
             self._stream()
 
     def crash(self, power: bool) -> None:
-        """It is gone. With its power goes what was not synced."""
+        """Stop; if `power` is lost, unsynced data is lost."""
         self.settle()
         if power:
             self._sync_if_due()
@@ -286,7 +287,7 @@ class RedisServer(Host):
     # Replication.
 
     def _stream(self) -> None:
-        """Send the state as it is now."""
+        """Send the present state to the replica."""
         replica = self.replica
         assert replica is not None
         state, offset, boots = self.store.copy(), self.offset, self.boots
@@ -305,7 +306,7 @@ class RedisServer(Host):
             self.offset = offset
 
     def reconnect(self) -> None:
-        """The link to the replica is whole again: what was held back is sent."""
+        """Restore the link to the replica, and send the delayed state."""
         self.cut = False
         if self.replica is not None and self.up:
             self._stream()
@@ -318,7 +319,7 @@ class RedisServer(Host):
                 alarm.call()
 
     def _replicas(self, command: tuple[Any, ...]) -> Any:
-        """WAIT: how many replicas have what was written so far."""
+        """Execute WAIT: return the number of replicas that have all writes so far."""
         have = self._have(self.offset)
         return have if have >= int(command[1]) or self._together else LATER
 
@@ -341,7 +342,7 @@ class RedisServer(Host):
         if for_ms:
             self.world.at(self.world.now + for_ms * MS, alarm)
 
-    # Who waits for a list.
+    # Clients that wait for a list.
 
     def left(self, link: Wire) -> None:
         self._line.leave(link)
@@ -352,7 +353,8 @@ class RedisServer(Host):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """A transaction: nobody has to wait in it, and nobody is served before it is done."""
+        """Execute a transaction: no command blocks, and no waiting client is served before its
+        end."""
         self._together = True
         yield
         self._together = False

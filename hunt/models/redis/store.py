@@ -1,8 +1,8 @@
-"""The keys of one Redis database: values, and when they expire by the server's wall clock.
+"""The keys of one Redis database: their values, and when they expire by the server's wall clock.
 
-Values are what Redis' types are made of: str, dict (a hash), Scores (a sorted set), list. A key
-that has expired is there until somebody looks at it, or until Redis' own cycle comes by, which
-shows where the clock goes back: so both are modelled (`look`, and RedisServer.settle).
+Values are those of Redis' types: str, dict (a hash), Scores (a sorted set), list. An expired key
+remains until a command accesses it or Redis' expiry cycle deletes it. That is visible if the clock
+moves back, so both are modelled (`look`, and RedisServer.settle).
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ Value = str | dict[str, str] | Scores | list[str]
 
 
 class Store:
-    """`now_ms` is the wall clock, as of the command that is being carried out. `full`: memory is at
-    its limit, and nothing may be evicted. `lists_made`: lists that were made since somebody last
-    looked, in order: who waits for one is served then."""
+    """The database.
+
+    `now_ms`: the wall clock at the current command. `full`: memory is at its limit, and eviction is
+    not allowed. `lists_made`: lists that were created since the last check of waiting clients, in
+    order.
+    """
 
     __slots__ = ("expires", "full", "keeps", "lists_made", "now_ms", "values")
 
@@ -32,17 +35,16 @@ class Store:
         self.expires: dict[str, int] = {}
         self.now_ms = 0
         self.full = False
-        # A replica deletes nothing by itself: its primary tells it to.
+        # A replica deletes no expired key by itself; its primary sends the deletion.
         self.keeps = False
         self.lists_made: dict[str, None] = {}
 
     def look(self, key: str) -> Value | None:
-        """The value of a key; None if there is none, or none any more."""
+        """Return the value of a key; None if it does not exist or has expired."""
         value = self.values.get(key)
         if value is not None and self.expires:
             when = self.expires.get(key)
-            # Redis: a key has expired once its time is past, not when it has come (db.c,
-            # keyIsExpired).
+            # In Redis a key expires after its time, not at it (db.c, keyIsExpired).
             if when is not None and self.now_ms > when:
                 if not self.keeps:
                     self.delete(key)
@@ -61,7 +63,7 @@ class Store:
         return self.values.pop(key, None) is not None
 
     def sweep(self, wall_ms: int) -> list[str]:
-        """Delete what has expired by then, as Redis' own cycle does; return the keys."""
+        """Delete expired keys, as Redis' expiry cycle does; return them."""
         if self.keeps or not self.expires:
             return []
         gone = [key for key, when in self.expires.items() if wall_ms > when]
@@ -76,7 +78,7 @@ class Store:
         return made
 
     def dump(self) -> dict[str, Any]:
-        """What is in it, for comparison."""
+        """Return the contents, for comparison."""
         return {key: (value, self.expires.get(key)) for key, value in self.values.items()}
 
 

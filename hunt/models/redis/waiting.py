@@ -1,9 +1,9 @@
-"""Who waits at a Redis server for a list to have something (BLPOP, BRPOP).
+"""Manages the clients that wait for a list at a Redis server (BLPOP, BRPOP).
 
-Who came first is served first; of several lists, the one that was made first. Nobody is served in
-the middle of a script or a transaction. A wait is over once the server's *wall* clock is past its
-end (timeout.c: mstime), so that a clock that jumps ends waits; and only when the server looks,
-which is after every command, and ten times a second.
+Clients are served in the order of arrival, and lists in the order of creation, but not in the
+middle of a script or a transaction. A wait times out once the server's *wall* clock is past its end
+(timeout.c: mstime), so a clock that jumps ends waits. The server checks after every command, and
+ten times a second.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from fencepost.hunt.sim.network import Network, Request, Server, Wire
 from fencepost.hunt.sim.world import MS, NEVER, Timer, World
 
 CYCLE = 100 * MS
-"""Ten times a second a server does what nobody asks for."""
+"""The period of Redis' periodic work, ten times a second."""
 
 
 @dataclass(eq=False)
 class Waiter:
-    """A request that waits. `until_ms`: by the wall clock; NEVER: for ever. `left_ns`: when the
-    server would hear that its client has closed the connection."""
+    """A blocked request.
+
+    `until_ms`: its timeout by the wall clock; NEVER: none. `left_ns`: when the server would notice
+    that the client has closed the connection.
+    """
 
     request: Request
     keys: tuple[str, ...]
@@ -44,11 +47,11 @@ class Host(Server):
 
     @abstractmethod
     def attend(self) -> None:
-        """See to those who wait for a list."""
+        """Serve the clients that wait for a list."""
 
 
 class Line:
-    """The waiters of a server, in the order in which they came."""
+    """The waiters of a server, in the order of arrival."""
 
     def __init__(self, server: Host) -> None:
         self.waiters: list[Waiter] = []
@@ -68,25 +71,24 @@ class Line:
         self._look_in_time()
 
     def leave(self, link: Wire) -> None:
-        """A client has closed its connection."""
+        """Note that a client has closed its connection."""
         for waiter in self.waiters:
             if waiter.request.link is link:
                 waiter.left_ns = min(waiter.left_ns, link.network.world.now + link.latency)
 
     def clear(self) -> None:
-        """The server is down, and nobody waits there any more."""
+        """Remove all waiters: the server is down."""
         self.waiters.clear()
         self._look_in_time()
 
     def forget(self) -> None:
-        """The run is over."""
+        """Drop all references to the run, which has ended."""
         self.waiters.clear()
         self._alarm = None
         del self._server
 
     def attend(self) -> bool:
-        """Serve those whose turn it is, and end the waits that are over; return whether anybody
-        was served."""
+        """Serve waiters and end expired waits; return whether any waiter was served."""
         self._forget_gone()
         served = self._served()
         for request, pair in served:
@@ -97,7 +99,7 @@ class Line:
         return bool(served)
 
     def _forget_gone(self) -> None:
-        """Forget waiters whose connection the server knows to be closed."""
+        """Remove waiters whose connection the server knows to be closed."""
         server = self._server
         now, cut = server.world.now, server.network.requests_cut
         self.waiters[:] = [
@@ -107,7 +109,7 @@ class Line:
         ]
 
     def _served(self) -> list[tuple[Request, list[str]]]:
-        """Whose turn it is, with what each is given: a list's name, and what was taken from it."""
+        """Return the waiters to serve, each with a list's name and the element taken from it."""
         store, found = self._server.store, []
         for key in store.lists_made:
             for waiter in [one for one in self.waiters if key in one.keys]:
@@ -121,32 +123,32 @@ class Line:
         return found
 
     def _late(self) -> list[Request]:
-        """Those who have waited long enough."""
+        """Remove and return the waiters whose timeout has expired."""
         shown = self._server.clock.ms(self._server.world.now)
         late = [one for one in self.waiters if one.until_ms < shown]
         for one in late:
             self.waiters.remove(one)
         return [one.request for one in sorted(late, key=lambda one: one.until_ms)]
 
-    # When the server looks.
+    # Periodic checks.
 
     def look_soon(self) -> None:
-        """The clock is going to be changed: what it shows then is seen in the next cycle."""
+        """Schedule a check in the next cycle, because the clock is about to change."""
         self._look_from(self._server.world.now + 1)
 
     def _look_in_time(self) -> None:
-        """See to it that a look comes in the cycle in which the first wait is over."""
+        """Schedule a check in the cycle in which the first wait times out."""
         first = min((one.until_ms for one in self.waiters), default=NEVER)
         if first == NEVER:
             if self._alarm is not None:
                 self._alarm.off = True
             return
         now, clock = self._server.world.now, self._server.clock
-        # Of a clock that runs fast or slow the next look will tell.
+        # With a clock that drifts, the next check decides.
         self._look_from(max(now + 1, (first + 1) * MS - clock.base) if clock.plain else now + 1)
 
     def _look_from(self, time: int) -> None:
-        """Look in the first cycle from then on."""
+        """Schedule a check in the first cycle from this time on."""
         at = time + (self._phase - time) % CYCLE
         if self._alarm is not None and not self._alarm.off:
             if self._alarm_at == at:
@@ -160,7 +162,7 @@ class Line:
         def look() -> None:
             alarm.off = True
             if server.world.now > at:
-                # It stood still, and reads first what has arrived meanwhile (ae.c).
+                # A resumed server first reads the messages that arrived during its pause (ae.c).
                 self._look_at(server.world.now)
             else:
                 server.attend()

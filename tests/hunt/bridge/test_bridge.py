@@ -125,8 +125,8 @@ def test_a_lost_reply_is_lost_on_its_own_connection_and_reported(made):
     # The client may use the link again: nothing has to be healed before.
     assert not any(isinstance(step, Heal) and step.name == lost.name for step in steps)
     assert found.notes == (
-        "the reply of redis-2 to client-1 is lost: so are all packets of its connection that go "
-        "the same way, until the run ends",
+        "the reply of redis-2 to client-1 is lost: so are all packets of its connection in "
+        "the same direction, until the run ends",
     )
 
 
@@ -157,7 +157,7 @@ def test_a_delayed_write_is_delivered_at_its_simulated_time(made):
     other = place(steps, Do, client="client-2", f="write")
     assert other < place(steps, Heal, name=delay.name) < place(steps, Finish, client="client-1")
     assert delay.arguments["connection"] is True and "lost" not in delay.arguments
-    assert "all packets of its connection that go the same way" in found.notes[0]
+    assert "all packets of its connection in the same direction" in found.notes[0]
 
 
 def test_a_client_is_killed_in_the_middle_of_its_op(made):
@@ -183,7 +183,7 @@ def test_a_write_lost_in_a_failover_is_cut_off_from_the_replica_before(made):
     (cut,) = injected(steps, "partition")
     assert cut.arguments["links"] == [["redis-1", "redis-2"]]
     assert place(steps, Inject, name=cut.name) < place(steps, Inject, name=failover.name)
-    assert "the replica is cut off from before" in found.notes[0]
+    assert "the replica is cut off before the write" in found.notes[0]
 
 
 def test_a_fault_hits_a_library_between_two_of_its_own_messages(made):
@@ -286,7 +286,7 @@ def test_a_duplicated_message_cannot_be_replayed_and_is_reported(setting):
 def told_of(asked, schedule):
     """Return the counterexample of a schedule, unshrunk."""
     teller = Teller()
-    run = Run(asked, schedule, table(asked), teller).carry_out()
+    run = Run(asked, schedule, table(asked), teller).execute()
     broken = violations(run, asked.goals, surely=True)
     assert broken
     return Find(schedule, schedule, run, broken, tell(run, teller, broken), 1)
@@ -349,8 +349,8 @@ SOUND = {
         ({"colour": "red"}, "colour"),
         ({"steps": [{"do": "jump"}]}, "step 1: do 'jump': choose one of"),
         ({"steps": [{"do": "do", "client": "client-1"}]}, "step 1: Object missing required"),
-        ({"steps": [{"do": "heal", "name": "a", "of": 1}]}, "step 1: heal has no 'of'"),
-        ({"steps": [{"do": "do", "client": "c", "f": "jump"}]}, "no client does 'jump'"),
+        ({"steps": [{"do": "heal", "name": "a", "of": 1}]}, "step 1: heal has no field 'of'"),
+        ({"steps": [{"do": "do", "client": "c", "f": "jump"}]}, "f 'jump': choose one of"),
         ({"steps": [{"do": "pass", "seconds": -1}]}, "seconds -1"),
         ({"steps": [{"do": "pass", "seconds": 1, "at_s": -1}]}, "at_s -1"),
         ({"steps": [{"do": "finish", "client": "c", "expect": "?"}]}, "expect '?'"),

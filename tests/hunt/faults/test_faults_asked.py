@@ -82,7 +82,7 @@ def test_a_client_works_past_its_lease_only_where_a_fault_lets_it(setting):
         ("redis", "kill:holder", "the hunt simulates kill, kill:one, kill:client"),
         ("redis", "pause@5s", "there is no fault 'pause@5s'"),
         ("etcd", "clock", "leases of etcd run on monotonic clocks"),
-        ("etcd", "memory/noeviction", "only servers of Redis have such a limit"),
+        ("etcd", "memory/noeviction", "only Redis servers have such a limit"),
         ("redis", "failover", "redis cannot fail over"),
     ],
 )

@@ -47,7 +47,7 @@ class Tap:
 
 
 def undisturbed(one, tap=None):
-    return Run(one, Schedule(), table(one), tap).carry_out()
+    return Run(one, Schedule(), table(one), tap).execute()
 
 
 def drawn(one, count):
@@ -55,7 +55,7 @@ def drawn(one, count):
     drawer = Drawer(one, actions, 100, {})
     for _ in range(count):
         schedule, aims = drawer.draw(chance)
-        yield Run(one, schedule, actions, aims=aims).carry_out()
+        yield Run(one, schedule, actions, aims=aims).execute()
 
 
 @BOTH
@@ -69,7 +69,7 @@ def test_a_library_works_without_faults(setting, library):
 def test_a_run_of_a_library_is_replayed_from_its_list_of_integers(setting, library):
     one = setting(library)
     for run in drawn(one, 10):
-        again = Run(one, run.played, table(one)).carry_out()
+        again = Run(one, run.exact_schedule, table(one)).execute()
         assert record.lines(again.rows) == record.lines(run.rows)
 
 
@@ -143,7 +143,7 @@ from fencepost.hunt.run import Run
 from fencepost.hunt.sim.schedule import Schedule
 spec = from_arguments.spec("pottery", {}, {"concurrency": 2, "seed": 1})
 one = setting_of(spec, None, None, False)
-Run(one, Schedule(), table(one)).carry_out()
+Run(one, Schedule(), table(one)).execute()
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -171,7 +171,7 @@ def test_a_thread_of_its_own_renews_its_lease(setting):
     longest = max(work_times(one))
     head = (0, 0, work_times(one).index(longest))
     assert longest > one.ttl_ns
-    Run(one, Schedule(head), table(one), tap).carry_out()
+    Run(one, Schedule(head), table(one), tap).execute()
     extends = [one for one in tap.asked if one[2][0] == "EVALSHA" and one[2][-1] == "2"]
     assert [(who, reply) for who, _, _, reply in extends if who == "client-1"][-1:] == [
         ("client-1", 0)

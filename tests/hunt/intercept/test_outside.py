@@ -43,7 +43,7 @@ def own(name, faults="pause,partition", until=None, file="locks", **options):
 
 
 def undisturbed(one):
-    return Run(one, Schedule(), table(one)).carry_out()
+    return Run(one, Schedule(), table(one)).execute()
 
 
 def test_redis_pys_own_lock_runs_on_simulated_sockets_and_a_clock_jump_breaks_it(setting):
@@ -94,7 +94,7 @@ def drawn(one, count):
     drawer = Drawer(one, actions, 100, {})
     for _ in range(count):
         schedule, aims = drawer.draw(chance)
-        yield Run(one, schedule, actions, aims=aims).carry_out()
+        yield Run(one, schedule, actions, aims=aims).execute()
 
 
 def test_its_histories_are_the_same_bytes_in_every_process():
@@ -104,7 +104,7 @@ def test_its_histories_are_the_same_bytes_in_every_process():
 def test_a_run_of_a_user_lock_is_replayed_from_its_list_of_integers():
     one = own("Renews", None)
     for run in drawn(one, 10):
-        again = Run(one, run.played, table(one)).carry_out()
+        again = Run(one, run.exact_schedule, table(one)).execute()
         assert record.lines(again.rows) == record.lines(run.rows)
 
 
@@ -169,7 +169,7 @@ def test_outside_of_a_run_nothing_is_patched():
     ("name", "said"),
     [
         ("NoOrders", "the model of Redis has no command PUBLISH"),
-        ("Elsewhere", "example.org, which is none of its servers"),
+        ("Elsewhere", "example.org, which is not one of its servers"),
     ],
 )
 def test_an_unsimulated_call_is_named(name, said):
@@ -181,7 +181,7 @@ def test_an_unsimulated_call_is_named(name, said):
     ("name", "said"),
     [
         ("Raises", "NameError: name 'undefined' is not defined.*at step"),
-        ("Loops", r"does not come to an end within 200,000 steps.*locks.py:\d+"),
+        ("Loops", r"does not terminate within 200,000 steps.*locks.py:\d+"),
     ],
 )
 def test_a_user_lock_that_raises_or_loops_is_reported_with_its_line(name, said):
@@ -205,7 +205,7 @@ def test_the_counterexample_is_the_same_with_any_number_of_processes():
 
 def test_a_user_lock_that_never_takes_a_step_is_ended_and_reported(monkeypatch):
     monkeypatch.setattr(watch, "_LONGEST_S", 0.5)
-    with pytest.raises(LockError, match=r"does not come to an end \(.*locks.py:\d+\), at step"):
+    with pytest.raises(LockError, match=r"does not terminate \(.*locks.py:\d+\), at step"):
         undisturbed(own("Spins"))
 
 
@@ -216,8 +216,8 @@ def test_a_pool_of_threads_of_one_client_never_waits_for_that_of_another(monkeyp
     pause = 1 + next(n for n, action in enumerate(actions) if action.way == "client")
     steps = undisturbed(one).world.step
     for step in range(1, steps // 2):
-        # It would raise, for a lock that does not come to an end.
-        assert Run(one, Schedule((), ((step, pause),)), actions).carry_out().injected
+        # It would raise, for a lock that does not terminate.
+        assert Run(one, Schedule((), ((step, pause),)), actions).execute().injected
 
 
 def test_a_file_that_takes_the_time_from_elsewhere_is_refused():

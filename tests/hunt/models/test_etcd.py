@@ -60,7 +60,7 @@ class Site:
 
 
 def put(state, key, value="", **more):
-    return state.carry_out("kv/put", {"key": text(key), "value": text(value), **more}, 0)
+    return state.execute("kv/put", {"key": text(key), "value": text(value), **more}, 0)
 
 
 def test_a_change_raises_the_revision_once_and_a_key_remembers_its_own():
@@ -68,9 +68,9 @@ def test_a_change_raises_the_revision_once_and_a_key_remembers_its_own():
     put(state, "a")
     put(state, "a")
     ops = [{"request_put": {"key": text(key)}} for key in ("b", "c")]
-    state.carry_out("kv/txn", {"compare": [key_is("b", 0)], "success": ops}, 0)
+    state.execute("kv/txn", {"compare": [key_is("b", 0)], "success": ops}, 0)
     assert state.revision == 4
-    row = state.carry_out("kv/range", {"key": text("a")}, 0)["kvs"][0]
+    row = state.execute("kv/range", {"key": text("a")}, 0)["kvs"][0]
     assert (row["create_revision"], row["mod_revision"], row["version"]) == ("2", "3", "2")
 
 
@@ -81,25 +81,25 @@ def test_a_transaction_does_one_branch():
         "success": [{"request_put": {"key": text("a")}}],
         "failure": [{"request_range": {"key": text("a")}}],
     }
-    assert state.carry_out("kv/txn", body, 0)["succeeded"] is True
-    again = state.carry_out("kv/txn", body, 0)
+    assert state.execute("kv/txn", body, 0)["succeeded"] is True
+    again = state.execute("kv/txn", body, 0)
     assert "succeeded" not in again
     assert again["responses"][0]["response_range"]["count"] == "1"
 
 
 def test_a_lease_takes_its_keys_with_it():
     state = State()
-    lease = state.carry_out("lease/grant", {"TTL": "2"}, 0)["ID"]
+    lease = state.execute("lease/grant", {"TTL": "2"}, 0)["ID"]
     put(state, "a", lease=lease)
-    state.carry_out("lease/revoke", {"ID": lease}, 0)
-    assert state.carry_out("kv/range", {"key": text("a")}, 0).get("kvs") is None
+    state.execute("lease/revoke", {"ID": lease}, 0)
+    assert state.execute("kv/range", {"key": text("a")}, 0).get("kvs") is None
     with pytest.raises(Refused, match="lease not found"):
         put(state, "a", lease=lease)
 
 
 def test_an_unsupported_request_is_refused_by_name():
     with pytest.raises(Unknown, match="maintenance/status"):
-        State().carry_out("maintenance/status", {}, 0)
+        State().execute("maintenance/status", {}, 0)
 
 
 def test_a_lease_that_is_not_renewed_expires_and_wakes_its_watchers():
@@ -247,7 +247,7 @@ def test_a_grant_after_a_release_that_did_not_reach_etcd_has_a_token_of_its_own(
 
 def leases(state, *numbers):
     for number in numbers:
-        state.carry_out("lease/grant", {"TTL": "5", "ID": str(number)}, 0)
+        state.execute("lease/grant", {"TTL": "5", "ID": str(number)}, 0)
 
 
 class Asking:
@@ -380,7 +380,7 @@ def test_a_resource_that_asks_the_lock_service_refuses_a_hold_that_is_gone(setti
     random, refused, stored = Random(3), 0, 0
     for _ in range(60):
         schedule, aims = drawer.draw(random)
-        for row in Run(one, schedule, actions, aims=aims).carry_out().rows:
+        for row in Run(one, schedule, actions, aims=aims).execute().rows:
             if row[3] == "write":
                 refused += row[2] == "fail" and "is gone" in row[5].text
                 stored += row[2] == "ok"

@@ -88,7 +88,7 @@ def test_a_package_brings_a_model_and_a_fault_of_its_own(install, setting):
     install()
     one = setting("redis", "doze", server={"redis": "toy-kind"})
     assert (one.model, one.faults) == ("toy", ("doze",))
-    run = Run(one, Schedule((), ((5, 1),)), table(one)).carry_out()
+    run = Run(one, Schedule((), ((5, 1),)), table(one)).execute()
     assert type(run.servers[0]).__name__ == "ToyServer"
     assert run.came_back
     assert [row[3] for row in run.rows if row[1] == "nemesis"] == ["doze"] * 4

@@ -201,7 +201,7 @@ def test_a_campaign_on_another_lock_is_not_resumed(run):
         resumed("redlock", "latest")
 
 
-# What a CI and a program are told.
+# Messages for CI and programs.
 
 
 def test_a_hunt_writes_where_it_is_told_and_tells_a_ci_and_a_program(run, tmp_path):

@@ -35,7 +35,7 @@ def test_each_message_of_the_undisturbed_run_is_lost_once(setting):
 def test_tried_and_known_schedules_are_all_schedules_of_a_depth(setting):
     one = setting("redis", "kill,packet", "ownership", persistence="always")
     actions = table(one)
-    steps = Run(one, Schedule(), actions).carry_out().worked_step
+    steps = Run(one, Schedule(), actions).execute().worked_step
     tried = search_all(one, 1, 60, processes=1)
     assert len(actions) == 4
     assert tried.schedules + tried.known == 1 + 4 * steps
@@ -55,12 +55,12 @@ def test_with_two_injections_each_pair_of_messages_is_lost_exactly_one_time(sett
     one = setting("redis", "packet")
     actions = table(one)
     pairs = set()
-    steps = Run(one, Schedule(), actions).carry_out().worked_step
+    steps = Run(one, Schedule(), actions).execute().worked_step
     for first in range(1, steps + 1):
-        parent = Run(one, Schedule((), ((first, 1),)), actions).carry_out()
+        parent = Run(one, Schedule((), ((first, 1),)), actions).execute()
         for second in range(first + 1, parent.worked_step + 1):
             strikes = ((first, 1), (second, 1))
-            lost = losses(Run(one, Schedule((), strikes), actions).carry_out())
+            lost = losses(Run(one, Schedule((), strikes), actions).execute())
             pairs |= {lost} if len(lost) == 2 else set()
     assert search_all(one, 2, 60, processes=1).schedules == 13 + len(pairs) > 100
 
@@ -82,16 +82,16 @@ def test_skipped_schedules_show_clients_nothing_new(setting, lock, faults, optio
     """Inject every fault at every step, with and without the known states."""
     one = setting(lock, faults, None, options)
     actions = table(one)
-    steps = Run(one, Schedule(), actions).carry_out().worked_step
+    steps = Run(one, Schedule(), actions).execute().worked_step
     left_out = 0
     for number in range(1, min(len(actions), 12) + 1):
         known, kept, all_of_them = set(), set(), set()
-        all_of_them.add(seen_by_clients(Run(one, Schedule(), actions).carry_out()))
+        all_of_them.add(seen_by_clients(Run(one, Schedule(), actions).execute()))
         kept |= all_of_them
         for step in range(1, steps + 1):
             schedule = Schedule((), ((step, number),))
-            probe = Probe(one, schedule, actions, known).carry_out()
-            run = Run(one, schedule, actions).carry_out()
+            probe = Probe(one, schedule, actions, known).execute()
+            run = Run(one, schedule, actions).execute()
             all_of_them.add(seen_by_clients(run))
             if probe.is_known:
                 left_out += 1
@@ -108,7 +108,7 @@ def test_it_hits_the_one_step_that_as_many_random_schedules_miss(setting):
     tried = search_all(one, 1, 60, processes=1)
     assert tried.found is not None
     (strike,) = tried.found[0].injections
-    run = Run(one, tried.found[0], table(one)).carry_out()
+    run = Run(one, tried.found[0], table(one)).execute()
     assert run.injected == [strike]
     missed = sum(
         search(one, seed, 60, processes=1, most=tried.schedules).found is None for seed in range(5)

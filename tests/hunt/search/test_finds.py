@@ -84,7 +84,7 @@ def test_no_injection_of_a_shrunk_counterexample_can_be_removed(setting):
     strikes = found.schedule.injections
     for place in range(len(strikes)):
         less = replace(found.schedule, injections=strikes[:place] + strikes[place + 1 :])
-        assert not violations(Run(one, less, actions).carry_out(), [first], surely=True)
+        assert not violations(Run(one, less, actions).execute(), [first], surely=True)
 
 
 def test_kleppmanns_schedule_is_told_in_eight_steps(setting):
@@ -137,7 +137,7 @@ def test_clients_acquire_the_lock_while_a_minority_is_down_for_good(setting):
     one = setting("redlock", "kill", restart="never")
     actions = table(one)
     number = next(n for n, action in enumerate(actions, 1) if action.way == "one")
-    run = Run(one, Schedule((), ((5, number),)), actions).carry_out()
+    run = Run(one, Schedule((), ((5, number),)), actions).execute()
     healed = next(
         i for i, row in enumerate(run.rows) if row[3] == "kill" and row[4]["phase"] == "end"
     )

@@ -52,10 +52,10 @@ def check(setting, lock, options, guard, count, seed, **more):
     said = set()
     for _ in range(count):
         schedule, aims = drawer.draw(random)
-        run = Run(one, schedule, actions, aims=aims).carry_out()
+        run = Run(one, schedule, actions, aims=aims).execute()
         goals = [goal for goal in GOALS if goal in one.test["checkers"]]
         broken = violations(run, goals, surely=True)
-        assert set(broken) <= suspected(one, run), (run.played, broken)
+        assert set(broken) <= suspected(one, run), (run.exact_schedule, broken)
         said |= set(broken)
     return said
 
@@ -63,7 +63,7 @@ def check(setting, lock, options, guard, count, seed, **more):
 def test_a_dead_client_s_late_write_is_not_filtered_out(setting):
     one = setting("redis", options={"token": "incr", "watchdog": "true"}, guard="fenced")
     head, strikes = (44547, 0, 0, 0, 1), ((15, 36), (22, 31), (90, 37), (101, 9))
-    run = Run(one, Schedule(head, strikes), table(one)).carry_out()
+    run = Run(one, Schedule(head, strikes), table(one)).execute()
     assert "resource" in violations(run, ["resource"], surely=True)
     assert "resource" in suspected(one, run)
 

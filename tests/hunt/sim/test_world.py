@@ -156,7 +156,7 @@ def test_runs_of_several_threads_do_not_interfere():
 
 def test_a_run_without_faults_keeps_every_promise(setting):
     one = setting("redlock")
-    run = Run(one, Schedule(), table(one)).carry_out()
+    run = Run(one, Schedule(), table(one)).execute()
     assert run.injected == []
     assert run.came_back
     assert [row[3] for row in run.rows if row[2] == "ok" and row[3] == "write"] == ["write"] * 2
@@ -168,15 +168,15 @@ def drawn(one, count, seed=7):
     drawer = Drawer(one, actions, 300, {})
     for _ in range(count):
         schedule, aims = drawer.draw(random)
-        yield Run(one, schedule, actions, aims=aims).carry_out()
+        yield Run(one, schedule, actions, aims=aims).execute()
 
 
 @pytest.mark.parametrize("lock", ["redlock", "redis", "redis-replicated", "broken-no-ttl"])
 def test_a_run_is_replayed_from_its_list_of_integers(setting, lock):
     one = setting(lock)
     for run in drawn(one, 40):
-        numbers = run.played.numbers(len(one.clients))
-        again = Run(one, Schedule.of(numbers, len(one.clients)), table(one)).carry_out()
+        numbers = run.exact_schedule.numbers(len(one.clients))
+        again = Run(one, Schedule.of(numbers, len(one.clients)), table(one)).execute()
         assert record.lines(again.rows) == record.lines(run.rows)
 
 
@@ -207,7 +207,7 @@ actions, random, found = table(one), Random("bytes"), hashlib.sha256()
 drawer = Drawer(one, actions, 300, {})
 for _ in range(30):
     schedule, aims = drawer.draw(random)
-    found.update(record.lines(Run(one, schedule, actions, aims=aims).carry_out().rows))
+    found.update(record.lines(Run(one, schedule, actions, aims=aims).execute().rows))
 print(found.hexdigest())
 """
 
@@ -234,7 +234,7 @@ class Loops(Raises):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"), [(Raises, "KeyError: 'missing'"), (Loops, "does not come to an end")]
+    ("wrong", "said"), [(Raises, "KeyError: 'missing'"), (Loops, "does not terminate")]
 )
 def test_a_lock_that_raises_or_loops_is_reported_with_the_step(setting, monkeypatch, wrong, said):
     from dataclasses import replace
@@ -244,7 +244,7 @@ def test_a_lock_that_raises_or_loops_is_reported_with_the_step(setting, monkeypa
     one = setting("redis")
     monkeypatch.setattr(registry, "LOCKS", {"redis": replace(registry.LOCKS["redis"], make=wrong)})
     with pytest.raises(LockError, match=f"{said}.*step"):
-        Run(one, Schedule(), table(one)).carry_out()
+        Run(one, Schedule(), table(one)).execute()
 
 
 def test_a_power_loss_takes_unsynced_writes_from_the_first_second_on():
@@ -264,14 +264,14 @@ def test_a_power_loss_takes_unsynced_writes_from_the_first_second_on():
 def test_a_run_leaves_no_reference_cycles_for_the_collector(setting, lock):
     one = setting(lock)
     actions = table(one)
-    Run(one, Schedule(), actions).carry_out()
+    Run(one, Schedule(), actions).execute()
     # Objects that the process holds already do not count: a finalizer can release more
     # cycles after the collection that called it.
     gc.collect()
     gc.freeze()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
-        Run(one, Schedule(), actions).carry_out()
+        Run(one, Schedule(), actions).execute()
         gc.collect()
         assert [type(each) for each in gc.garbage] == []
     finally:
@@ -305,10 +305,10 @@ def test_an_exception_of_an_event_is_not_raised_in_the_task_that_polled_it():
 def test_a_client_killed_while_it_waits_stops_there(setting):
     one = setting("redis", "kill")
     kills = [n for n, action in enumerate(table(one), 1) if action.client == 0]
-    whole = Run(one, Schedule(), table(one)).carry_out()
+    whole = Run(one, Schedule(), table(one)).execute()
     steps = [row[7] for row in whole.rows if row[1] == 0 and row[2] == "invoke"]
     for step in range(steps[0] + 1, steps[1]):
-        run = Run(one, Schedule((), ((step, kills[0]),)), table(one)).carry_out()
+        run = Run(one, Schedule((), ((step, kills[0]),)), table(one)).execute()
         mine = [row for row in run.rows if row[1] == 0]
         assert [row[2] for row in mine] == ["invoke", "info"]
         assert mine[-1][5].kind == "killed"
