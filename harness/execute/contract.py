@@ -109,8 +109,8 @@ class Trial:
             raise NotFurther("both clients hold the lock")
         elif waiting["type"] == "info":
             how = (
-                f"{outcome(waiting)}: that says that it may have been granted. If the server refused, "
-                "return False or raise fencepost.Failed"
+                f"{outcome(waiting)}: that says that it may have been granted. If the server "
+                "refused, return False or raise fencepost.Failed"
             )
             self._say(False, what, how)
         else:
@@ -194,8 +194,8 @@ class Trial:
         if thief is not None and thief["type"] == "ok":
             how = (
                 f"{ONE} released a lock that it had lost ({outcome(late)}), and was granted it "
-                f"again while {TWO} held it: release only what is your own, by a value that the server "
-                "compares before it deletes"
+                f"again while {TWO} held it: release only what is your own, by a value that the "
+                "server compares before it deletes"
             )
             self._say(False, what, how)
         else:
