@@ -73,6 +73,9 @@ class Workers:
     `ahead`: the number of items submitted per thread, so that workers that join later get some.
     """
 
+    # Each item has its own cluster, whichever lane runs it.
+    up_s = 0.0
+
     def __init__(self, scheduler: str, ahead: int = 1) -> None:
         """Raises BadArguments: there is no Dask here, no such scheduler, or no worker."""
         self._client = connected(scheduler)

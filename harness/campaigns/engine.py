@@ -109,7 +109,11 @@ class _Round:
                 if todo
             }
             most = max(left, key=lambda kind: left[kind], default=None)
-            if most is None or (most and left[most] <= 2 * items.UP_S):
+            if most is None:
+                return None
+            # A cluster of its own for a lane must pay off; simulations need none.
+            up_s = self._executor.up_s if most else 0.0
+            if up_s and left[most] <= 2 * up_s:
                 return None
             return most
 

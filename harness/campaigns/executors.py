@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import Any, Protocol
 
-from fencepost.harness.campaigns.item import Hushed, Item, Watcher
+from fencepost.harness.campaigns.item import UP_S, Hushed, Item, Watcher
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.remote.remote import RemoteError
@@ -34,6 +34,10 @@ class Executor(Protocol):
 
     @property
     def lanes(self) -> int: ...
+
+    @property
+    def up_s(self) -> float:
+        """The time that one more lane costs before its first item (s): its cluster's start."""
 
     def place(self, items: Sequence[Item]) -> AbstractContextManager[Execute]:
         """Provide a place for items like these within the block: a cluster with the nodes of all of
@@ -107,6 +111,8 @@ def scheduler_of(name: str, scheduler: str | None) -> str:
 class Clusters:
     """Runs items on this machine, or on the hosts of a file; each lane has its own cluster."""
 
+    up_s = UP_S
+
     def __init__(
         self,
         watcher: Watcher,
@@ -139,6 +145,8 @@ class Clusters:
 class Processes:
     """Runs items that need no cluster, each in its own process: `lanes` at a time (default: one per
     core), and no more than there are items."""
+
+    up_s = 0.0
 
     def __init__(self, lanes: int | None, items: int) -> None:
         self.lanes = max(min(lanes or os.cpu_count() or 1, items), 1)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.campaigns import engine
+from fencepost.harness.campaigns.item import UP_S
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.results import results
 
@@ -15,7 +16,7 @@ class Places:
     each run. `fails`: what the nth run raises; `notes`: its run_notes."""
 
     def __init__(self, lanes=1):
-        self.lanes = lanes
+        self.lanes, self.up_s = lanes, UP_S
         self.ups, self.downs, self.ran, self.schedules = [], 0, [], []
         self.fails, self.notes, self.stopped = {}, {}, False
         self.said = []

@@ -38,8 +38,8 @@ def folder(monkeypatch, tmp_path):
 class Places:
     """Notes each cluster that comes up, and what ran there."""
 
-    def __init__(self, lanes=1, run=None):
-        self.lanes, self.ups, self.downs, self.stopped = lanes, [], 0, False
+    def __init__(self, lanes=1, run=None, up_s=0.0):
+        self.lanes, self.up_s, self.ups, self.downs, self.stopped = lanes, up_s, [], 0, False
         self.run = run or (lambda item: item.does(item, None, Hushed()))
         self.ran = []
 
@@ -116,6 +116,21 @@ def test_lanes_run_at_the_same_time_on_clusters_of_their_own():
     assert whole and sorted(places.ups) == ["a", "b"]
     assert sorted(line["row"] for line in said) == ["a1", "a2", "b1", "b2"]
     assert sorted(map(str, stored(made))) == sorted(map(str, said))
+
+
+@pytest.mark.parametrize(("up_s", "lanes"), [(0.0, 2), (12.0, 1)])
+def test_a_lane_joins_the_kind_of_another_if_its_own_cluster_pays_off(up_s, lanes):
+    """Dask's workers bring a cluster up for each item: there a lane costs nothing more."""
+    both = threading.Barrier(lanes, timeout=10)
+
+    def together(item):
+        if item.row != "a3":
+            both.wait()
+        return says(item, None, None)
+
+    places = Places(2, together, up_s)
+    assert run(places, Fake(("a1", "a2", "a3")))[0]
+    assert len(places.ups) == lanes
 
 
 def test_a_lane_that_fails_stops_the_executor_and_the_others():

@@ -65,7 +65,7 @@ def entry(name):
 class Here:
     """An executor whose runs are these, on this cluster."""
 
-    lanes = 1
+    lanes, up_s = 1, 0.0
 
     def __init__(self, cluster):
         self.cluster, self.ups = cluster, 0
