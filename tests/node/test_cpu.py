@@ -83,7 +83,7 @@ def test_another_program_s_cgroup_of_the_same_name_is_left_alone(loop):
     group = cpu.of(loop.pid)
     group.path.mkdir()
     try:
-        with pytest.raises(OSError, match="is not fencepost's own"):
+        with pytest.raises(OSError, match="was not made by fencepost"):
             cpu.command(["limit", str(loop.pid), "0.5"])
         cpu._write(group.path / "cgroup.procs", str(loop.pid))
         assert cpu.command(["free"]) == {"freed": 0}

@@ -221,9 +221,9 @@ def test_an_impossible_skew_is_refused(target):
         vdso.skew(2**22 + 1, entries(["wall"], HOUR))
     with pytest.raises(image.Refused, match="below 0"):
         patch.table("monotonic", -(10**18), 1, 0)
-    with pytest.raises(image.Refused, match="rate of -1"):
+    with pytest.raises(image.Refused, match="rate -1 is out of range"):
         patch.table("wall", 0, -1, 0)
-    with pytest.raises(image.Refused, match="no clock 'cpu'"):
+    with pytest.raises(image.Refused, match="unknown clock 'cpu'"):
         patch.table("cpu", 0, 1, 0)
 
 

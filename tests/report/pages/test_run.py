@@ -235,7 +235,7 @@ def test_a_run_without_scenario_says_how_to_repeat_it(store, calm):
     found = re.search(r"<pre>(fencepost test .*?)</pre>", html)
     assert found
     assert found.group(1) == (
-        "fencepost test redlock --nemesis pause --guard none --time 10s --seed 7 --concurrency 2 "
+        "fencepost test redlock --nemesis pause --guard none --time 10s --seed 7 --clients 2 "
         "--ttl 1000ms --failed-release ended -o check_clock=true"
     )
 
