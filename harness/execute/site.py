@@ -77,7 +77,7 @@ class RunSite:
         return self.server_fleet.versions()
 
     def _reached_at(self, server: str) -> tuple[str, int]:
-        """Where clients reach a server: by its name, where its address may change."""
+        """Return the host by which clients reach a server: its name, if its address may change."""
         host = server if server in self._cluster.foreign else self.address(server)
         port = self.port(server)
         assert port is not None, server
@@ -127,7 +127,7 @@ class RunSite:
     def grants(self, without: str) -> int:
         """Count the other clients' grants of the lock that this client was granted last.
 
-        If it was granted none, grants of any lock count.
+        If it was granted none, count grants of any lock.
         """
         number = self.clients.index(without)
         wanted = self._recorder.last_granted(self.client(without).process)

@@ -1,4 +1,4 @@
-"""What only a run's history tells of the run: run.json has it once the run is judged."""
+"""Facts that only a run's history has; run.json has them once the run is judged."""
 
 from __future__ import annotations
 
