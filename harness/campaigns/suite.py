@@ -286,7 +286,7 @@ def _why(one: EntryRuns, outcome: Outcome) -> str:
 
 
 def _unproved(outcome: Outcome) -> list[str]:
-    """Why nothing follows from a run: it did not come about, or its faults have no proof."""
+    """Return why a run gives no result: it crashed, or its faults have no proof."""
     return [
         f"{name}: {outcome.verdicts[name].summary}"
         for name in ("run", "faults")
@@ -295,5 +295,5 @@ def _unproved(outcome: Outcome) -> list[str]:
 
 
 def _uncaused(one: EntryRuns, outcome: Outcome) -> list[str]:
-    """What names another cause than the scenario's, a sentence each."""
+    """Return what points to another cause than the scenario's, a sentence each."""
     return unnamed(one.scenario, outcome.verdicts) if one.scenario else []

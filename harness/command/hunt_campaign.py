@@ -1,4 +1,4 @@
-"""`fencepost hunt --seeds N`: hunts from many seeds, here or on Dask's workers, on one page."""
+"""`fencepost hunt --seeds N`: hunt from many seeds, locally or on Dask workers, on one page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fencepost.report.exports.batches import Collected
 SEEDS = 16
 """The default number of seeds of a campaign."""
 _AHEAD = 8
-"""Seeds that are submitted per thread of Dask's workers, so that later ones get some too."""
+"""Seeds submitted per thread of Dask's workers, so that workers that join later get some too."""
 
 
 def run(
@@ -65,8 +65,8 @@ def _ended(found: Campaign) -> None:
     screen.write(
         f"{total.found} of {total.seeds} seeds found something, {len(total.groups)} minimal "
         f"schedules; {total.schedules:,} schedules, {total.rate:,.0f} a second in each hunt; "
-        f"{total.states:,} different histories, {total.covered:,} pairs of a fault and what the "
-        "clients were doing"
+        f"{total.states:,} distinct histories, {total.covered:,} pairs of a fault and the "
+        "clients' state"
     )
     for group in total.groups:
         named = ", ".join(map(str, group.seeds))
