@@ -182,7 +182,7 @@ def _write(folder: Path, night: NightlyRun, known: dict[str, Known]) -> None:
     page.render(folder, content, results.root())
 
 
-def _played(
+def _run_stage(
     night: NightlyRun, name: str, words: list[str], share_s: float, run: Carry,
     say: Callable[[str], None],
 ) -> tuple[Part, list[Path]]:  # fmt: skip
@@ -249,7 +249,7 @@ def _campaigns(
     say: Callable[[str], None],
 ) -> list[Entry]:  # fmt: skip
     """Run a stage that writes campaigns; return their entries, with one for each missing key."""
-    part, made = _played(night, name, [*words, "--seed", str(night.seed)], share_s, run, say)
+    part, made = _run_stage(night, name, [*words, "--seed", str(night.seed)], share_s, run, say)
     kinds = ((folder, kind(folder)) for folder in made)
     found = [one for folder, of in kinds if of in _ENTRIES for one in _ENTRIES[of](folder)]
     return _completed(part, keys, found)
@@ -261,7 +261,7 @@ def _hunts(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], N
     for number, lock in enumerate(locks):
         each_s = min((end - time.monotonic()) / (len(locks) - number), _LONGEST_HUNT_S)
         words = ["hunt", lock, "--budget", f"{max(int(each_s), 1)}s", "--seed", str(night.seed)]
-        part, made = _played(night, "hunts", words, max(each_s, 0.0) * 1.5, run, say)
+        part, made = _run_stage(night, "hunts", words, max(each_s, 0.0) * 1.5, run, say)
         if part.cut or part.code is None:
             yield [Entry(f"hunt/{lock}", lock, said=part.why)]
         else:

@@ -150,7 +150,7 @@ def _entry(defect: Defect, way: Way, command: str, seed: int) -> Entry:
             item = Item(
                 key, test, 1, seed, _KIND, shown.specs, shown.scenario, shown.schedule(shown.spec),
                 title=defect.name, takes_s=suite.takes_s(shown.spec, shown.scenario), tries=TRIES,
-                settled=_came_about,
+                settled=_ran_as_scheduled,
             )  # fmt: skip
             return Entry(defect, way, command, item, shown)
         case ByLeases(lock):
@@ -161,7 +161,7 @@ def _entry(defect: Defect, way: Way, command: str, seed: int) -> Entry:
     return Entry(defect, way, command, Item(key, hunt, 1, seed, asked=(way, command)))
 
 
-def _came_about(outcome: Outcome) -> bool:
+def _ran_as_scheduled(outcome: Outcome) -> bool:
     """Return whether a schedule ran to its end, with proof of its faults."""
     return outcome.verdicts["faults"].valid is True and "run" not in outcome.verdicts
 

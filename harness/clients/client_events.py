@@ -118,7 +118,7 @@ class ClientEvents:
         self._must_be_its_own(event, until)
         if event.f not in SPONTANEOUS:
             self._must_fit(event)
-            self._said(event)
+            self._remember(event)
             missing = self._open.pop(event.process, None)
             if event.type == "invoke":
                 if missing is not None:
@@ -141,7 +141,7 @@ class ClientEvents:
         if event.type != "invoke" and (begun is None or begun.f != event.f):
             raise ValueError(f"it completes {event.f}, which process {event.process} has not begun")
 
-    def _said(self, event: Event) -> None:
+    def _remember(self, event: Event) -> None:
         """Remember the time of a process' last event, and forget processes that ended long ago.
 
         A process may write an event after its successor has begun: the completion of its own close.

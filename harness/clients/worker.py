@@ -326,11 +326,11 @@ class Worker:
             self.broken = self.broken or self._hearing.mistake
             self._point = None  # a program that writes again has passed its failpoint
             self._doing.take(events, heard.lines)
-            self._hear_of_holds(heard)
+            self._keep_hold_events(heard)
             self._take_answers(heard.answers)
             self._changed.notify_all()
 
-    def _hear_of_holds(self, heard: Heard) -> None:
+    def _keep_hold_events(self, heard: Heard) -> None:
         """Keep an event about a hold, from a client without a generator, for the generator here.
         The client has one hold at a time: earlier ones are forgotten."""
         if self._driver is None:

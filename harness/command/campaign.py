@@ -209,17 +209,17 @@ def _ended(campaign: Campaign, how: How, view: View) -> Collected:
     screen.write(f"{view.page}: {page}")
     found = view.collected(campaign.folder)
     places = {"folder": str(campaign.folder), "report": str(page)}
-    _told(how, campaign.plan.seed, found, view.exit_code(found), **places)
+    _print_result(how, campaign.plan.seed, found, view.exit_code(found), **places)
     return found
 
 
 def tell(how: How, seed: int, found: Collected, exit_code: int) -> None:
     """Write the JSON and the files of a summary that belongs to no campaign."""
-    _told(how, seed, found, exit_code)
+    _print_result(how, seed, found, exit_code)
     _to_junit(how, seed, [found])
 
 
-def _told(how: How, seed: int, found: Collected, exit_code: int, **more: str) -> None:
+def _print_result(how: How, seed: int, found: Collected, exit_code: int, **more: str) -> None:
     if how.summary is not None:
         with how.summary.open("a", encoding="utf-8") as file:
             file.write(batches.markdown(f"{found.name}, seed {seed}", found))

@@ -139,12 +139,12 @@ def hunt(
         f"Hunting {spec.lock}, seed {spec.seed}: {', '.join(setting.faults) or 'no faults'}; "
         f"until {', '.join(setting.goals)}"
     )
-    tried, find = asked.carry_out(parallel, _told)
+    tried, find = asked.carry_out(parallel, _print_progress)
     code = EXIT[True]
     if find is None:
-        _nothing(asked, tried)
+        _print_clean_hunt(asked, tried)
     else:
-        made = _something(asked, tried, find, asked.again(*_on_servers(confirm, how)))
+        made = _print_counterexample(asked, tried, find, asked.again(*_on_servers(confirm, how)))
         code = _confirmed(asked, made, how) if confirm else EXIT[False]
     _written_down(asked, tried, find, how, code)
     return code
@@ -169,8 +169,8 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
 def _written_down(asked: Hunt, tried: Tried, find: Find | None, how: How, code: int) -> None:
     """Write the JSON and the files of a hunt's result."""
     story = [step.words for step in find.story] if find else []
-    broken, strikes = (list(find.broken), len(find.schedule.injections)) if find else ([], 0)
-    line = hunted(broken, strikes, tried.schedules, story)
+    broken, injections = (list(find.broken), len(find.schedule.injections)) if find else ([], 0)
+    line = hunted(broken, injections, tried.schedules, story)
     if code == EXIT["unknown"]:
         line = replace(line, state="skipped", outcome=f"not confirmed: {line.outcome}")
     seed, name = asked.spec.seed, f"hunt-{asked.spec.name}"
@@ -178,7 +178,7 @@ def _written_down(asked: Hunt, tried: Tried, find: Find | None, how: How, code: 
     tell(how, seed, Collected("hunt", str(line), None, [asked.lock], lines, name=name), code)
 
 
-def _told(tried: Tried) -> None:
+def _print_progress(tried: Tried) -> None:
     if tried.schedules and screen.console().is_terminal:
         screen.console().print(_line(tried), end="\r", style="cyan", markup=False)
 
@@ -188,7 +188,7 @@ def _line(tried: Tried) -> str:
     return f"{tried.schedules:,} schedules, {rate:,.0f} a second, {tried.seconds:.1f} s "
 
 
-def _nothing(asked: Hunt, tried: Tried) -> None:
+def _print_clean_hunt(asked: Hunt, tried: Tried) -> None:
     """Print the schedules tried, and the limits of a clean hunt."""
     setting = asked.setting
     screen.write(f"No counterexample in {_line(tried).rstrip()}.")
@@ -196,8 +196,8 @@ def _nothing(asked: Hunt, tried: Tried) -> None:
         f"  tried: {tried.steps:,} steps, {tried.events:,} events; {len(tried.states):,} distinct "
         "histories (ignoring times)"
     )
-    struck = ", ".join(f"{kind} {count:,}" for kind, count in sorted(tried.injected.items()))
-    screen.write(f"  injected: {struck or 'nothing'}")
+    injected = ", ".join(f"{kind} {count:,}" for kind, count in sorted(tried.injected.items()))
+    screen.write(f"  injected: {injected or 'nothing'}")
     screen.write(f"  covered: {len(tried.covered):,} pairs of a fault and the clients' state")
     holds, chosen = f"up to {setting.holds} holds each", "schedules drawn at random"
     if asked.depth is not None:
@@ -214,15 +214,15 @@ def _exhausted(tried: Tried, depth: int) -> str:
     done = tried.depth or 0
     left_out = f"{tried.known:,} more led to known states"
     if done == depth:
-        return f"  exhausted: every schedule with up to {_strikes(depth)}; {left_out}"
-    return f"  not exhausted: time ran out at {_strikes(done + 1)}; {left_out}"
+        return f"  exhausted: every schedule with up to {_injections(depth)}; {left_out}"
+    return f"  not exhausted: time ran out at {_injections(done + 1)}; {left_out}"
 
 
-def _strikes(count: int) -> str:
-    return f"{count} strike" + ("s" if count > 1 else "")
+def _injections(count: int) -> str:
+    return f"{count} injection" + ("s" if count > 1 else "")
 
 
-def _something(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
+def _print_counterexample(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
     """Print the story, and write it as a run's folder; return the bridge to real servers."""
     found_after = f"{tried.schedules:,} schedules, {tried.seconds:.2f} s"
     screen.write(f"Found after {found_after}; shrunk in {find.runs:,} more runs.")

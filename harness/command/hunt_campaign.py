@@ -70,15 +70,15 @@ def _ended(found: Campaign) -> None:
     )
     for group in total.groups:
         named = ", ".join(map(str, group.seeds))
-        screen.write(f"  {group.broken[0]}, {_strikes(group)}, from seed {named}")
+        screen.write(f"  {group.broken[0]}, {_injections(group)}, from seed {named}")
         for number, words in enumerate(group.story, 1):
             screen.write(f"    {number}. {words}")
     for seed, words in total.failures[:1]:
         screen.write(f"  from seed {seed}: {words}")
 
 
-def _strikes(group: Group) -> str:
-    return f"{group.strikes} strike" + ("s" if group.strikes != 1 else "")
+def _injections(group: Group) -> str:
+    return f"{group.strikes} injection" + ("s" if group.strikes != 1 else "")
 
 
 def _exit_code(found: Collected) -> int:

@@ -77,18 +77,18 @@ def run(
                 file.write(page.markdown(stored))
         if badge is not None:
             badge.write_text(json.dumps(page.badge(stored)) + "\n", encoding="utf-8")
-    _tell(stored)
+    _print_outcomes(stored)
     screen.write(f"again: {page.again(stored)}")
     screen.write(f"report: {folder / 'report.html'}")
     return baseline.red(night.entries)
 
 
-def _tell(night: Mapping[str, Any]) -> None:
+def _print_outcomes(night: Mapping[str, Any]) -> None:
     """Print what changed, baseline and present outcome; then the number of entries in each
     state."""
     changed = [one for one in night["entries"] if one["state"] == "changed"]
     if changed:
-        table = screen.table("changed", "known", "this night", "known run", "this run", whole=1)
+        table = screen.table("changed", "baseline", "now", "baseline run", "this run", whole=1)
         for one in changed:
             now = Text("; ".join(one["marks"]), style="red")
             table.add_row(one["key"], page.known(one), now, one["known"].get("run", ""), one["run"])

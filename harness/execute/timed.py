@@ -64,7 +64,7 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
     calm_ns = recorder.now() + int(spec.time_s * 1e9)
     for number, worker in enumerate(clients.workers):
         worker.work(client_settings(spec) | {"client": number, "calm_ns": calm_ns}, until_ns)
-    played = _strike(running, schedule)
+    played = _inject(running, schedule)
     must_be_sound(clients)
     if played.stopped:
         running.say(f"{played.stopped} is violated; stopping")
@@ -87,7 +87,7 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
     return played
 
 
-def _strike(running: Running, schedule: Sequence[Scheduled]) -> Played:
+def _inject(running: Running, schedule: Sequence[Scheduled]) -> Played:
     """Carry out the schedule until the time is up, a checker finds a violation, or a segment is
     full."""
     spec, recorder = running.spec, running.recorder

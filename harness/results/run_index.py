@@ -251,7 +251,7 @@ def _figures(run: Stored) -> dict[str, Any]:
     took_s = stats.get("duration_s") or 0.0
     holds = stats.get("holds") or 0
     found: dict[str, Any] = {
-        "faults that struck": len(run.results.get("faults") or ()),
+        "injected faults": len(run.results.get("faults") or ()),
         "holds": holds,
         "holds a second": round(holds / took_s, 1) if took_s else 0.0,
         "duration (s)": round(took_s, 1),

@@ -280,7 +280,7 @@ def test_a_campaign_that_found_nothing_and_a_suite_with_nothing_published_are_no
     ("made_of", "said"),
     [
         (lambda: suite(True, False), "redis-1 NOT as published; broken: resource"),
-        (lambda: campaign(["resource"]), "seed 5 broken: resource 1 strike, 40 schedules"),
+        (lambda: campaign(["resource"]), "seed 5 broken: resource 1 injection, 40 schedules"),
         (lambda: matrix(cell(ran(1000))), "redis, no fault, guard none kept"),
     ],
 )
