@@ -58,7 +58,7 @@ class Measured:
 
 
 def spec_of(lock: str, seed: int) -> Spec:
-    """A test without faults, in which clients retry until they get the lock."""
+    """Return a test without faults, in which clients retry until they get the lock."""
     options = LOCKS[lock].read_options({})
     for name, value in (("retries", 1000), ("retry_delay_ms", 10), ("wait_ms", 60_000)):
         if name in options:

@@ -184,21 +184,21 @@ def again(stored: Mapping[str, Any]) -> Plan:
 
 
 def _fault(entry: str) -> str:
-    """An entry of `--nemesis`, `none` or `all`. The cell decides whether a lock's servers can have
-    it."""
+    """Return the entry if it is one of `--nemesis`, `none` or `all`; raise BadArguments if not.
+    Each cell decides whether its lock's servers can have it."""
     for family in families([] if entry in ("none", "all") else [entry]):
         choose("fault", family, ("none", "all", *FAMILIES))
     return entry
 
 
 def columns_of(faults: Sequence[str]) -> dict[str, dict[str, str]]:
-    """How a report names these faults, for families that have a title."""
+    """Return how a report names these faults, for families that have a title."""
     found = (column for column in columns() if column.entry in faults)
     return {one.entry: {"title": one.title, "sentence": one.sentence} for one in found}
 
 
 def usual_faults() -> tuple[str, ...]:
-    """The default faults of a matrix. `all` means all others of a matrix together."""
+    """Return the default faults of a matrix. `all` means all others of a matrix together."""
     return ("none", *(column.entry for column in columns()), "all")
 
 

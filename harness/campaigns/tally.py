@@ -60,7 +60,7 @@ def tally(outcome: Outcome) -> dict[str, Any]:
 
 
 def _data(checkers: Mapping[str, Any]) -> Valid | None:
-    """Whether the data survived; a defect of the store alone does not count."""
+    """Return whether the data survived; a defect of the store alone does not count."""
     if "resource" not in checkers:
         return None
     data = verdict(checkers["resource"].get("valid"))

@@ -63,7 +63,7 @@ class ClientEvents:
         self.mistake = ""
 
     def take(self, lines: Iterable[bytes | TooLong]) -> Heard:
-        """The next lines of the client."""
+        """Take the next lines of the client; return its events and answers."""
         heard = Heard()
         until = self._now() + _AHEAD_NS
         for line in lines:

@@ -83,6 +83,6 @@ class OpenOp:
 
 
 def _last(events: list[Event], wanted: Callable[[str], bool]) -> int | None:
-    """The index of the last event whose `f` is wanted; None if there is none."""
+    """Return the index of the last event whose `f` is wanted; None if there is none."""
     places = range(len(events) - 1, -1, -1)
     return next((place for place in places if wanted(events[place].f)), None)

@@ -86,7 +86,7 @@ def complete_until(folder: Path) -> int | None:
 
 
 def _more(row: Row) -> bool:
-    """Whether it counts lines that were not kept."""
+    """Return whether it counts lines that were not kept."""
     return not (row.why or row.unheard)
 
 

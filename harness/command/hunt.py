@@ -151,7 +151,7 @@ def hunt(
 
 
 def _on_servers(confirm: bool, how: How) -> list[str]:
-    """The options of a hunt that decide whether and where its counterexample is replayed."""
+    """Return the options of a hunt that decide whether and where its counterexample is replayed."""
     remote = line_option("remote", how.remote) if how.remote != "docker" else []
     return [*line_option("confirm", confirm), *line_option("hosts", how.hosts), *remote]
 

@@ -159,7 +159,7 @@ class ClientFleet:
         return Worker(remote, self._recorder, setup, program, called, spawn)
 
     def _setup(self, node: str, process: int) -> Setup:
-        """The first line that a client receives."""
+        """Return the first line that a client receives."""
         spec = self._spec
         own = spec.own
         return Setup(
@@ -193,6 +193,6 @@ class ClientFleet:
             one.result()
 
     def logs(self) -> dict[str, str]:
-        """The standard error of the clients' programs, by <node>/<file>."""
+        """Return the standard error of the clients' programs, by <node>/<file>."""
         said = {f"{worker.node}/worker.log": worker.last_words() for worker in self.workers}
         return {name: text for name, text in said.items() if text}

@@ -35,7 +35,7 @@ _REST = 0.02
 
 
 def is_long(spec: Spec) -> bool:
-    """Whether this run is cut into segments."""
+    """Return whether this run is cut into segments."""
     return spec.time_s > 1.5 * spec.segment_s
 
 

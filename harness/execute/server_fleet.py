@@ -138,7 +138,7 @@ class ServerFleet:
                 server.shorten_log()
 
     def logs(self) -> dict[str, str]:
-        """The logs of the lock's servers, by <node>/<file>."""
+        """Return the logs of the lock's servers, by <node>/<file>."""
         with ThreadPoolExecutor(8) as pool:
             texts = pool.map(lambda server: server.log(), self.of_lock.values())
             return {

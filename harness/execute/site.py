@@ -84,7 +84,7 @@ class RunSite:
         return host, port
 
     def logs(self) -> dict[str, str]:
-        """The logs of servers and clients, by <node>/<file>."""
+        """Return the logs of servers and clients, by <node>/<file>."""
         return self.server_fleet.logs() | self.client_fleet.logs()
 
     # The protocol of the nemesis.

@@ -45,7 +45,7 @@ def newest(most: int, kind: str = RUN) -> list[str]:
 
 
 def is_one(folder: Path, kind: str) -> bool:
-    """Whether this folder is one of this kind."""
+    """Return whether this folder is one of this kind."""
     if kind in (RUN, ANY) and any((folder / name).is_file() for name in _RUN_FILES):
         return True
     if kind == RUN or not folder.is_dir():

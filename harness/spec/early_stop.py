@@ -14,12 +14,12 @@ ANY = "any"
 
 
 def at_the_end(name: str) -> bool:
-    """Whether this checker can judge only a run that has ended."""
+    """Return whether this checker can judge only a run that has ended."""
     return name == "faults" or (name in CHECKERS and CHECKERS[name].at_the_end)
 
 
 def stopping(test: Mapping[str, Any]) -> list[str]:
-    """The checkers whose violations stop the run that test.json describes.
+    """Return the checkers whose violations stop the run that test.json describes.
 
     Older versions stored `until_violation: true` for any.
     """

@@ -101,8 +101,8 @@ class Spec(Settings):
         return {name: checker.applies(test) for name, checker in CHECKERS.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """The spec as in test.json: the lock with its options, each setting by its name, and what
-        follows from them. `store` is the one in use, even if none was set."""
+        """Return the spec as in test.json: the lock with its options, each setting by its name, and
+        what follows from them. `store` is the one in use, even if none was set."""
         return self._described() | {
             "checkers": [name for name, why in self.checkers.items() if why is None],
             "not_checked": {name: why for name, why in self.checkers.items() if why},
