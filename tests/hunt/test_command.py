@@ -51,8 +51,8 @@ def test_a_sound_lock_exits_with_0_and_the_number_of_schedules(run):
     code, said = run("redis", "--faults", "partition", "--budget", "1s", *ONE)
     assert code == 0
     assert "No counterexample in" in said
-    assert "different histories" in said
-    assert "This does not show that redis is right" in said
+    assert "distinct histories" in said
+    assert "This does not show that redis is correct" in said
     assert "safe" not in said
 
 

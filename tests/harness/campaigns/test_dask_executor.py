@@ -132,5 +132,5 @@ def test_a_scheduler_that_does_not_answer_is_reported(monkeypatch):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
-        with pytest.raises(BadArguments, match=f"the scheduler {address} does not answer"):
+        with pytest.raises(BadArguments, match=f"the scheduler {address} did not answer"):
             Workers(address)

@@ -94,8 +94,8 @@ def test_rubbish_instead_of_ready_is_reported_at_once(program, rubbish):
 
 def test_a_program_of_another_protocol_is_refused(program):
     said = why_not_up(program("ready(version=7)\nsys.stdin.read()"))
-    assert said.startswith("./worker on client-1 speaks version 7 of the line protocol, and this ")
-    assert "speaks 1:" in said
+    assert said.startswith("./worker on client-1 uses version 7 of the line protocol, but this ")
+    assert "supports 1:" in said
 
 
 def test_a_program_that_names_no_version_speaks_the_first(program):

@@ -114,7 +114,7 @@ def test_the_lost_events_of_a_client_count_as_no_violation(short, at):
     for found in (ended.outcome, again):
         assert found.valid == "unknown"
         assert False not in [verdict.valid for verdict in found.verdicts.values()]
-        assert found.verdicts["resource"].summary.endswith("explains it may be missing.")
+        assert found.verdicts["resource"].summary.endswith("may be missing, and could explain it.")
         assert "lost contact with client-2: events after" in found.verdicts["run"].summary
 
 
