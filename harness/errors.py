@@ -1,4 +1,4 @@
-"""Errors that end a command. Their texts say what was tried, what happened and what to do."""
+"""Errors that end a command. Their texts give the problem, the cause and the remedy."""
 
 from __future__ import annotations
 

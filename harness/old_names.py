@@ -19,7 +19,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 
 
 def words(line: Sequence[str]) -> list[str]:
-    """A command line with the names of today. `line` begins with the command."""
+    """Return a command line with the names of today. `line` begins with the command."""
     renamed = RENAMED.get(line[0], {}) if line else {}
     found, said = [], set()
     for word in line:
@@ -36,7 +36,7 @@ def words(line: Sequence[str]) -> list[str]:
 
 
 def keys(command: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a fencepost.toml with the names of today."""
+    """Return the keys of a fencepost.toml with the names of today."""
     for old, new in RENAMED.get(command, {}).items():
         if old in given:
             _say(old, new)
@@ -48,7 +48,7 @@ def _say(old: str, new: str) -> None:
 
 
 def keywords(command: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of a Python call with the names of today; each old one warns.
+    """Return the keyword arguments of a Python call with the names of today; each old one warns.
 
     Raises:
         TypeError: an argument is given by both of its names.

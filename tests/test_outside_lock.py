@@ -108,7 +108,7 @@ def test_its_options_are_validated(changed, why):
 
 def test_a_guard_that_is_not_served_names_it_among_those_that_would():
     redlock = LOCKS["redlock"].read_options({})
-    with pytest.raises(BadArguments, match=r"These do: .*leased -o token=epoch"):
+    with pytest.raises(BadArguments, match=r"Locks that do: .*leased -o token=epoch"):
         validate(Spec(name="t", lock="redlock", options=redlock, guard="fenced"))
 
 

@@ -27,7 +27,7 @@ INVALID = {
     ),
     "its guard needs what the lock does not give": (
         VALID.replace("calm=True", "guard='fenced'"),
-        "guard fenced needs a fencing token, and redis gives none as it is set.",
+        "guard fenced needs a fencing token, and redis gives none with these options.",
     ),
     "it has no entries": (
         VALID.replace('TimedRun("calm", "Nothing goes wrong.", {}, calm=True),', ""),

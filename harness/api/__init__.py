@@ -1,1 +1,1 @@
-"""What `import fencepost` gives: run, Session, Result, hunt."""
+"""The public Python API: run, Session, Result, hunt."""

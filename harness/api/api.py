@@ -1,4 +1,4 @@
-"""`fencepost.run`: a test called from Python, with the settings that the command line has."""
+"""`fencepost.run`: run a test from Python, with the settings of the command line."""
 
 from __future__ import annotations
 
@@ -35,19 +35,21 @@ def run(
         result.assert_valid("service")
         print(result.report, result.verdicts["lease_exclusion"].summary)
 
-    `settings` are those of `fencepost test --help`, named as there with `_` for `-`, written as
+    `settings` are those of `fencepost test --help`, with `_` for `-` in their names, written as
     there or as numbers and lists: `ttl="500ms"`, `failed_release="nothing"`, `faults=["pause"]`.
     Numbers for times are seconds. `options` are the lock's own (`fencepost locks redlock`).
-    A lock of yours is FILE.py:CLASS or the class itself, with its `servers`, "redis:1" say, and
-    what ends its grants, if that is not what is usual on them, and a file of its `requirements`
-    (docs/your-lock.md). One in another language is a `program`, with the folder that it is run in
-    (`ship`) and the image that its clients run in. `containers`, or `compose` with its services as
-    `servers`, are servers that are there already (docs/your-servers.md).
-    Results are written to results/ or where FENCEPOST_RESULTS says. `say` is told what is being
-    set up, `progress` twice a second how the run goes.
+
+    A user lock is FILE.py:CLASS or the class itself, with its `servers`, for example "redis:1",
+    `ends_with` if its grants end differently from the usual on these servers, and a file of its
+    `requirements` (docs/your-lock.md). One in another language is a `program`, with its working
+    folder (`ship`) and the image of its clients. `containers`, or `compose` with its services as
+    `servers`, are external servers (docs/your-servers.md).
+
+    Results are written to results/ or to FENCEPOST_RESULTS. `say` receives messages about the
+    set-up, `progress` the status of the run twice a second.
 
     Raises:
-        BadArguments: a setting or an option makes no sense; nothing was started.
+        BadArguments: a setting or an option is invalid; nothing was started.
         Crashed, RemoteError: the cluster could not be brought up, or a node did not answer.
     """
     with Session(leave_up=leave_up, remote=remote, hosts=hosts, say=say) as session:

@@ -1,4 +1,4 @@
-"""What a hunt came to, as Python has it in hand: a story, or that nothing was found."""
+"""The result of a hunt in Python: a story, or no counterexample."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from fencepost.hunt.story.story import drawn, numbered
 from fencepost.workloads.scenarios.scenario import Scenario
 
 Play = Callable[[Spec, Scenario], Outcome]
-"""Plays a scenario on real servers, as this test."""
+"""Runs a scenario on real servers, as this test."""
 
 
 @dataclass(frozen=True, repr=False)
 class Hunted:
-    """A hunt that is over.
+    """The result of a hunt.
 
-    `story`: the steps that break the lock, a sentence each, and `drawing` of them; empty where none
-    were found. `result` is the run of that schedule, None where there is none. `schedules`: how
-    many were tried, in `seconds`. `command` hunts again from the same seed. `confirmation`: what
-    real servers did with it, where they were asked.
+    `story`: the steps that break the lock, a sentence each, and a `drawing` of them; empty without
+    a counterexample. `result` is the run of that schedule, None without one. `schedules`: how many
+    were tried, in `seconds`. `command` repeats the hunt with its seed. `confirmation`: the outcome
+    on real servers, if the hunt ran there.
     """
 
     lock: str
@@ -45,12 +45,13 @@ class Hunted:
 
     @property
     def found(self) -> bool:
-        """Whether a schedule was found that breaks a promise."""
+        """Whether it found a schedule that breaks a promise."""
         return self.result is not None
 
     @property
     def valid(self) -> bool:
-        """Whether nothing was found. It does not show that the lock is right (docs/hunt.md)."""
+        """Whether it found no counterexample. That does not show that the lock is correct
+        (docs/hunt.md)."""
         return not self.found
 
     @property
@@ -64,12 +65,13 @@ class Hunted:
             raise AssertionError(self.explain())
 
     def explain(self) -> str:
-        """The story, what it breaks, and where its report is; or what was tried, a line each."""
+        """Describe the counterexample: its story, the broken promise, its report; or the schedules
+        tried."""
         tried = f"{self.schedules:,} schedules, {self.seconds:.1f} s"
         if self.result is None:
             return (
-                f"Nothing was found that breaks {self.lock} in {tried}, which does not show that "
-                f"it is right.\nseed {self.seed}, again: {self.command}"
+                f"No counterexample for {self.lock} in {tried}, which does not show that it is "
+                f"correct.\nseed {self.seed}, again: {self.command}"
             )
         lines = [
             f"{self.lock} is broken by this schedule, found after {tried}:",
@@ -105,13 +107,13 @@ def hunt(
 ) -> Hunted:
     """Search simulated runs of a lock for a schedule that breaks it (docs/hunt.md).
 
-    It takes what `fencepost hunt` takes, or the class of a lock of your own, with its `servers`:
-    `settings` are its guard, ttl, persistence and restart, `server` the version of its servers
-    ("etcd=3.4"). A number as `budget` is seconds. Of what is found a run's folder is written. With
-    `play` it is confirmed on real servers.
+    It takes the arguments of `fencepost hunt`; instead of a lock's name, the class of a user lock
+    with its `servers`. `settings` are its guard, ttl, persistence and restart, `server` the version
+    of its servers ("etcd=3.4"). A number as `budget` is seconds. A counterexample is written as a
+    run's folder. With `play` it is confirmed on real servers.
 
     Raises:
-        BadArguments: this lock cannot be simulated so.
+        BadArguments: this lock cannot be simulated with these arguments.
         Crashed: the lock's own code failed in the simulation.
     """
     settings = old_names.keywords("hunt", settings | ({} if goal is None else {"goal": goal}))

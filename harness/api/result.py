@@ -1,4 +1,4 @@
-"""A run as Python has it in hand: what came out, in words and in figures."""
+"""The result of a run in Python: verdicts in words and figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORD: dict[Valid, str] = {True: "valid", False: "INVALID", "unknown": "unknown"
 class Result:
     """A judged run: its folder, and its results as results.json has them.
 
-    `assert result.valid` is safe: what is unknown is not valid. `verdict` tells the two apart.
+    `assert result.valid` is safe: "unknown" is not valid. `verdict` distinguishes the two.
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class Result:
 
     @property
     def valid(self) -> bool:
-        """Whether every question was answered, and well."""
+        """Whether every question was answered with true."""
         return self.verdict is True
 
     @property
@@ -49,12 +49,12 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """What came out, in words."""
+        """The verdict in words."""
         return sentence(self.results)
 
     @property
     def evidence(self) -> list[str]:
-        """What proves the violations, a sentence each, the first ones of each checker."""
+        """The evidence of violations, a sentence each, for each checker the first ones."""
         return [
             f"{name}: {piece['what']}"
             for name, found in self.verdicts.items()
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def _unknown(self) -> list[str]:
-        """Why what is not known is not, a sentence each."""
+        """Why verdicts are unknown, a sentence each."""
         return [
             f"{name} is unknown: {found.summary}"
             for name, found in self.verdicts.items()
@@ -73,7 +73,7 @@ class Result:
 
     @property
     def seed(self) -> int | None:
-        """What all random choices of the run came from."""
+        """The random seed of the run."""
         seed: int | None = self.results.get("seed")
         return seed
 
@@ -83,8 +83,8 @@ class Result:
         return self.folder / "report.html"
 
     def answer(self, *fail_on: str) -> Valid:
-        """The verdict on some questions ("service", "clients", "data") or checkers; without any, on
-        all.
+        """Return the verdict on these questions ("service", "clients", "data") or checkers; without
+        any, on all.
 
         Raises:
             BadArguments: one of them is no question and no checker, or was not judged in this test.
@@ -94,16 +94,16 @@ class Result:
         return counted(self.results, asked)
 
     def assert_valid(self, *fail_on: str) -> None:
-        """Raise AssertionError unless the answer to these questions is true.
+        """Raise AssertionError unless the verdict on these questions is true.
 
-        Its text has what came out, the evidence, the seed and the report's path.
+        Its text has the verdict, the evidence, the seed and the report's path.
         """
         answer = self.answer(*fail_on)
         if answer is not True:
             raise AssertionError(self.explain(*fail_on))
 
     def explain(self, *fail_on: str) -> str:
-        """What came out, the evidence, the seed and the report's path, a line each."""
+        """Describe the verdict, the evidence, the seed and the report's path, a line each."""
         asked = f" on {', '.join(fail_on)}" if fail_on else ""
         lines = [
             f"{self.results.get('test')} is {_WORD[self.answer(*fail_on)]}{asked}.",
@@ -115,7 +115,7 @@ class Result:
         return "\n".join(lines)
 
     def to_pandas(self) -> Frames:
-        """Its ops, holds, faults and tokens as data frames (docs/dataframes.md).
+        """Return its ops, holds, faults and tokens as data frames (docs/dataframes.md).
 
         Raises:
             ModuleNotFoundError: pandas is not installed; the text says how to get it.
@@ -127,8 +127,8 @@ class Result:
             if error.name != "pandas":
                 raise
             raise ModuleNotFoundError(
-                f"{self.folder} cannot be given as data frames, because pandas is not installed: "
-                "pip install 'fencepost[frames]'",
+                f"cannot read {self.folder} as data frames, because pandas is not installed: pip "
+                "install 'fencepost[frames]'",
                 name="pandas",
             ) from None
         return frames.all_of(self.folder)
@@ -138,7 +138,7 @@ class Result:
 
 
 def load(run: Path | str) -> Result:
-    """A stored run: by its folder, or by TEST or TEST/TIME in the results folder.
+    """Load a stored run by its folder, or by TEST or TEST/TIME in the results folder.
 
     Raises:
         BadArguments: there is none, or it was never judged.
@@ -146,8 +146,8 @@ def load(run: Path | str) -> Result:
     folder = find(str(run))
     if not (folder / "results.json").is_file():
         raise BadArguments(
-            f"{folder} has no results.json, because the run was killed: `fencepost analyze "
-            f"{folder}` judges it"
+            f"{folder} has no results.json, because the run was killed: run `fencepost analyze "
+            f"{folder}`"
         )
     return Result(folder, results.read(folder))
 

@@ -1,7 +1,7 @@
-"""Several runs on one cluster, which stays up between them: what a test suite needs.
+"""Several runs on one cluster that stays up between them, for test suites.
 
-The cluster comes up with the first run, and anew where a later one needs more of it. It goes
-down with the session, however that ends. Each session has a cluster of its own.
+The cluster starts with the first run, and restarts if a later one needs more of it. It is removed
+with the session, however that ends. Each session has its own cluster.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Session:
         for seed in range(3):
             session.run("redis", faults="pause", time="10s", seed=seed).assert_valid("service")
 
-    `remote`, `hosts` and `leave_up`: as for `fencepost test`. `say` is told what is being set up.
+    `remote`, `hosts` and `leave_up`: as for `fencepost test`. `say` receives messages about the
+    set-up.
     """
 
     def __init__(
@@ -78,7 +79,8 @@ class Session:
         progress: Callable[[Status], None] = lambda status: None,
         **settings: Any,
     ) -> Result:
-        """Test a lock on the session's cluster: what `fencepost.run` takes, and what it raises."""
+        """Test a lock on the session's cluster, with the arguments and errors of
+        `fencepost.run`."""
         needs = Path(requirements) if requirements is not None else None
         beside = from_arguments.beside(servers, settings)
         files = Path(ship) if ship is not None else None
@@ -93,8 +95,8 @@ class Session:
 
     def hunt(self, lock: str | type, *, confirm: bool = False, **settings: Any) -> Hunted:
         """Search simulated runs of a lock for a schedule that breaks it. It needs no cluster, and
-        brings none up, unless with `confirm`: what is found is then played on real servers. What
-        else it takes and raises: see `fencepost.harness.api.hunted.hunt`."""
+        starts one only to `confirm` a counterexample on real servers. For other arguments and
+        errors, see `fencepost.harness.api.hunted.hunt`."""
         from fencepost.harness.api.hunted import hunt
 
         return hunt(lock, play=self._play if confirm else None, **settings)
@@ -103,9 +105,9 @@ class Session:
         return carry_out(spec, self._ready(spec), lambda status: None, scenario)
 
     def _ready(self, spec: Spec) -> Cluster:
-        """The cluster, with what this test needs."""
+        """Return the cluster, with everything that this test needs."""
         if self._cluster is None or self._lacks(spec):
-            # Servers that are not ours are looked at, and left as they were, by each run.
+            # Each run inspects external servers itself, and leaves them as they were.
             apart = spec.foreign or any(one.foreign for one in self._specs)
             both = [spec] if apart else [*self._specs, spec]
             self.close()

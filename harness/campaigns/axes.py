@@ -1,7 +1,7 @@
-"""The axes of a sweep: what it can vary, and what each value stands for in a test.
+"""The axes of a sweep: settings and fault properties that vary, as a test has them.
 
-An axis is a setting of the test, or what a fault is like. A sweep has one of each. Families of
-faults bring theirs (nemesis/axis.py).
+An axis is a setting of the test, or a property of a fault. A sweep has one of each. Families of
+faults define their own axes (nemesis/axis.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Strikes = Callable[[float, Layout, Random], "Struck"]
 
 @dataclass(frozen=True)
 class Struck:
-    """One fault: of which family, on which nodes, for how long."""
+    """One fault: its family, its nodes and its duration."""
 
     family: str
     targets: list[str]
@@ -32,10 +32,10 @@ class Struck:
 
 @dataclass(frozen=True)
 class Axis:
-    """`what` a value is, for people; `form` reads and shows it. Values lie from `least` to `most`.
+    """`what` describes a value; `form` parses and formats it. Values lie from `least` to `most`.
 
-    `even`: steps are equal differences; else each is so many times the one before. `sets`: the
-    setting that a value is; else `strikes`: the fault, and `work` is what the clients do.
+    `even`: steps are equal differences; otherwise equal ratios. `sets`: the setting that the value
+    is for; otherwise `strikes` gives the fault, and `work` the clients' work.
     """
 
     name: str
@@ -79,4 +79,4 @@ AXES = {
         *(_of_fault(one.name, axis) for one in FAMILIES.sound()[0] for axis in one.axes),
     )
 }  # fmt: skip
-"""What can be varied, by the name that --x and --y have for it."""
+"""Every axis, by its name in --x and --y."""

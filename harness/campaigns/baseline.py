@@ -1,7 +1,7 @@
-"""What is known of each entry of a night, and what a night has that is not.
+"""The baseline: the known outcomes of a nightly run's entries, and how new outcomes differ.
 
-baseline.json is kept with the code, sorted, with a few lines an entry, so that a change of it reads
-as a change of what is known. It is written from nights that somebody has looked at.
+baseline.json is kept with the code. It is sorted and has a few lines per entry, so that its diff
+shows which outcomes changed. It is written from nightly runs that a person has reviewed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from fencepost.strictjson import decode
 SCHEMA = 1
 FILE = Path("docs/baseline.json")
 _AS_PUBLISHED = ("as published", "seen")
-# Two clients believed and the data survived: less than damage, which takes two as well.
+# Two clients held the lock and the data survived: less than damage, which takes two as well.
 _LESS_THAN = {STATES["damaged"].word: STATES["believed"].word}
 
 
 class Known(msgspec.Struct):
-    """`marks` that an entry may have; where all is scheduled, those that it must have. The rest is
-    of the last night that it was taken from."""
+    """`marks` that an entry may have; if its schedule is fixed, those that it must have. The other
+    fields describe the latest nightly run that it was taken from."""
 
     marks: list[str]
     night: str = ""
@@ -42,10 +42,10 @@ class _File(msgspec.Struct):
 
 
 def read(path: Path) -> dict[str, Known]:
-    """What is known, by entry.
+    """Read the baseline; return it by entry.
 
     Raises:
-        BadArguments: it is not there, or is none.
+        BadArguments: the file does not exist, or is not a baseline.
     """
     try:
         found = msgspec.convert(decode(path.read_bytes()), _File)
@@ -53,8 +53,8 @@ def read(path: Path) -> dict[str, Known]:
             raise ValueError(f"its schema is {found.schema}, and not {SCHEMA}")
     except FileNotFoundError as error:
         raise BadArguments(
-            f"the baseline {path} is not there: name it with --baseline, or make one of a night "
-            "with `fencepost nightly baseline NIGHT`"
+            f"the baseline {path} does not exist: name it with --baseline, or create one with "
+            "`fencepost nightly baseline NIGHT`"
         ) from error
     except (OSError, ValueError) as error:
         raise BadArguments(f"the baseline {path} cannot be used: {error}") from error
@@ -62,7 +62,7 @@ def read(path: Path) -> dict[str, Known]:
 
 
 def write(path: Path, known: dict[str, Known]) -> None:
-    """Write what is known. Raise Crashed if that cannot be done."""
+    """Write the baseline. Raise Crashed if it cannot be written."""
     rows = {key: msgspec.to_builtins(known[key]) for key in sorted(known)}
     text = json.dumps({"schema": SCHEMA, "entries": rows}, indent=1, ensure_ascii=False)
     try:
@@ -87,7 +87,7 @@ def _state(one: Entry, before: Known | None) -> str:
     if UNKNOWN in one.marks and (one.sure or not _news(one, before)):
         return UNKNOWN
     if before is None:
-        # What was published is known, also where no night has had it.
+        # A published outcome is known, even if no nightly run has shown it yet.
         return "changed" if one.sure and one.marks[0] not in _AS_PUBLISHED else "new"
     if one.sure:
         return "same" if set(one.marks) == set(before.marks) else "changed"
@@ -99,8 +99,8 @@ def _state(one: Entry, before: Known | None) -> str:
 
 
 def _news(one: Entry, before: Known | None) -> set[str]:
-    """The marks that it has and never had, nor a worse one of the kind; none of an entry without a
-    past."""
+    """Return the marks that are new, without those milder than a known one; none without a
+    baseline."""
     if before is None:
         return set()
     less = {_LESS_THAN[mark] for mark in before.marks if mark in _LESS_THAN}
@@ -108,13 +108,13 @@ def _news(one: Entry, before: Known | None) -> set[str]:
 
 
 def is_known_unknown(one: Entry) -> bool:
-    """Whether it has been unknown before, so that nobody needs to look once more."""
+    """Return whether the entry was unknown before, so that there is no need to look again."""
     return one.state == UNKNOWN and UNKNOWN in one.known.get("marks", ())
 
 
 def red(entries: Iterable[Entry]) -> int:
-    """The exit code of a night: 1 where an outcome changed, 2 where one crashed or is unknown that
-    never was, else 0."""
+    """Return the exit code of a nightly run: 1 if an outcome changed, 2 if an entry crashed or is
+    unknown for the first time, else 0."""
     found = list(entries)
     if any(one.state == "changed" for one in found):
         return 1
@@ -126,8 +126,8 @@ def red(entries: Iterable[Entry]) -> int:
 def merged(
     known: dict[str, Known], entries: Iterable[Entry], night: str, seed: int | None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Put a night's outcomes into what is known; yields each entry that changes, its marks before
-    and after. What crashed or was not run tells nothing, and leaves what is known as it is."""
+    """Add outcomes to the baseline; yield each entry that changes, with its marks before and after.
+    Entries that crashed or did not run leave the baseline as it is."""
     for one in entries:
         if one.crashed or not one.marks:
             continue

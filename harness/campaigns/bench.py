@@ -1,8 +1,8 @@
-"""What a lock costs: latency, rate and round trips, without faults.
+"""Measure the cost of a lock: latency, rate and round trips, without faults.
 
 Latencies and rates come from a recorded history: an acquire lasts from its invocation to its
-answer. Round trips are counted by the kernel of the client's node: TCP packets from the lock's
-servers with the PSH flag, because an answer that fits one packet has it.
+answer. Round trips are counted by the kernel of the client's node: it counts TCP packets from the
+lock's servers with the PSH flag, because an answer that fits one packet has it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _REST_S = 30.0
 
 @dataclass
 class Measured:
-    """One lock's costs. Latencies in ms; `rate`: pairs (acquire, release) a second, of all clients.
+    """The costs of one lock. Latencies in ms; `rate`: pairs (acquire, release) a second, of all
+    clients.
 
-    `trips`: round trips of one acquire and of one release, uncontended (medians).
-    `versions`: of its servers and of the machine.
+    `trips`: round trips of one acquire and of one release, uncontended (medians). `versions`: of
+    its servers and of the machine.
     """
 
     lock: str
@@ -57,7 +58,7 @@ class Measured:
 
 
 def spec_of(lock: str, seed: int) -> Spec:
-    """A test without faults, in which clients retry until they get the lock."""
+    """Return a test without faults, in which clients retry until they get the lock."""
     options = LOCKS[lock].read_options({})
     for name, value in (("retries", 1000), ("retry_delay_ms", 10), ("wait_ms", 60_000)):
         if name in options:
@@ -69,10 +70,10 @@ def spec_of(lock: str, seed: int) -> Spec:
 
 
 def measure(spec: Spec, cluster: Cluster, time_s: float, say: Callable[[str], None]) -> Measured:
-    """Every phase of one lock, for `time_s` each, on a cluster that is up.
+    """Measure every phase of one lock, for `time_s` each, on a cluster that is up.
 
     Raises:
-        Crashed: a client did not come to rest, or wrote what is no event.
+        Crashed: a client did not stop its work, or wrote a line that is no event.
     """
     found = Measured(spec.lock)
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder:
@@ -118,12 +119,12 @@ def _phase(site: RunSite, recorder: Recorder, phase: str, time_s: float) -> tupl
     time.sleep(time_s)
     for worker in workers:
         if not worker.rest(_REST_S):
-            raise Crashed(f"{worker.node} did not come to rest: {worker.describe()}")
+            raise Crashed(f"{worker.node} did not stop its work: {worker.describe()}")
     return start, until
 
 
 def _figures(calls: Sequence[Call]) -> dict[str, float]:
-    """p50 and p99 of acquires, releases and both, in ms, and pairs a second."""
+    """Return p50 and p99 of acquires, releases and both, in ms, and pairs a second."""
     took: dict[str, list[float]] = {"acquire": [], "release": []}
     for call in calls:
         if call.type == "ok" and call.end is not None and call.begin.f in took:
@@ -164,7 +165,7 @@ def _op(
     before = counter.read()
     done = worker.do(f, value, _REST_S)
     if done is None or done["type"] != "ok":
-        raise Crashed(f"{worker.node}: {f} of an uncontended lock came out as {done}")
+        raise Crashed(f"{worker.node}: {f} of an uncontended lock ended as {done}")
     return counter.read() - before, done["value"]
 
 

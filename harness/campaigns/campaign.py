@@ -136,7 +136,7 @@ def resumed(
     except (ValueError, KeyError, TypeError) as error:
         raise BadArguments(f"cannot resume from {folder}: {error}") from error
     if stored.older:
-        warn(f"{folder}: {stored.older} is of an earlier version; converted to {ASKED}, {LINES}")
+        warn(f"{folder}: {stored.older} has an earlier format; converted to {ASKED}, {LINES}")
         campaign_files.write(folder, made.stored(stored.versions))
     else:
         campaign_files.mend(folder)

@@ -1,10 +1,10 @@
-"""Items that Dask's workers carry out, on machines that have Docker each where items need servers.
+"""Runs items on Dask workers; if items need servers, each worker's machine needs Docker.
 
-A worker starts a process for each run, in a folder of its own: signals, the results folder and what
-a run may break are that process' own. It brings its cluster up, carries the run out, judges it and
-removes the cluster; what it leaves in its results folder comes back in one archive. Where a worker
-is killed, its process ends the run and removes what is its own all the same, and Dask gives the run
-to another worker. A simulation that leaves no files needs no process of its own.
+A worker starts a process for each run, in its own folder. So each run has its own signals and
+results folder, and a run that breaks its process does not break the worker. The process starts its
+cluster, carries out the run, judges it and removes the cluster. Then it returns its results folder
+as one archive. If a worker is killed, its process ends the run and cleans up, and Dask gives the
+run to another worker. A simulation that leaves no files needs no process.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results
 
 ANSWERS_S = 10
-"""How long a scheduler may take to answer, and its first worker to be there."""
+"""Time limit for a scheduler to answer, and for its first worker to appear."""
 _LOST = 10
-"""An item that so many workers have died with is given up."""
+"""Give up an item after this many workers have died running it."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A call of a module's function with these arguments, which can all be pickled. It returns a
-    folder in the results folder and what else there is to say. `version`: of whoever asks."""
+    """A call of a module's function with these arguments, all of which can be pickled. It returns a
+    folder in the results folder and a result. `version`: fencepost's on the submitting machine."""
 
     does: Callable[..., tuple[Path, Any]]
     arguments: tuple[Any, ...]
@@ -51,8 +51,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a job: the files that it left, a zip archive of TEST/TIME/...; its folder, as
-    TEST/TIME; what else it returned. `failure`: why there is none of it."""
+    """The result of a job: `files`, a zip archive of TEST/TIME/...; its folder, as TEST/TIME; and
+    the function's other result. `failure`: why the job failed."""
 
     files: bytes = b""
     folder: str = ""
@@ -68,7 +68,7 @@ def carried_out(item: Item) -> tuple[Path, Any]:
 
 
 class Workers:
-    """Dask's workers, who each do one job at a time for each of their threads.
+    """Dask workers; each runs one job at a time per thread.
 
     `ahead`: the number of items submitted per thread, so that workers that join later get some.
     """
@@ -77,7 +77,7 @@ class Workers:
     up_s = 0.0
 
     def __init__(self, scheduler: str, ahead: int = 1) -> None:
-        """Raises BadArguments: there is no Dask here, no such scheduler, or no worker."""
+        """Raise BadArguments if Dask, the scheduler or a worker is missing."""
         self._client = connected(scheduler)
         self._scheduler = scheduler
         try:
@@ -85,19 +85,20 @@ class Workers:
         except TimeoutError as error:
             self.close()
             raise BadArguments(
-                f"the scheduler {scheduler} has no workers. `dask worker {scheduler}` starts one, "
-                "on a machine with Docker and this fencepost (a hunt needs no Docker)"
+                f"the scheduler {scheduler} has no workers: start one with `dask worker "
+                f"{scheduler}`, on a machine with Docker and this version of fencepost (a hunt "
+                "needs no Docker)"
             ) from error
         self.count = sum(self._client.nthreads().values())
         self.lanes = self.count * ahead
 
     def begin(self, job: Job) -> Callable[[], tuple[Path, Any]]:
-        """Have a job done. What is returned waits for it, stores what it left in the results folder
-        here, and returns its folder and what else it returned.
+        """Submit a job. Return a function that waits for it, stores its files in the local results
+        folder, and returns its folder and its other result.
 
-        That raises:
-            Crashed: it could not be done.
-            Gone: nor can any other.
+        That function raises:
+            Crashed: the job failed.
+            Gone: no further job can run.
         """
         # A run is never the same twice.
         future = self._client.submit(_do, job, pure=False)
@@ -113,10 +114,9 @@ class Workers:
     def _answer(self, future: Any) -> Any:
         try:
             return future.result()
-        except Exception as error:  # whatever Dask says of workers that die, or lack fencepost
+        except Exception as error:  # any error of Dask: workers that died, or lack fencepost
             raise Gone(
-                f"the workers of {self._scheduler} could not do the work: "
-                f"{type(error).__name__}: {error}"
+                f"the workers of {self._scheduler} failed: {type(error).__name__}: {error}"
             ) from error
 
     @contextmanager
@@ -134,7 +134,7 @@ class Workers:
         self.close()
 
     def close(self) -> None:
-        """What has not begun is not done any more; what has is ended by its worker."""
+        """Cancel jobs that wait; their workers end the running ones."""
         self._client.close()
 
 
@@ -154,7 +154,7 @@ def connected(address: str) -> Any:
         return Client(address, timeout=ANSWERS_S, set_as_default=False)
     except (OSError, TimeoutError) as error:
         raise BadArguments(
-            f"the scheduler {address} does not answer within {ANSWERS_S} s. `dask scheduler` "
+            f"the scheduler {address} did not answer within {ANSWERS_S} s. `dask scheduler` "
             "starts one, `dask worker ADDRESS` its workers"
         ) from error
     except ValueError as error:
@@ -162,7 +162,7 @@ def connected(address: str) -> Any:
 
 
 def _kept(came: Done) -> Path:
-    """Store what a job left, each folder whole or not at all; returns the job's own folder."""
+    """Store a job's files, each folder whole or not at all; return the job's own folder."""
     root = results.root()
     with zipfile.ZipFile(io.BytesIO(came.files)) as archive:
         names = archive.namelist()
@@ -180,7 +180,7 @@ def _kept(came: Done) -> Path:
 
 
 def _do(job: Job) -> Done:
-    """Do a job, in a process of its own on a worker's machine."""
+    """Run a job in its own process on a worker's machine."""
     from distributed import get_worker
 
     where = get_worker().address
@@ -203,8 +203,8 @@ def _do(job: Job) -> Done:
 
 
 def main() -> None:
-    """Read a job from standard input, do it, and write what came of it to the file named. If the
-    worker is gone by then, nobody reads that, and its folder goes."""
+    """Read a job from standard input, run it, and write its result to the named file. If the worker
+    no longer exists by then, remove the folder."""
     interrupt_on_signals()
     worker, came = os.getppid(), Path(sys.argv[1])
     job: Job = pickle.load(sys.stdin.buffer)
@@ -219,7 +219,7 @@ def main() -> None:
 
 def _done(job: Job) -> Done:
     if job.version != (ours := package.version()):
-        return Done(failure=f"it has fencepost {ours}, and {job.version} is asked for")
+        return Done(failure=f"it has fencepost {ours}, but the job needs {job.version}")
     try:
         folder, found = job.does(*job.arguments)
     except (BadArguments, Crashed, RemoteError) as error:
@@ -233,7 +233,7 @@ def _done(job: Job) -> Done:
 
 
 def _archive(root: Path) -> bytes:
-    """The runs in a results folder, without the links to the newest of them."""
+    """Return the runs in a results folder, without the links to the newest of them."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for run in sorted(root.glob("*/*Z")):

@@ -153,5 +153,5 @@ class _Round:
 
 
 def _left_something(found: Any) -> bool:
-    """Whether something went wrong with a run, so that its cluster may not be clean."""
+    """Return whether something went wrong with a run, so that its cluster may not be clean."""
     return isinstance(found, Outcome) and bool(found.results.get("run_notes"))

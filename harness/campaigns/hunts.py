@@ -78,7 +78,7 @@ def again(lock: str, stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan. Raise BadArguments if it is of another lock."""
     found = msgspec.convert(stored, Plan)
     if found.lock != lock:
-        raise BadArguments(f"it is a campaign on {found.lock}, and not on {lock}")
+        raise BadArguments(f"the campaign hunts {found.lock}, not {lock}")
     return found
 
 

@@ -1,8 +1,8 @@
-"""One issue about nights whose outcomes changed: opened by the first, updated by those after it.
+"""One issue for nightly runs whose outcomes changed: the first opens it, later ones update it.
 
-It is found again by its label and by a mark in its text, so that it may be renamed. The service is
-GitHub's REST API, version 2022-11-28, or what answers alike, named by the variables that Actions
-sets: GITHUB_API_URL, GITHUB_REPOSITORY, and a GITHUB_TOKEN that may write issues.
+A label and a mark in its text identify it, so that it may be renamed. The service is GitHub's REST
+API, version 2022-11-28, or a compatible one. The variables that Actions sets name it:
+GITHUB_API_URL, GITHUB_REPOSITORY, and a GITHUB_TOKEN that may write issues.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _NEEDED = ("GITHUB_API_URL", "GITHUB_REPOSITORY", "GITHUB_TOKEN")
 
 
 class _Staying(HTTPRedirectHandler):
-    """Follows no redirect: the token is for this host alone."""
+    """Follow no redirect: the token is for this host alone."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 def report(night: Mapping[str, Any], environment: Mapping[str, str], link: str = "") -> str:
-    """Open or update the issue if an outcome changed; what was done, in words.
+    """Open or update the issue if an outcome changed; return a sentence about the action.
 
     Raises:
         BadArguments: a variable is missing, or names no API or repository.
@@ -44,7 +44,7 @@ def report(night: Mapping[str, Any], environment: Mapping[str, str], link: str =
     if not counted(night)["changed"]:
         return "No outcome changed: no issue is needed."
     if missing := [name for name in _NEEDED if not environment.get(name)]:
-        raise BadArguments(f"{', '.join(missing)} must be set: what a job of GitHub Actions has")
+        raise BadArguments(f"{', '.join(missing)} must be set, as in a job of GitHub Actions")
     place, repository, token = (environment[name] for name in _NEEDED)
     _must_be_sane(place, repository)
     api = f"{place.rstrip('/')}/repos/{repository}/issues"
@@ -65,7 +65,7 @@ def _must_be_sane(place: str, repository: str) -> None:
     parts = urlsplit(place)
     near = parts.hostname in ("127.0.0.1", "localhost", "::1")
     if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and near)):
-        raise BadArguments(f"GITHUB_API_URL {place!r} is no https address")
+        raise BadArguments(f"GITHUB_API_URL {place!r} is not an https address")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise BadArguments(f"GITHUB_REPOSITORY {repository!r} is not OWNER/NAME")
 
@@ -87,9 +87,8 @@ def _ask(method: str, url: str, token: str, content: Any = None) -> Any:
     except HTTPError as error:
         said = error.read(300).decode(errors="replace").strip()
         raise Crashed(
-            f"{method} {url} was refused: {error.code} {said}. The token must be allowed to write "
-            "issues"
+            f"{method} {url} was refused: {error.code} {said}. Use a token that may write issues"
         ) from error
     except (URLError, OSError, ValueError) as error:
         why = getattr(error, "reason", None) or error
-        raise Crashed(f"{method} {url} could not be asked: {why}") from error
+        raise Crashed(f"{method} {url} failed: {why}") from error

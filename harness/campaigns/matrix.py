@@ -1,7 +1,7 @@
 """The matrix: each lock under each fault with each guard, on real servers.
 
-What cannot apply is found before anything starts: a cell that is not tested says why. All runs are
-of one length and under one lease where the lock permits it, so that they can be compared.
+The plan finds inapplicable cells before anything starts, and gives the reason for each. All runs
+have the same length, and the same lease if the lock permits it, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -34,20 +34,23 @@ QUICK = "14m"
 """The budget of a quick matrix."""
 _USUAL_S, _SHORTEST_S, _LONGEST_S, _MOST_S = 20.0, 2.5, 60.0, 600.0
 _TTL_MS, _QUICK_TTL_MS = 2000, 1000
-# A client takes a while to start, of which two show as much as five.
+# Clients take a while to start, and two clients show as much as five.
 _CLIENTS, _QUICK_CLIENTS = 5, 3
-# With the usual holds and rests a run of some seconds has a hold or two a second. These give three
-# times as many, and some of them still end after their leases.
+# With the default holds and rests a run of some seconds has one or two holds a second. These give
+# three times as many, and some of them still end after their leases.
 _QUICK_HOLD, _QUICK_THINK = "0..1.1ttl", "0..20ms"
-# A fault of each family comes within a run's time in most of the seeds.
+# In most seeds, a fault of each family occurs within the time of a run.
 _TRIES = 50
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a matrix is to run. `time_s`: for how long the clients of each run work. `ttl_ms`: the
-    lease, where the lock can have it; else the shortest that it can have. `hold` and `think`: how
-    long clients hold the lock, and rest, as for a test. `aim`: faults wait for their moment."""
+    """The plan of a matrix.
+
+    `time_s`: how long the clients of each run work. `ttl_ms`: the lease, or the shortest that the
+    lock supports if that is longer. `hold` and `think`: how long clients hold the lock, and rest,
+    as in a test. `aim`: faults wait for their trigger.
+    """
 
     locks: tuple[str, ...]
     faults: tuple[str, ...]
@@ -108,7 +111,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Cell:
-    """One lock under one fault with one guard; `spec` None where that cannot be, for a `reason`."""
+    """One lock under one fault with one guard; `spec` is None for an inapplicable cell, with a
+    `reason`."""
 
     lock: str
     fault: str
@@ -136,8 +140,8 @@ def plan(
     lanes: int = 1,
     aim: bool = False,
 ) -> Plan:
-    """What was asked for; what was not has its default. The length of a run is such that one round
-    fits the budget, with so many cells (`lanes`) at a time.
+    """Return the plan for these arguments, with defaults for missing ones. The length of a run is
+    chosen so that one round fits the budget, with `lanes` cells at a time.
 
     Raises:
         BadArguments: there is no such lock, fault or guard.
@@ -180,26 +184,26 @@ def again(stored: Mapping[str, Any]) -> Plan:
 
 
 def _fault(entry: str) -> str:
-    """An entry as `--nemesis` has it, `none` or `all`. Whether a lock's servers can have it is for
-    its cell to say."""
+    """Return the entry if it is one of `--nemesis`, `none` or `all`; raise BadArguments if not.
+    Each cell decides whether its lock's servers can have it."""
     for family in families([] if entry in ("none", "all") else [entry]):
         choose("fault", family, ("none", "all", *FAMILIES))
     return entry
 
 
 def columns_of(faults: Sequence[str]) -> dict[str, dict[str, str]]:
-    """How a report names these faults, of those that their families say it of."""
+    """Return how a report names these faults, for families that have a title."""
     found = (column for column in columns() if column.entry in faults)
     return {one.entry: {"title": one.title, "sentence": one.sentence} for one in found}
 
 
 def usual_faults() -> tuple[str, ...]:
-    """The faults of a matrix that names none. `all` stands for all others of a matrix together."""
+    """Return the default faults of a matrix. `all` means all others of a matrix together."""
     return ("none", *(column.entry for column in columns()), "all")
 
 
 def usual_locks() -> list[str]:
-    """Every lock but those that are there to be broken."""
+    """Return every sound lock: all but the deliberately broken ones."""
     return [name for name in LOCKS if name != "none" and not name.startswith("broken-")]
 
 
@@ -208,7 +212,8 @@ def _each_once(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fitting(found: Sequence[Cell], budget_s: float, lanes: int) -> float:
-    """How long the clients of each run may work, so that one round of all cells takes no longer."""
+    """Return how long the clients of each run may work, so that one round of all cells fits the
+    budget."""
     kinds = kinds_of(found)
     fixed_s = round_s(kinds, 0.0, lanes)
     of_each_s = round_s(kinds, 1.0, lanes) - fixed_s
@@ -217,12 +222,12 @@ def _fitting(found: Sequence[Cell], budget_s: float, lanes: int) -> float:
 
 
 def kinds_of(found: Sequence[Cell]) -> list[str]:
-    """The kind of server of each cell that can be run."""
+    """Return the kind of server of each cell that can run."""
     return [cell.kind for cell in found if cell.spec is not None]
 
 
 def cells(asked: Plan) -> list[Cell]:
-    """All cells, in the order of the table. Those that cannot be run say why."""
+    """Return all cells, in the order of the table. Those that cannot run have the reason."""
     return [
         _cell(asked, lock, fault, guard)
         for lock in asked.locks
@@ -242,8 +247,8 @@ def _cell(asked: Plan, lock: str, fault: str, guard: str) -> Cell:
 
 
 def _spec(asked: Plan, lock: str, guard: str) -> Spec:
-    """The test of a lock with a guard, without faults. Where the guard needs a token that the lock
-    gives on demand, it is demanded."""
+    """Return the test of a lock with a guard, without faults. If the guard needs a token that the
+    lock gives on request, request it."""
     found = LOCKS[lock]
     options = found.read_options({})
     if not GUARDS[guard].serves(found, options):
@@ -251,7 +256,7 @@ def _spec(asked: Plan, lock: str, guard: str) -> Spec:
             if GUARDS[guard].serves(found, options | {"token": token}):
                 options |= {"token": token}
                 break
-    # A client that waits for servers which do not answer must not use up its lease.
+    # A client that waits for servers that do not answer must not use up its lease.
     waits_ms = options.get("node_timeout_ms", 0) * (found.servers if independent(found.kind) else 1)
     ttl_ms = max(asked.ttl_ms, found.least_ttl_ms)
     if waits_ms >= ttl_ms:
@@ -272,8 +277,8 @@ def _spec(asked: Plan, lock: str, guard: str) -> Spec:
 
 
 def _entries(fault: str, asked: Plan, spec: Spec) -> tuple[str, ...]:
-    """What `--nemesis` says for a column: of `all`, what this lock's servers can have of the
-    others."""
+    """Return the `--nemesis` entries of a column; of `all`, those that this lock's servers
+    support."""
     if fault == "none":
         return ()
     if fault != "all":
@@ -283,7 +288,7 @@ def _entries(fault: str, asked: Plan, spec: Spec) -> tuple[str, ...]:
     ]
     found = tuple(one for one in others if _possible(one, spec))
     if not found:
-        raise BadArguments("none of the other faults can strike its servers")
+        raise BadArguments("none of the other faults can be injected into its servers")
     return found
 
 
@@ -296,16 +301,16 @@ def _possible(entry: str, spec: Spec) -> bool:
 
 
 def _reason(text: str, fault: str) -> str:
-    """Why a cell cannot be, without the hints for somebody who has mistyped."""
-    return text.removeprefix(f"nemesis {fault}: ").partition(". These do:")[0]
+    """Return why a cell is inapplicable, without the hints for mistyped arguments."""
+    return text.removeprefix(f"nemesis {fault}: ").partition(". Locks that do:")[0]
 
 
 def seeded(cell: Cell, seed: int, number: int) -> Spec:
-    """A cell's test in one round: of the seeds that follow from the matrix', the cell and the
-    round, the first that draws a fault of each family that is asked for, or the one that draws
-    most. Of all families at once a run is asked for those for which there is room in it: faults
-    that strike the same server come one after another. With an aim it is the first seed and every
-    family: its faults are drawn while it runs, for as long as it runs."""
+    """Return a cell's test in one round. Seeds derive from the matrix' seed, the cell and the
+    round. Take the first that draws a fault of each family, or the one that draws most of them. For
+    all families at once, ask only for as many as fit a run: faults on the same server come one
+    after another. Triggered faults are drawn during the run, so the first seed and every family are
+    used."""
     assert cell.spec is not None
     random = Random(f"{seed}/{cell.name}/{number}")
     if cell.spec.aim:

@@ -1,10 +1,9 @@
-"""A night: suites, a matrix, hunts and the track record within a budget, and what came of each.
+"""A nightly run: suites, a matrix, hunts and the known defects, within a time budget.
 
-Each part is a command of its own in a process of its own (`fencepost suite ...`), so that one that
-fails leaves the others theirs. A part has a share of what is left of the budget, and leaves what it
-does not need to those after it. When its time is up it is interrupted, as by Ctrl-C: it cleans up
-and leaves what it found. What did not fit is an entry too, `not run`. night.json is written after
-each part.
+Each stage is a command in its own process (`fencepost suite ...`), so that the failure of one does
+not affect the others. A stage gets a share of the remaining budget, and leaves unused time to later
+stages. When its time is up it is interrupted, as by Ctrl-C: it cleans up and keeps its results.
+Entries that did not fit are listed as `not run`. night.json is written after each stage.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ from fencepost.strictjson import decode
 SCHEMA = 1
 FILE = "night.json"
 SHARES = {"suites": 0.5, "matrix": 0.3, "hunts": 0.1, "track-record": 0.1}
-"""Of the budget, in the order in which they are run."""
+"""Shares of the budget, in the order of the stages."""
 SHORTEST_S = 60.0
 _LEAST_S = 10.0
-"""With less left, a part is not begun: a cluster takes longer to come up."""
+"""With less time left, skip a stage: a cluster takes longer to start."""
 _LONGEST_HUNT_S = 120.0
 _COMMAND = (sys.executable, "-m", "fencepost")
 _PATIENCE_S = 300.0
-"""How long an interrupted part may take to clean up."""
+"""How long an interrupted stage may take to clean up."""
 
 
 class Part(msgspec.Struct):
-    """A command of a night. `share_s`: for how long it may run. `cut`: the budget ended it, or
-    kept it from its begin. `why`: what kept it from its end."""
+    """A stage: one command of a nightly run. `share_s`: its time limit. `cut`: the budget ended it
+    early, or prevented its start. `why`: the reason why it did not complete."""
 
     name: str
     command: str
@@ -67,8 +66,8 @@ class Part(msgspec.Struct):
 
 
 class NightlyRun(msgspec.Struct):
-    """night.json. Times in s; `began` is UTC, as ISO 8601; `only`: the parts that were asked for,
-    if not all."""
+    """night.json. Times in s; `began` is UTC, as ISO 8601; `only`: the requested stages, if not
+    all."""
 
     schema: int
     seed: int
@@ -83,14 +82,15 @@ class NightlyRun(msgspec.Struct):
 
 
 Carry = Callable[[Sequence[str], float], tuple[int, bool]]
-"""Runs `fencepost` with these words for so long (s); its exit code, and whether time was up."""
+"""Runs `fencepost` with these words for at most this time (s); returns its exit code and whether
+the time was up."""
 
 
 def read(folder: Path) -> NightlyRun:
-    """The night in this folder.
+    """Read the nightly run in this folder.
 
     Raises:
-        BadArguments: there is none.
+        BadArguments: it holds none.
     """
     path = folder / FILE
     try:
@@ -98,20 +98,23 @@ def read(folder: Path) -> NightlyRun:
         if found.schema != SCHEMA:
             raise ValueError(f"its schema is {found.schema}, and not {SCHEMA}")
     except OSError as error:
-        raise BadArguments(f"{path} cannot be read: {error.strerror}; name a night") from error
+        raise BadArguments(
+            f"{path} cannot be read: {error.strerror}; name a nightly run"
+        ) from error
     except ValueError as error:
         raise BadArguments(f"{path} cannot be used: {error}") from error
     return found
 
 
 def find(name: str) -> Path:
-    """The folder of a night by its path, TIME or `latest`. Raises BadArguments if there is none."""
+    """Find the folder of a nightly run by its path, TIME or `latest`. Raise BadArguments if there
+    is none."""
     return finder.find(name, "night")
 
 
 def outcomes(name: str) -> tuple[list[Entry], str, int | None]:
-    """The entries of a night, or of a suite, a matrix or a track record by itself; when it began,
-    and its seed where it has one.
+    """Return the entries of a nightly run, or of a single suite, matrix or track record; when it
+    began; and its seed, if it has one.
 
     Raises:
         BadArguments: it is none of these.
@@ -121,7 +124,7 @@ def outcomes(name: str) -> tuple[list[Entry], str, int | None]:
         return night.entries, night.began, night.seed
     one = run_index.find(name)
     if one.came is None or one.kind not in _ENTRIES:
-        raise BadArguments(f"{one.name} is no night, suite, matrix or track record")
+        raise BadArguments(f"{one.name} is not a nightly run, suite, matrix or track record")
     began = one.began.isoformat(timespec="seconds").replace("+00:00", "Z")
     return _ENTRIES[one.kind](one.folder), began, one.came.seed
 
@@ -132,20 +135,20 @@ _ENTRIES = {
 
 
 def every() -> list[Path]:
-    """The folders of all nights of the results folder, the oldest first."""
+    """Return the folders of all nightly runs in the results folder, oldest first."""
     found = (path.parent for path in results.root().glob(f"nightly/*Z/{FILE}"))
     return sorted(found, key=lambda path: path.name)
 
 
 def begin(seed: int, budget_s: float, only: Sequence[str] = ()) -> tuple[Path, NightlyRun]:
-    """A night of which nothing was run yet, in a folder of its own.
+    """Create a nightly run, with its folder, of which nothing has run yet.
 
     Raises:
         BadArguments: the budget is too short for anything.
     """
     if budget_s < SHORTEST_S:
         raise BadArguments(
-            f"budget {budget_s:g} s is too short for a night: give it a minute or more"
+            f"budget {budget_s:g} s is too short for a nightly run: give it a minute or more"
         )
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return results.create("nightly"), NightlyRun(SCHEMA, seed, budget_s, now, list(only))
@@ -155,7 +158,7 @@ def carry_out(
     folder: Path, night: NightlyRun, known: dict[str, Known], run: Carry,
     say: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Carry out a night's parts and write what came of each."""
+    """Run the stages, and write their results."""
     start = time.monotonic()
     chosen = {name: share for name, share in SHARES.items() if not night.only or name in night.only}
     while chosen:
@@ -179,15 +182,15 @@ def _write(folder: Path, night: NightlyRun, known: dict[str, Known]) -> None:
     page.render(folder, content, results.root())
 
 
-def _played(
+def _run_stage(
     night: NightlyRun, name: str, words: list[str], share_s: float, run: Carry,
     say: Callable[[str], None],
 ) -> tuple[Part, list[Path]]:  # fmt: skip
-    """Run a part; its record, and the folders of results that it has made."""
+    """Run a stage; return its record, and the result folders that it made."""
     part = Part(name, command(*words), round(share_s, 1))
     night.parts.append(part)
     if share_s < _LEAST_S:
-        part.cut, part.why = True, "nothing was left of the budget"
+        part.cut, part.why = True, "no budget was left"
         return part, []
     say(f"{name}, for up to {share_s / 60:.1f} min: {part.command}")
     before, start = set(_folders()), time.monotonic()
@@ -196,7 +199,7 @@ def _played(
     made = sorted(set(_folders()) - before, key=lambda path: path.name)
     part.folders = [str(path.relative_to(results.root())) for path in made]
     if up:
-        part.cut, part.why = True, "its share of the budget was used up"
+        part.cut, part.why = True, "it used up its share of the budget"
     elif part.code not in (0, 1, 2):
         part.why = f"it ended with exit code {part.code}"
     return part, made
@@ -207,10 +210,10 @@ def _folders() -> list[Path]:
 
 
 def _completed(part: Part, keys: Sequence[str], found: list[Entry]) -> list[Entry]:
-    """What was found, and an entry for each that was to be there and is not: it did not fit where
-    its part was cut short, and crashed where that ended by itself."""
+    """Return the entries found, and one for each missing key: not run if the stage was cut short,
+    crashed if it ended by itself."""
     there = {one.key for one in found}
-    why = part.why or "its part left nothing of it"
+    why = part.why or "its stage left no result for it"
     left = [Entry(key, crashed=not part.cut, said=why) for key in keys if key not in there]
     return found + left
 
@@ -220,13 +223,13 @@ def _suites(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], 
     for why in bad:
         say(f"left out: {why}")
     names = list(suites)
-    Random(night.seed).shuffle(names)  # whoever comes last may not fit
+    Random(night.seed).shuffle(names)  # the last ones may not fit
     keys = [f"suite/{one.spec.name}" for name in names for one in suites[name]]
     yield _campaigns(night, "suites", ["suite", *names], keys, share_s, run, say)
 
 
 def _matrix(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
-    # It stays within its budget by itself; what it began when that was up may end.
+    # The matrix stays within its budget; runs that have started by then may end.
     words = ["matrix", "--quick", "--budget", f"{max(int(share_s * 0.9), 1)}s"]
     found = _campaigns(night, "matrix", words, [], share_s, run, say)
     part = night.parts[-1]
@@ -245,8 +248,8 @@ def _campaigns(
     night: NightlyRun, name: str, words: list[str], keys: Sequence[str], share_s: float, run: Carry,
     say: Callable[[str], None],
 ) -> list[Entry]:  # fmt: skip
-    """Run a part that leaves campaigns; their entries, with one for each key that is missing."""
-    part, made = _played(night, name, [*words, "--seed", str(night.seed)], share_s, run, say)
+    """Run a stage that writes campaigns; return their entries, with one for each missing key."""
+    part, made = _run_stage(night, name, [*words, "--seed", str(night.seed)], share_s, run, say)
     kinds = ((folder, kind(folder)) for folder in made)
     found = [one for folder, of in kinds if of in _ENTRIES for one in _ENTRIES[of](folder)]
     return _completed(part, keys, found)
@@ -258,7 +261,7 @@ def _hunts(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], N
     for number, lock in enumerate(locks):
         each_s = min((end - time.monotonic()) / (len(locks) - number), _LONGEST_HUNT_S)
         words = ["hunt", lock, "--budget", f"{max(int(each_s), 1)}s", "--seed", str(night.seed)]
-        part, made = _played(night, "hunts", words, max(each_s, 0.0) * 1.5, run, say)
+        part, made = _run_stage(night, "hunts", words, max(each_s, 0.0) * 1.5, run, say)
         if part.cut or part.code is None:
             yield [Entry(f"hunt/{lock}", lock, said=part.why)]
         else:
@@ -266,7 +269,7 @@ def _hunts(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], N
 
 
 def _simulated() -> list[str]:
-    """The sound locks that can be hunted."""
+    """Return the sound locks that can be hunted."""
     found = []
     for name in usual_locks():
         try:
@@ -281,10 +284,12 @@ _PARTS = {"suites": _suites, "matrix": _matrix, "hunts": _hunts, "track-record":
 
 
 def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:
-    """`fencepost` with these words, in a process of its own that is interrupted after so long.
+    """Run `fencepost` with these words in a separate process; interrupt it when the time is up.
+
+    Return its exit code, and whether the time was up.
 
     Raises:
-        Crashed: it did not end when it was interrupted, and had to be killed.
+        Crashed: the process ignored the interrupt and was killed.
     """
     environment = os.environ | {"FENCEPOST_RESULTS": str(results.root().resolve())}
     command = [*_COMMAND, *words]
@@ -299,25 +304,25 @@ def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:
                 program.kill()
                 raise Crashed(
                     f"`fencepost {shlex.join(words)}` did not end within {_PATIENCE_S:g} s of its "
-                    "interruption, and was killed: `fencepost heal` removes what it left"
+                    "interrupt, and was killed: run `fencepost heal` to clean up"
                 ) from None
         except BaseException:
-            # Its terminal has interrupted it too, if there is one; twice does no harm.
+            # A terminal, if there is one, has interrupted it too; a second interrupt does no harm.
             program.send_signal(signal.SIGINT)
             program.wait(_PATIENCE_S)
             raise
 
 
 def _interruptible() -> None:
-    """A shell has what it runs in the background ignore SIGINT, which is inherited."""
+    """Shells make background jobs ignore SIGINT, and the child inherits that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def rendered(folder: Path) -> Path:
-    """Write the page of a night again; returns its path.
+    """Write the page of a nightly run again; return its path.
 
     Raises:
-        ReportError: there is no night.
+        ReportError: there is no such nightly run.
     """
     try:
         night = read(folder)

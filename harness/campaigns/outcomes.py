@@ -1,8 +1,8 @@
-"""What the parts of a night come to: an entry for each scenario, rate, cell, hunt and defect.
+"""Outcomes of a nightly run's stages: an entry for each scenario, rate, cell, hunt and defect.
 
-An entry's outcome is a set of marks in words: `as published`; `broken`, `data damaged` of a cell;
-`seen` of a defect. Where all is scheduled (`sure`), the next night has to have the same marks.
-Where chance decides, a mark that was never there before is news, and one that is missing is not.
+An entry's outcome is a set of marks: `as published`; `broken`, `data damaged` of a cell; `seen` of
+a defect. If its schedule is fixed (`sure`), the next nightly run must have the same marks. If it is
+random, a new mark is a change, and a missing one is not.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from fencepost.report.words.questions import verdict
 
 UNKNOWN = "unknown"
 CALM = frozenset(("kept", "nothing broken", "nothing found", "measured"))
-"""Marks that say that nothing was seen."""
+"""Marks of entries without any violation."""
 
 
 class Entry(msgspec.Struct):
-    """One line of night.json. `run`: its run's folder, relative to the results folder.
+    """One entry of night.json. `run`: its run's folder, relative to the results folder.
 
-    `expected`: what was published, in words. `rates`: violating holds by question. `acquire_ms`:
+    `expected`: the published outcome, in words. `rates`: violating holds by question. `acquire_ms`:
     QUANTILES of granted acquires by per cent. `regrant_s`: how long the lock took to be granted
-    again after each death of a holder. `state` and `known` are filled in beside a baseline.
+    again after each death of a holder. `state` and `known` come from the comparison with a
+    baseline.
     """
 
     key: str
@@ -55,12 +56,12 @@ class Entry(msgspec.Struct):
 
     @property
     def outcome(self) -> str:
-        """The marks as people read them."""
+        """The marks as text."""
         return "; ".join(self.marks) or ("crashed" if self.crashed else "not run")
 
 
 def of_suite(folder: Path) -> list[Entry]:
-    """The entries of a suite's folder."""
+    """Return the entries of a suite's folder."""
     return [_suite(row, folder) for row in suite.read(folder)]
 
 
@@ -88,7 +89,7 @@ def _suite(row: Mapping[str, Any], folder: Path) -> Entry:
 
 
 def _judged(made: Entry, row: Mapping[str, Any]) -> None:
-    """The marks of a scenario, or of a run without expectation."""
+    """Set the marks of a scenario, or of a run without expectation."""
     expected = {name: verdict(valid) for name, valid in row["expected"].items()}
     observed = {name: verdict(valid) for name, valid in row["observed"].items()}
     made.sure = bool(expected)
@@ -114,7 +115,7 @@ _WORDS = {True: "holds", False: "broken", UNKNOWN: UNKNOWN}
 
 
 def of_matrix(folder: Path) -> list[Entry]:
-    """The entries of a matrix' folder. What cannot apply is none."""
+    """Return the entries of a matrix' folder, without inapplicable cells."""
     found = []
     for row in matrix.read(folder)["cells"]:
         if row["reason"]:
@@ -141,7 +142,7 @@ def of_matrix(folder: Path) -> list[Entry]:
 
 
 def of_record(folder: Path) -> list[Entry]:
-    """The entries of a track record's folder."""
+    """Return the entries of a track record's folder."""
     found = []
     for row in known_defects.read(folder):
         outcome = str(row["outcome"])
@@ -149,7 +150,7 @@ def of_record(folder: Path) -> list[Entry]:
         made.crashed, made.expected = outcome == "not played", "seen"
         made.marks = [] if made.crashed else [outcome]
         if row.get("run"):
-            # Relative to this folder or to where the command was run; TEST/TIME are the same.
+            # Relative to this folder or to the working folder; TEST/TIME are the same.
             run = results.root().joinpath(*Path(row["run"]).parts[-2:])
             made.run = _named(run)
             _measured(made, run)
@@ -158,8 +159,8 @@ def of_record(folder: Path) -> list[Entry]:
 
 
 def of_hunt(lock: str, code: int, folder: Path | None) -> Entry:
-    """The entry of a hunt that ended with this exit code, and left this folder if it found
-    something."""
+    """Return the entry of a hunt with this exit code; `folder` is its counterexample's, if it found
+    one."""
     made = Entry(f"hunt/{lock}", lock)
     if code == 0:
         made.marks = ["nothing found"]
@@ -206,11 +207,11 @@ def _granted_ms(run: Path) -> Iterator[float]:
 
 
 def figures(entries: Sequence[Entry]) -> dict[str, Any]:
-    """What a night comes to in numbers, for the trend: violating holds of all holds that were
-    counted, the middle latency of each lock without faults, times to a grant after a death."""
+    """Return the figures for the trend: violating holds of all counted holds, the median latency of
+    each lock without faults, and the times to a grant after a death."""
     rates = {}
     for question in ("service", "clients", "data"):
-        # Rates count over what is scheduled to fail; cells are the same each night.
+        # Rates count fixed schedules; cells are the same in each nightly run.
         found = [one.rates[question] for one in entries
                  if one.key.startswith("matrix/") and question in one.rates]  # fmt: skip
         rates[question] = {

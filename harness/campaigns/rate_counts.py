@@ -1,4 +1,4 @@
-"""What a rate counts of each run."""
+"""Counts the events of each run that a rate reports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fencepost.harness.judge.judge import Outcome
 from fencepost.report import stored
 
 Counts = Mapping[str, tuple[int, int]]
-"""By what was counted: how often it was seen, of how many."""
+"""By name of the count: how often it occurred, out of how many."""
 
 
 def counts(outcome: Outcome, what: str) -> Counts:
-    """What is counted of a run that was judged: `what` as a rate's bundle has it.
+    """Return the counts of a judged run: `what` as in the rate's bundle.
 
     `violations`: holds that broke each promise, of all holds (tally.py). `lost`: acknowledged
     updates that are lost, of all of them.
@@ -28,14 +28,15 @@ def counts(outcome: Outcome, what: str) -> Counts:
 
 
 def lost_updates(history: History) -> tuple[int, int]:
-    """How many acknowledged updates are lost, and how many there were.
+    """Return how many acknowledged updates are lost, and how many there were.
 
-    An update is a write on top of what its writer had read. What the resource has at the end is
-    made of the last write, the one that this one built on, and so on: as a set to which each update
-    adds an element, which is how Jepsen counts (etcd 3.4.3, 2020). What was acknowledged and is
-    none of these is lost.
+    An update is a write on top of the value that its writer had read. The final value consists of
+    the last write, the write that it was based on, and so on. This is like a set to which each
+    update adds an element, which is how Jepsen counts (etcd 3.4.3, 2020). An acknowledged update
+    outside that chain is lost.
 
-    Values tell writes apart, and not versions: what a failover has lost gives its versions again.
+    Values identify writes, and versions do not: after a failover loses writes, the server assigns
+    their versions again.
     """
     lost = acknowledged = 0
     for _, found in accesses(history):
@@ -47,7 +48,7 @@ def lost_updates(history: History) -> tuple[int, int]:
 
 
 def _kept(found: Iterable[Access], ended: list[Access]) -> set[Key]:
-    """The values that what is there at the end is made of."""
+    """Return the values in the chain of writes that ends with the final value."""
     built_on: dict[Key, Key] = {}
     read: dict[int | str, Key] = {}
     for one in found:
@@ -65,8 +66,7 @@ def _kept(found: Iterable[Access], ended: list[Access]) -> set[Key]:
 
 
 def _last(ended: list[Access]) -> Key | None:
-    """The value that was there last: of the ops that may have been last, that of the highest
-    version."""
+    """Return the final value: of the ops that may have been last, that of the highest version."""
     if not ended:
         return None
     last = max(ended, key=_end)

@@ -56,7 +56,7 @@ class EntryRuns:
         return self.entry if isinstance(self.entry, Scenario) else None
 
     def schedule(self, spec: Spec) -> list[Scheduled] | None:
-        """The faults of one of its runs; None where they are drawn from the seed."""
+        """Return the faults of one of its runs; None where they are drawn from the seed."""
         if not isinstance(self.entry, TimedRun) or not self.entry.faults:
             return None
         return from_rows(list(self.entry.faults), layout_of(spec), spec.seed)
@@ -79,8 +79,8 @@ class EntryRuns:
 def entries(
     suite: str, seed: int, server: Mapping[str, str] | None = None, seeds: int | None = None
 ) -> list[EntryRuns]:
-    """The entries of a suite, in order. `server`: versions of servers for runs that name none.
-    `seeds`: how many seeds rates are counted over, in place of each one's own number."""
+    """Return the entries of a suite, in order. `server`: versions of servers for runs that name
+    none. `seeds`: how many seeds rates are counted over, in place of each one's own number."""
     found = SUITES[suite]
     return [_entry(suite, found.lock, entry, seed, server or {}, seeds) for entry in found.entries]
 
@@ -286,7 +286,7 @@ def _why(one: EntryRuns, outcome: Outcome) -> str:
 
 
 def _unproved(outcome: Outcome) -> list[str]:
-    """Why nothing follows from a run: it did not come about, or its faults have no proof."""
+    """Return why a run gives no result: it crashed, or its faults have no proof."""
     return [
         f"{name}: {outcome.verdicts[name].summary}"
         for name in ("run", "faults")
@@ -295,5 +295,5 @@ def _unproved(outcome: Outcome) -> list[str]:
 
 
 def _uncaused(one: EntryRuns, outcome: Outcome) -> list[str]:
-    """What names another cause than the scenario's, a sentence each."""
+    """Return what points to another cause than the scenario's, a sentence each."""
     return unnamed(one.scenario, outcome.verdicts) if one.scenario else []

@@ -27,18 +27,18 @@ from fencepost.workloads.locks.registry import LOCKS
 
 STEPS = "6x6"
 FAULTS = 4
-"""So many faults come in a run, one after the other."""
+"""The number of faults in a run, one after another."""
 _MOST_STEPS = 12
-# Before the first fault clients get going, and between two of them there are some holds.
+# Time for clients to start before the first fault, and for some holds between two faults.
 _BEFORE_S, _BETWEEN_S = 1.0, 1.0
-# What a fault takes beside its time: until its client has come to its place, its receipts.
+# Time of a fault beyond its duration: until its client has reached its place, and its receipts.
 _BESIDE_S = 0.75
 _CLIENTS = 5
 
 
 @dataclass(frozen=True)
 class Side:
-    """An axis with its values, in the axis' own unit, rising."""
+    """An axis with its values, in the axis' own unit, ascending."""
 
     axis: str
     values: tuple[float, ...]
@@ -53,8 +53,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is to run: one of `x` and `y` is a setting, the other one is of a fault. `steps`
-    is what was asked for, of which values that fell on one another may have left fewer."""
+    """The plan of a sweep: one of `x` and `y` is a setting, the other one belongs to a fault.
+
+    `steps` are the requested numbers of values; rounding may have merged some of the values.
+    """
 
     lock: str
     options: Mapping[str, Any]
@@ -123,7 +125,7 @@ def _side_json(side: Side) -> dict[str, Any]:
 
 
 def command(plan: Plan) -> str:
-    """The command line that makes it again."""
+    """Return the command line that repeats it."""
     usual = LOCKS[plan.lock].read_options({})
     changed = {name: value for name, value in plan.options.items() if usual.get(name) != value}
     return commandline.command(
@@ -145,7 +147,7 @@ def _ends(side: Side) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A value of each axis; `spec` None where that cannot be, for a `reason`."""
+    """A value of each axis; `spec` is None for an inapplicable cell, with a `reason`."""
 
     x: float
     y: float
@@ -171,16 +173,17 @@ def plan(
     guard: str = "none",
     server: Mapping[str, str] | None = None,
 ) -> Plan:
-    """The sweep that was asked for.
+    """Return the plan for these arguments.
 
     Raises:
-        BadArguments: there is no such lock, guard or axis, a range makes no sense, or none of the
-            cells could be run.
+        BadArguments: there is no such lock, guard or axis, a range is invalid, or no cell can run.
     """
     choose("lock", lock, LOCKS)
     count = re.fullmatch(r"(\d+)x(\d+)", steps.strip())
     if count is None or not all(2 <= int(n) <= _MOST_STEPS for n in count.groups()):
-        raise BadArguments(f"steps {steps!r}: write {STEPS}, of 2 to {_MOST_STEPS} along each side")
+        raise BadArguments(
+            f"steps {steps!r}: write {STEPS}, with 2 to {_MOST_STEPS} values on each axis"
+        )
     whole = LOCKS[lock].whole_seconds
     along, up = (_side(one, int(n), whole) for one, n in zip((x, y), count.groups(), strict=True))
     faults = [side.axis for side in (along, up) if side.of.strikes]
@@ -188,8 +191,8 @@ def plan(
         settings = ", ".join(name for name, axis in AXES.items() if axis.sets)
         strikes = ", ".join(name for name, axis in AXES.items() if axis.strikes)
         raise BadArguments(
-            f"{along.axis} and {up.axis}: one side is a setting ({settings}), and the "
-            f"other one is of a fault ({strikes})"
+            f"{along.axis} and {up.axis}: one axis must be a setting ({settings}), and the other "
+            f"one of a fault ({strikes})"
         )
     found = lock_options(lock, options or {})
     return _possible(Plan(lock, found, guard, along, up, steps.strip(), seed, dict(server or {})))
@@ -211,7 +214,7 @@ def _possible(asked: Plan) -> Plan:
         choose("axis", side.axis, AXES)
     every = cells(asked)
     if not any(cell.spec for cell in every):
-        raise BadArguments(f"{lock} cannot be swept so: {every[-1].reason}")
+        raise BadArguments(f"{lock} cannot be swept with these arguments: {every[-1].reason}")
     return asked
 
 
@@ -220,7 +223,9 @@ def _side(text: str, steps: int, whole: bool) -> Side:
     axis = AXES[choose("axis", name.strip(), AXES)]
     first, dots, last = ends.partition("..")
     if not (first and dots and last):
-        raise BadArguments(f"axis {text!r}: write {axis.name}=FROM..TO, ttl=0.5s..10s say")
+        raise BadArguments(
+            f"axis {text!r}: write {axis.name}=FROM..TO (for example: ttl=0.5s..10s)"
+        )
     try:
         low, high = axis.form.read(first), axis.form.read(last)
     except ValueError as error:
@@ -228,7 +233,7 @@ def _side(text: str, steps: int, whole: bool) -> Side:
     show = axis.form.describe
     if not axis.least <= low < high <= axis.most:
         raise BadArguments(
-            f"axis {axis.name}={show(low)}..{show(high)} is out of range, or does not rise "
+            f"axis {axis.name}={show(low)}..{show(high)} is out of range or not ascending "
             f"({show(axis.least)} to {show(axis.most)})"
         )
     grid = (whole and axis.name == "ttl") or axis.name == "clients"
@@ -236,18 +241,18 @@ def _side(text: str, steps: int, whole: bool) -> Side:
 
 
 def values(low: float, high: float, steps: int, even: bool, whole: bool) -> tuple[float, ...]:
-    """So many values from one to the other, at equal differences or at equal ratios, of two digits
-    each; fewer, where they have to be whole and fall on one another."""
+    """Return `steps` values between these ends, at equal differences or equal ratios, rounded to
+    two digits; fewer, if rounding to integers merges some."""
     shares = [n / (steps - 1) for n in range(steps)]
     found = [low + (high - low) * s if even else low * (high / low) ** s for s in shares]
     rounded = [round(v) if whole else float(f"{v:.2g}" if not even else f"{v:.3g}") for v in found]
-    # The ends are those that were asked for.
+    # Keep the ends exactly as given.
     rounded[0], rounded[-1] = low, high
     return tuple(dict.fromkeys(map(float, rounded)))
 
 
 def cells(asked: Plan) -> list[Cell]:
-    """All cells, row by row. Those that cannot be run say why."""
+    """Return all cells, row by row. Those that cannot run have the reason."""
     return [_cell(asked, x, y) for y in asked.y.values for x in asked.x.values]
 
 
@@ -260,7 +265,7 @@ def _cell(asked: Plan, x: float, y: float) -> Cell:
 
 
 def _spec(asked: Plan, x: float, y: float) -> Spec:
-    """The test of a cell, but for its seed."""
+    """Return the test of a cell, without its seed."""
     strike, value = _fault_of(asked, x, y)
     settings: dict[str, Any] = {
         "guard": asked.guard,
@@ -283,7 +288,7 @@ def _fault_of(asked: Plan, x: float, y: float) -> tuple[Axis, float]:
 
 
 def seeded(asked: Plan, cell: Cell, number: int) -> Spec:
-    """A cell's test in one round, with a seed that follows from the sweep's, the cell and the
+    """Return a cell's test in one round; its seed derives from the sweep's seed, the cell and the
     round."""
     assert cell.spec is not None
     random = Random(f"{asked.seed}/{cell.name}/{number}")
@@ -292,17 +297,17 @@ def seeded(asked: Plan, cell: Cell, number: int) -> Spec:
 
 
 def schedule(asked: Plan, cell: Cell, spec: Spec) -> list[Scheduled]:
-    """The faults of a run, from its seed."""
+    """Return the faults of a run, drawn from its seed."""
     return _faults(spec, *_fault_of(asked, cell.x, cell.y))
 
 
 def _faults(spec: Spec, strike: Axis, value: float) -> list[Scheduled]:
-    """Raises ValueError where the lock's servers cannot have such a fault."""
+    """Return the faults. Raise ValueError if the lock's servers cannot have such a fault."""
     assert strike.strikes is not None
     random, layout = Random(f"{spec.seed}/sweep"), layout_of(spec)
     rows, at_s = [], _BEFORE_S
     for _ in range(FAULTS):
-        # At any moment of a lease.
+        # Random, so that it can hit any moment of a lease.
         at_s += random.uniform(0, layout.ttl_s)
         struck = strike.strikes(value, layout, random)
         rows.append(
@@ -319,16 +324,16 @@ def _faults(spec: Spec, strike: Axis, value: float) -> list[Scheduled]:
 
 
 def _time_s(faults: Sequence[Scheduled]) -> float:
-    """For how long clients have to work so that the last of these lasts as long as it should."""
+    """Return how long clients must work for the last of these faults to last its full time."""
     last = faults[-1]
     return round(last.at_s + last.duration_s + _BESIDE_S + _BETWEEN_S, 1)
 
 
 def takes_s(cell: Cell) -> float:
-    """What a run of it takes, about."""
+    """Estimate the time of a run."""
     return cell.spec.time_s + around(cell.kind) if cell.spec else 0.0
 
 
 def round_s(found: Sequence[Cell]) -> float:
-    """What a round of these cells takes, about."""
+    """Estimate the time of a round of these cells."""
     return sum(map(takes_s, found))

@@ -1,4 +1,4 @@
-"""What is counted of a run for the matrix, from its folder: a row of matrix.json."""
+"""Counts a run's holds and violations for the matrix, from its folder: a row of matrix.json."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from fencepost.report import stored
 from fencepost.report.words.questions import questions, verdict
 
 _JUDGES = {"service": "lease_exclusion", "clients": "mutual_exclusion", "data": "resource"}
-"""The checker by whose evidence violating holds are counted, for each question."""
+"""For each question, the checker whose evidence gives the violating holds."""
 
 
 def tally(outcome: Outcome) -> dict[str, Any]:
-    """The row of a run that was judged.
+    """Return the row of a judged run.
 
-    `granted` and the longest times without a grant are of the time in which clients worked and
-    faults came, `work_s`: not of what comes after it, in which a run waits for the last grant.
-    `longest_calm_s` leaves out the time in which a fault was on: a lock that is not granted while
-    most of its servers are down is not to blame, and one that stays away afterwards is.
-    `blind`: the lock tells its clients no deadline, so that lease_exclusion can only ask whether
-    two held on to it at a time.
+    `granted` and the longest times without a grant cover the time in which clients worked and
+    faults came, `work_s`, and not the wait for the last grants after it. `longest_calm_s` leaves
+    out the time in which a fault was on: a lock that is not granted while most of its servers are
+    down is not at fault, and one that stays unavailable afterwards is. `blind`: the lock gives its
+    clients no deadline, so lease_exclusion can only check whether two clients believed at once.
     """
     run = stored.load(outcome.folder, results=outcome.results)
     checkers: Mapping[str, Any] = outcome.results["checkers"]
@@ -39,7 +38,7 @@ def tally(outcome: Outcome) -> dict[str, Any]:
         (fault.start / 1e9, over_s if fault.end is None else fault.end / 1e9)
         for fault in faults(run.history)
     ]
-    # A fault that had begun is on for as long as it was to be.
+    # A fault without an end lasts as long as it was scheduled.
     end_s = max(begin_s + float(run.test["time_s"]), *(until for _, until in on), 0.0)
     end_s = min(end_s, over_s)
     service, clients, _ = questions(checkers)
@@ -61,7 +60,7 @@ def tally(outcome: Outcome) -> dict[str, Any]:
 
 
 def _data(checkers: Mapping[str, Any]) -> Valid | None:
-    """Whether the data survived: of what the store did wrong by itself nothing follows."""
+    """Return whether the data survived; a defect of the store alone does not count."""
     if "resource" not in checkers:
         return None
     data = verdict(checkers["resource"].get("valid"))
@@ -74,8 +73,8 @@ def _data(checkers: Mapping[str, Any]) -> Valid | None:
 
 
 def violating(history: History, checkers: Mapping[str, Any], question: str) -> int:
-    """How many holds violated it: each counts once, whatever was done under it. A phantom, which
-    was written under no hold, counts by the read that showed it."""
+    """Return the number of violating holds: each counts once, whatever was done under it. A phantom
+    write, made under no hold, counts by the read that showed it."""
     pieces = (checkers.get(_JUDGES[question]) or {}).get("evidence") or ()
     if question != "data":
         return len({piece["ops"][1] for piece in pieces})
@@ -88,14 +87,14 @@ def violating(history: History, checkers: Mapping[str, Any], question: str) -> i
 
 
 def _first_s(checkers: Mapping[str, Any], question: str, begin_s: float) -> float | None:
-    """When it was first violated, in s since the clients were ready; None where it never was."""
+    """Return when it was first violated, in s since the clients were ready; None if never."""
     pieces = (checkers.get(_JUDGES[question]) or {}).get("evidence") or ()
     times = [piece["time_ns"] / 1e9 for piece in pieces if piece.get("time_ns") is not None]
     return max(min(times) - begin_s, 0.0) if times else None
 
 
 def calm(on: Iterable[tuple[float, float]], begin: float, end: float) -> list[tuple[float, float]]:
-    """The spans between `begin` and `end` in which none of these was on."""
+    """Return the spans between `begin` and `end` in which none of these was on."""
     found = []
     for start, until in sorted(on):
         if start > begin:
@@ -107,7 +106,7 @@ def calm(on: Iterable[tuple[float, float]], begin: float, end: float) -> list[tu
 
 
 def longest(times: Sequence[float], spans: Iterable[tuple[float, float]]) -> float:
-    """The longest piece of one of the spans without any of these times, which rise."""
+    """Return the longest part of a span that contains none of these times, which ascend."""
     most = 0.0
     for begin, end in spans:
         inside = times[bisect_left(times, begin) : bisect_right(times, end)]

@@ -1,12 +1,12 @@
-"""The track record: every defect that was found in software which people use, shown once more.
+"""Known defects of third-party software, reproduced (`fencepost track-record`).
 
-The defects are data (workloads/scenarios/defects.py). Each way to show one is played once more and
-comes to a row: `seen`, `not seen`, or `not played` where the run did not come about, so that it
-says nothing. A schedule of which a step came out otherwise is played again, up to TRIES times: a
-busy machine does that, and software that was mended does it each time.
+The defects are data (workloads/scenarios/defects.py). Each reproduction is run and gives a row:
+`seen`, `not seen`, or `not played` if the run crashed and so gives no result. If a step of its
+schedule ends differently, it is retried, up to TRIES times: on a busy machine that happens by
+chance, with fixed software it happens each time.
 
-What is kept (docs/track-record.json) has a row for each way: those that were played now, and of the
-others the rows that it had.
+The kept file (docs/track-record.json) has a row for each reproduction: new rows for those that ran,
+the old ones for the others.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _COUNT_EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class Entry:
-    """A defect and one of the ways to show it; `shown` is the suite's entry that shows it, if one
-    does."""
+    """A defect and one way to reproduce it; `shown` is the suite's entry that does, if one
+    exists."""
 
     defect: Defect
     way: Way
@@ -80,7 +80,7 @@ class Plan:
     @cached_property
     def entries(self) -> dict[str, Entry]:
         found = entries(self.only, self.seed)
-        # What needs no servers comes first: it has finished before the nodes are up.
+        # Simulations come first: they have finished before the nodes are up.
         found.sort(key=lambda one: bool(one.item.specs))
         return {one.key: one for one in found if not (self.simulated and one.item.specs)}
 
@@ -125,10 +125,10 @@ def again(stored: Mapping[str, Any]) -> Plan:
 
 
 def entries(only: Sequence[str], seed: int) -> list[Entry]:
-    """What is to be shown, in order: all of it, or the defects whose names begin so.
+    """Return the reproductions, in order: all, or those of defects whose names begin with a prefix.
 
     Raises:
-        BadArguments: no defect's name does.
+        BadArguments: no defect has such a name.
     """
     for prefix in only:
         if not any(one.name.startswith(prefix) for one in DEFECTS):
@@ -150,7 +150,7 @@ def _entry(defect: Defect, way: Way, command: str, seed: int) -> Entry:
             item = Item(
                 key, test, 1, seed, _KIND, shown.specs, shown.scenario, shown.schedule(shown.spec),
                 title=defect.name, takes_s=suite.takes_s(shown.spec, shown.scenario), tries=TRIES,
-                settled=_came_about,
+                settled=_ran_as_scheduled,
             )  # fmt: skip
             return Entry(defect, way, command, item, shown)
         case ByLeases(lock):
@@ -161,8 +161,8 @@ def _entry(defect: Defect, way: Way, command: str, seed: int) -> Entry:
     return Entry(defect, way, command, Item(key, hunt, 1, seed, asked=(way, command)))
 
 
-def _came_about(outcome: Outcome) -> bool:
-    """Whether a schedule ran to its end, with proof of its faults."""
+def _ran_as_scheduled(outcome: Outcome) -> bool:
+    """Return whether a schedule ran to its end, with proof of its faults."""
     return outcome.verdicts["faults"].valid is True and "run" not in outcome.verdicts
 
 
@@ -177,13 +177,13 @@ def _scripted(one: Entry, outcome: Outcome) -> dict[str, Any]:
         return line | {"outcome": SEEN, "said": outcome.verdicts[wrong[0]].summary}
     shown = one.way.shows(read(outcome.folder / "history.jsonl"))
     if not shown:
-        return line | {"outcome": NOT_SEEN, "said": "the schedule came out, and nothing shows it"}
+        return line | {"outcome": NOT_SEEN, "said": "the schedule ran without showing the defect"}
     return line | {"outcome": SEEN, "said": shown}
 
 
 def _otherwise(outcome: Outcome) -> str:
-    """Faults that were not proved say nothing of the software; a step that came out otherwise, each
-    time, does: it is what happens where a defect is mended."""
+    """Unproved faults say nothing about the software. A step that ends differently each time does:
+    a fixed defect looks like that."""
     proved = outcome.verdicts["faults"].valid is True
     notes = outcome.results.get("run_notes") or []
     as_scheduled = all(note.startswith("The schedule was not carried out") for note in notes)
@@ -217,14 +217,14 @@ def hunt(item: Item, cluster: Cluster | None, watcher: Watcher) -> Hunted:
         raise Crashed(str(error)) from error
     versions = {way.lock: _installed(way.lock)}
     if find is None:
-        return Hunted(NOT_SEEN, f"nothing was found in {tried.schedules:,} schedules", versions)
+        return Hunted(NOT_SEEN, f"no counterexample in {tried.schedules:,} schedules", versions)
     outcome, _ = asked.store(tried, find, command)
     said = outcome.verdicts[way.goal].evidence[0]["what"]
     return Hunted(SEEN, said, versions, outcome.folder)
 
 
 def _installed(lock: str) -> str:
-    """The version of the library that the simulation ran: the one of this Python."""
+    """Return the version of the library that the simulation ran: the one in this Python."""
     try:
         return version(LOCKS[lock].distribution or lock)
     except PackageNotFoundError:
@@ -232,7 +232,7 @@ def _installed(lock: str) -> str:
 
 
 def count_leases(item: Item, cluster: Cluster | None, watcher: Watcher) -> Outcome:
-    """Run a test, and count the leases of etcd meanwhile. The results have the most; None if etcd
+    """Run a test, and poll the number of etcd's leases. The results have the maximum; None if etcd
     never answered."""
     assert cluster is not None
     with _leases(cluster, item.spec.servers[0]) as counts:
@@ -244,7 +244,7 @@ def count_leases(item: Item, cluster: Cluster | None, watcher: Watcher) -> Outco
 def _counted(way: ByLeases, spec: Spec, outcome: Outcome) -> dict[str, Any]:
     line, most = {"versions": _versions(outcome)}, outcome.results[_MOST_LEASES]
     if most is None:
-        said = f"{spec.servers[0]} was never heard to say which leases it has"
+        said = f"{spec.servers[0]} never reported its leases"
         return line | {"outcome": NOT_PLAYED, "said": said}
     said = f"up to {most} leases at a time, for {spec.concurrency} clients and one lock"
     return line | {"outcome": SEEN if most > way.most else NOT_SEEN, "said": said}
@@ -252,7 +252,7 @@ def _counted(way: ByLeases, spec: Spec, outcome: Outcome) -> dict[str, Any]:
 
 @contextmanager
 def _leases(cluster: Cluster, node: str) -> Iterator[list[int]]:
-    """How many leases etcd has, again and again while the block lasts, as this server says."""
+    """Poll the number of leases of this etcd server within the block."""
     counts: list[int] = []
     over = threading.Event()
 
@@ -265,7 +265,7 @@ def _leases(cluster: Cluster, node: str) -> Iterator[list[int]]:
                 if said.code == 0:
                     counts.append(len(json.loads(said.out).get("leases") or ()))
             except (RemoteError, ValueError):
-                continue  # it is not up yet, or not any more
+                continue  # not up yet, or already down
 
     thread = threading.Thread(target=count, daemon=True)
     thread.start()
@@ -277,7 +277,7 @@ def _leases(cluster: Cluster, node: str) -> Iterator[list[int]]:
 
 
 def _versions(outcome: Outcome) -> dict[str, str]:
-    """Those of the servers and of the library, of all that test.json has."""
+    """Return the versions of the servers and of the library, from all in test.json."""
     test = results.read_test(outcome.folder)
     lock = LOCKS[test["lock"]["name"]]
     said = test.get("versions") or {}
@@ -288,11 +288,11 @@ def _versions(outcome: Outcome) -> dict[str, str]:
 
 
 def keep(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Put rows into a file that is kept, in the place of those of the same keys. Rows of what was
-    not played stay as they are; those of what does not exist any more go.
+    """Merge rows into a kept file, replacing those with the same keys. Rows that were not played
+    keep their old content; rows of reproductions that no longer exist are removed.
 
     Raises:
-        BadArguments: what is there is no such file, or it cannot be written.
+        BadArguments: the file has another format, or cannot be written.
     """
     known = {row["key"]: row for row in _kept(path)}
     for row in rows:
@@ -308,7 +308,7 @@ def keep(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _without_run(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as it is kept: the run stays where it was made."""
+    """Return a row as it is kept: without its run, which stays on this machine."""
     return {name: value for name, value in row.items() if name not in _OF_A_RUN}
 
 
@@ -316,7 +316,7 @@ def _kept(path: Path) -> list[dict[str, Any]]:
     try:
         rows = decode(path.read_bytes())
         if not isinstance(rows, list) or not all(isinstance(r, dict) and "key" in r for r in rows):
-            raise ValueError("it is no list of rows")
+            raise ValueError("it is not a list of rows")
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
@@ -325,7 +325,7 @@ def _kept(path: Path) -> list[dict[str, Any]]:
 
 
 def must_be_kept(path: Path) -> None:
-    """Raise BadArguments, before anything is played, if rows cannot be put into this file."""
+    """Raise BadArguments, before anything runs, if rows cannot be written to this file."""
     _kept(path)
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise BadArguments(f"--keep {path}: its folder is not there, or cannot be written to")
+        raise BadArguments(f"--keep {path}: its folder does not exist or is not writable")

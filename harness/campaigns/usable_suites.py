@@ -1,4 +1,4 @@
-"""The suites that can be run: an invalid suite of a package is named and left out."""
+"""Suites that can run: an invalid suite of a package is skipped and reported."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fencepost.workloads.scenarios.registry import SUITES
 def usable(
     seed: int, server: Mapping[str, str] | None = None, seeds: int | None = None
 ) -> tuple[dict[str, list[EntryRuns]], list[str]]:
-    """Every suite that can be run with its entries, and for each other one why it cannot.
+    """Return every suite that can run with its entries, and for each other suite the reason.
 
     Raises:
-        BadArguments: a suite of fencepost's own cannot be run with these arguments.
+        BadArguments: a built-in suite cannot run with these arguments.
     """
     sound, bad = SUITES.sound()
     found, why = {}, [str(error) for error in bad]

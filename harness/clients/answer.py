@@ -1,15 +1,15 @@
-"""What a client answers to orders: lines that begin with {"control" (docs/protocol.md)."""
+"""A client's answers to orders: lines that begin with {"control" (docs/protocol.md)."""
 
 from __future__ import annotations
 
 import msgspec
 
 VERSIONS = (1,)
-"""Of the line protocol, those that are spoken here."""
+"""Versions of the line protocol that this version of fencepost supports."""
 
 
 class Ready(msgspec.Struct, tag_field="control", tag="ready"):
-    """It is up. `pid` is its own on its node; `version`, of the protocol that it speaks;
+    """The client is up. `pid`: its pid on its node; `version`: of the protocol that it uses;
     `generates`: it runs the generator itself; `extends`: its lock has that verb."""
 
     pid: int
@@ -19,40 +19,40 @@ class Ready(msgspec.Struct, tag_field="control", tag="ready"):
 
 
 class Idle(msgspec.Struct, tag_field="control", tag="idle"):
-    """Its work is over."""
+    """The client's work has ended."""
 
 
 class Point(msgspec.Struct, tag_field="control", tag="point"):
-    """It is at a failpoint, and stops itself there. `port`: the local one of the connection that it
-    is about to use, where that is what comes next."""
+    """The client is at a failpoint, and stops there. `port`: the local port of the connection that
+    it uses next, if it does."""
 
     point: str
     port: int = 0
 
 
 class Clock(msgspec.Struct, tag_field="control", tag="clock"):
-    """How far its wall clock is ahead of its monotonic one: bounds, in ns."""
+    """Bounds of the client's wall clock minus its monotonic clock, in ns."""
 
     low_ns: int
     high_ns: int
 
 
 class Broken(msgspec.Struct, tag_field="control", tag="broken"):
-    """It is wrong itself, and not its lock; `why` says what, and how it should be. It ends."""
+    """The client reports its own mistake, not its lock's; `why` says what to change. It ends."""
 
     why: str
 
 
 class Cut(msgspec.Struct, tag_field="control", tag="cut"):
-    """Its pump had to leave out so many bytes of what it wrote (workloads/client/spool.py)."""
+    """The pump dropped this many bytes of the client's output (workloads/client/spool.py)."""
 
     bytes: int
 
 
 class Over(msgspec.Struct, tag_field="control", tag="over"):
-    """Its program has ended, and its pump has handed over all that it wrote.
+    """The client's program has ended, and its pump has delivered all its output.
 
-    `code` is its exit code; of a signal that ended it the number, negative.
+    `code` is its exit code, or the negative number of the signal that ended it.
     """
 
     code: int | None = None
@@ -61,4 +61,4 @@ class Over(msgspec.Struct, tag_field="control", tag="over"):
 Answer = Ready | Idle | Point | Clock | Broken | Cut | Over
 
 decode = msgspec.json.Decoder(Answer).decode
-"""A line as an answer. Raises ValueError with the reason, where the line is none."""
+"""Parse a line as an answer. Raise ValueError with the reason if it is none."""

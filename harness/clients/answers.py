@@ -1,4 +1,4 @@
-"""The answers of a client to orders, kept until somebody who waits for one takes it."""
+"""The answers of a client to orders, kept until the harness takes them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TypeVar
 
 from fencepost.harness.clients.answer import Answer
 
-# After so long, and again after each time as long, is said which client is waited for.
+# Report which client is being waited for after this time, and then at the same interval.
 _SLOW_S = 5.0
-# One or two are kept, unless a client answers what nobody asked.
+# Few are kept, unless a client sends answers without orders.
 _KEPT = 20
 Answered = TypeVar("Answered", bound=Answer)
 
 
 class Answers:
-    """`changed` is notified whenever anything has come from the client; it is held to add one."""
+    """`changed` is notified whenever the client sends anything; hold it to add an answer."""
 
     def __init__(self, changed: threading.Condition) -> None:
         self._changed = changed
@@ -28,7 +28,7 @@ class Answers:
         self._kept.append(answer)
 
     def forget(self, kind: type[Answer]) -> None:
-        """Drop those of a kind, so that the next one of it was given from now on."""
+        """Drop the answers of a kind, so that the next one is new."""
         with self._changed:
             others = [one for one in self._kept if not isinstance(one, kind)]
             self._kept = deque(others, _KEPT)
@@ -40,9 +40,9 @@ class Answers:
         over: Callable[[], object],
         slow: Callable[[], None] = lambda: None,
     ) -> Answered | None:
-        """Take the first one of a kind; None if none came in time, or before it was `over`.
+        """Take the first answer of a kind; None if none came in time, or before it was `over`.
 
-        `slow` is called now and then while it is waited for.
+        `slow` is called at intervals during the wait.
         """
 
         def found() -> Answered | None:

@@ -1,9 +1,9 @@
-"""What a client is heard to say: which of its lines go into the history, and which do not.
+"""Filters client output: which lines enter the history, and which are rejected.
 
-By the history's rules an event must be one by itself (event.py), and fit those before it: of this
-client, not of another; after what it said before; the end of an op that it began, or the begin of
-one where none is open. A line that breaks them is set aside. If it was the end of an op, nobody
-knows how that op ended, so it is completed as unknown before the client's next one begins.
+By the history's rules an event must be valid by itself (event.py), and fit the earlier ones: it is
+of this client, it is later than the client's last event, and it completes an open op, or begins one
+while none is open. A line that breaks these rules is rejected. If it was a completion, the outcome
+of its op is unknown, so the op is completed as unknown before the client's next one begins.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from fencepost.harness.clients.event import Event, decode, must_tell
 from fencepost.harness.clients.rejected import RejectedLines
 from fencepost.harness.lines import TooLong
 
-# How far a client's clock may be ahead of ours: far more than clocks on two hosts ever are.
+# The limit on a client's clock ahead of the harness': far more than clocks of two hosts ever
+# differ.
 _AHEAD_NS = 60 * 10**9
 _CONTROL = b'{"control"'
 _SHOWN = 300
-# Of so many processes of a client is known what they have said. One of them is alive.
+# The number of processes per client whose last event is remembered. One of them is alive.
 _PROCESSES = 100
 
 
@@ -38,14 +39,14 @@ class Heard:
 
 
 class ClientEvents:
-    """One client's lines, from its start to its end.
+    """The output of one client, from its start to its end.
 
-    Its processes are `first` and, each `stride` further on, those that follow. `now` gives the time
-    since the test's start, in ns.
+    The numbers of its processes are `first` and then every `stride` further on. `now` gives the
+    time since the test's start, in ns.
 
-    `mistake` is the first line that the client's author has to change, with why: one before `ready`
-    that is no answer; or, of a program in another language, a whole JSON object that is no event.
-    Others were printed by a library, or are torn.
+    `mistake` is the first line that the client's author has to change, with the reason: a line
+    before `ready` that is no answer; or, of a program in another language, a whole JSON object that
+    is no event. Other rejected lines were printed by a library, or are torn.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ClientEvents:
         self.mistake = ""
 
     def take(self, lines: Iterable[bytes | TooLong]) -> Heard:
-        """The next lines of the client."""
+        """Take the next lines of the client; return its events and answers."""
         heard = Heard()
         until = self._now() + _AHEAD_NS
         for line in lines:
@@ -79,7 +80,7 @@ class ClientEvents:
                 else:
                     self._take(line.strip(), until, heard)
             except (ValueError, RecursionError) as error:
-                # What has no brace is no part of an event: a warning that was printed, say.
+                # A line without a brace is no part of an event: for example a printed warning.
                 lost = b"{" in line
                 self.miss(str(error), line, len(line), lost)
                 self._mistake(str(error), line)
@@ -91,21 +92,21 @@ class ClientEvents:
         shown = line[:_SHOWN].decode(errors="backslashreplace")
         if not self._ready:
             begun, section = " before it was ready", "setup, and `ready`"
-            why += "; what is no answer and no event goes to standard error"
+            why += "; write everything but answers and events to standard error"
         else:
             begun, section = "", "Orders" if line.startswith(_CONTROL) else "Ops, and their events"
         self.mistake = (
-            f"{self._node} wrote{begun} {shown!r}: {why}. How it should be is in "
+            f"{self._node} wrote{begun} {shown!r}: {why}. The correct form is in "
             f'docs/protocol.md, "{section}"'
         )
 
     @property
     def latest_ns(self) -> int:
-        """The time of the last event of the client that was taken; 0 before the first."""
+        """The time of the client's last accepted event; 0 before the first."""
         return max(self._latest.values(), default=0)
 
     def miss(self, why: str, line: bytes, length: int, lost: bool) -> None:
-        """Set a line aside, or what is left of one."""
+        """Reject a line, or the rest of one."""
         self._aside.add(self._node, why, line, length, lost, self.latest_ns)
 
     def _take(self, line: bytes, until: int, heard: Heard) -> None:
@@ -117,7 +118,7 @@ class ClientEvents:
         self._must_be_its_own(event, until)
         if event.f not in SPONTANEOUS:
             self._must_fit(event)
-            self._said(event)
+            self._remember(event)
             missing = self._open.pop(event.process, None)
             if event.type == "invoke":
                 if missing is not None:
@@ -131,19 +132,19 @@ class ClientEvents:
         if out_of_step or after < 0:
             raise ValueError(f"process {event.process} is another client's")
         if event.time > until:
-            raise ValueError(f"its time, {event.time} ns, has not come yet")
+            raise ValueError(f"its time, {event.time} ns, is in the future")
 
     def _must_fit(self, event: Event) -> None:
         begun = self._open.get(event.process)
         if event.time < self._latest.get(event.process, event.time):
-            raise ValueError(f"its time, {event.time} ns, lies before that of what it said last")
+            raise ValueError(f"its time, {event.time} ns, is before that of its last event")
         if event.type != "invoke" and (begun is None or begun.f != event.f):
             raise ValueError(f"it completes {event.f}, which process {event.process} has not begun")
 
-    def _said(self, event: Event) -> None:
-        """Remember when a process has said something last, and forget those that are long gone.
+    def _remember(self, event: Event) -> None:
+        """Remember the time of a process' last event, and forget processes that ended long ago.
 
-        A process may say something after its successor has begun: that its own close is over.
+        A process may write an event after its successor has begun: the completion of its own close.
         """
         self._latest[event.process] = event.time
         if len(self._latest) > _PROCESSES:
@@ -152,11 +153,11 @@ class ClientEvents:
                 self._open.pop(process, None)
 
     def _complete(self, begun: Event, time: int, heard: Heard) -> None:
-        """Complete an op of which the client's own word could not be taken."""
+        """Complete an op whose own completion was rejected."""
         end = Event(
             time=time,
             process=begun.process,
-            # A read changes nothing, and its process is not gone by it.
+            # A read changes nothing, so its process continues.
             type="fail" if begun.f == "read" else "info",
             f=begun.f,
             error=["unreadable", "the client's own completion could not be read"],

@@ -11,7 +11,7 @@ from fencepost.node.places import CODE, LIBRARIES, MARK, PROGRAM_PATH, PYTHON
 from fencepost.workloads.client import PROGRAM
 from fencepost.workloads.contract.locktype import LockType
 
-# By which `fencepost heal` knows it again.
+# The mark by which `fencepost heal` recognizes it.
 _ENV = ("env", f"{MARK}={CLIENT}")
 _PUMP = (
     PYTHON,
@@ -23,10 +23,11 @@ _PUMP = (
 
 
 def command(lock: LockType, packages: str = "", code: str = CODE) -> tuple[str, ...]:
-    """The lock's own program, or ours in the Python environment that the lock's library needs.
+    """Return the lock's own program, or fencepost's in the Python environment that the lock's
+    library needs.
 
-    `packages` is a folder of packages that come before those of that environment; `code` is where
-    ours is, a folder or an archive.
+    `packages` is a folder of packages that precede those of that environment; `code` has
+    fencepost's code, as a folder or an archive.
     """
     pump = (*_ENV, f"PYTHONPATH={code}", *_PUMP)
     if lock.program:

@@ -1,5 +1,5 @@
-"""Who holds what now, and the last holds that ended, as far as clients have told: for a person who
-watches, and for an aim. No verdict hangs on it: events of several clients come a little out of
+"""Current holders and the latest ended holds, by the client events so far: for the progress display
+and for triggers. No verdict depends on them, because events of several clients come a little out of
 order, and some ms late."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Held(NamedTuple):
     """A hold by its lock and client, from `start_ns` on (since the test's start).
 
     `end_ns` None: it is on. `deadline_ns` None: its client sees no lease. `lost`: its client has
-    said that it is over, and has not released it.
+    reported the loss of the lock, and has not released it.
     """
 
     lock: str
@@ -35,17 +35,17 @@ class Held(NamedTuple):
 
 
 class CurrentHolders:
-    """`client` names the client of a process. A client has one hold of a lock at a time, so that
-    nothing here grows with the run."""
+    """`client` names the client of a process. A client has one hold of a lock at a time, so nothing
+    here grows with the run."""
 
     def __init__(self, client: Callable[[int], str]) -> None:
         self._client = client
         self._granted: dict[tuple[str, str], Held] = {}
-        # Each with when it ended.
+        # Each with the time of its end.
         self._last: deque[tuple[Held, int]] = deque(maxlen=_LAST)
 
     def heard(self, event: Event) -> None:
-        """The next event of a client. There are thousands a second, and most change nothing."""
+        """Process a client's next event. Thousands come a second, and most change nothing."""
         f, type = event.f, event.type
         if f == "close" or (type == "info" and f not in SPONTANEOUS):
             self._gone(self._client(event.process), event.time)
@@ -65,7 +65,7 @@ class CurrentHolders:
         return (event.value and event.value.lock) or "", self._client(event.process)
 
     def _gone(self, client: str, time_ns: int) -> None:
-        """Its process is gone, or about to go."""
+        """Drop the holds of a process that has ended or is about to."""
         for key in [key for key in self._granted if key[1] == client]:
             self._released(key, time_ns)
 
@@ -86,17 +86,17 @@ class CurrentHolders:
 
     @property
     def unreleased(self) -> list[Held]:
-        """The grants that nobody has released yet, the oldest first."""
+        """Return the grants without a release, oldest first."""
         return sorted(self._granted.copy().values(), key=lambda held: held.start_ns)
 
     @property
     def on(self) -> list[Held]:
-        """The holds that are on, the longest first."""
+        """Return the holds that are on, longest first."""
         return [held for held in self.unreleased if not held.lost]
 
     @property
     def last(self) -> list[Held]:
-        """The holds that ended last, the latest first."""
+        """Return the latest ended holds, latest first."""
         ended = list(self._last)[::-1]
         return [held._replace(end_ns=time_ns) for held, time_ns in ended]
 
@@ -106,9 +106,9 @@ def _deadline(event: Event) -> int | None:
 
 
 def long_held(on: Sequence[Held], now_ns: int, for_s: float) -> str | None:
-    """Of the clients that have held a lock for at least so long by now, and count on it for as long
-    to come, the one that was granted it last: no other has been granted it since. One whose lease
-    is nearly over is about to release it."""
+    """Return the client with the latest grant, of those that have held a lock for at least this
+    long and rely on it for as long to come: no other client has been granted it since. A client
+    whose lease is nearly at its end is about to release it."""
     long_ns = for_s * 1e9
     for held in sorted(on, key=lambda one: one.start_ns, reverse=True):
         counts_on_it = held.deadline_ns is None or held.deadline_ns - now_ns >= long_ns

@@ -1,4 +1,4 @@
-"""Runs the generator for a client that has none of its own, one in another language."""
+"""Runs the generator for a client in another language, which has no generator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Driven(Protocol):
 
 
 class Driver:
-    """Sends one op after the other and waits for each, in a thread, until it is told to rest."""
+    """Sends one op after another and waits for each, in a thread, until `rest` is called."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Driver:
         self._thread.start()
 
     def rest(self, timeout_s: float) -> bool:
-        """End its work once it holds no lock; False if it does not end in time."""
+        """End its work once it holds no lock; return False if it does not end in time."""
         self._rest.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()

@@ -12,15 +12,16 @@ import msgspec
 
 from fencepost.checker.history.history import SPONTANEOUS
 
-# Numbers that a double and a signed word of 64 bits hold are safe with every reader.
+# Every reader supports numbers that both a double and a signed 64-bit integer can represent.
 Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Process = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-# Brackets in a line, in strings as well: no event has many, and a reader's stack is not endless.
+# The most brackets in a line, including those in strings: no event has many, and a reader's stack
+# is limited.
 _BRACKETS = 200
 
 
 class Value(msgspec.Struct):
-    """What is asked and answered (docs/protocol.md), as far as a checker reads it."""
+    """The fields of calls and completions (docs/protocol.md) that checkers read."""
 
     lock: str | None = None
     resource: str | None = None
@@ -49,8 +50,8 @@ class Event(msgspec.Struct):
     node: str | None = None
 
 
-# What an `ok` tells (docs/protocol.md): without it a checker would hold the lock to what its client
-# has not said. What is never null is more than a key.
+# Required fields of an `ok` (docs/protocol.md): without them, a checker would blame the lock for
+# facts that its client did not report. A field outside _NULLABLE must have a value too.
 _TELLS = {
     "acquire": ("lock", "hold", "token", "deadline"),
     "extend": ("lock", "hold", "deadline"),
@@ -60,25 +61,25 @@ _TELLS = {
 }
 _NULLABLE = ("token", "deadline", "value")
 
-# What msgspec has to know of an event it finds out here, and not at the first event: where several
-# threads have their first one at the same time, it crashes (0.22, a null pointer).
+# msgspec analyses the type here, and not at the first event: where several threads have their first
+# one at the same time, it crashes (0.22, a null pointer).
 _KNOWN = msgspec.json.Decoder(Event)
 
 _decode = msgspec.json.Decoder().decode
 
 
 def decode(line: bytes) -> Event:
-    """A line as an event.
+    """Parse a line as an event.
 
     Raises:
-        ValueError: with the reason, where the line is none.
+        ValueError: the line is none, with the reason.
     """
     if line.count(b"{") + line.count(b"[") > _BRACKETS:
         raise ValueError("it is nested too deep")
     fields = _decode(line)
     event = msgspec.convert(fields, Event)
     if "index" in fields:
-        raise ValueError("it has an index, which is the recorder's to give")
+        raise ValueError("it has an index, which only the recorder may set")
     if event.error is not None and not isinstance(event.error[0], str):
         raise ValueError(f"its error {event.error!r} is not [kind, text]")
     if event.f in SPONTANEOUS and event.type != "info":
@@ -87,12 +88,12 @@ def decode(line: bytes) -> Event:
 
 
 def must_tell(event: Event, line: bytes) -> None:
-    """Raise ValueError if the `ok` of a program in another language lacks what it has to tell."""
+    """Raise ValueError if the `ok` of a program in another language lacks a required field."""
     if event.type != "ok":
         return
     value = _decode(line).get("value") or {}
     for name in _TELLS.get(event.f, ()):
         if name not in value:
-            raise ValueError(f"an ok of {event.f} has to tell its {name!r}, and this one does not")
+            raise ValueError(f"an ok of {event.f} must have {name!r}, and this one does not")
         if value[name] is None and name not in _NULLABLE:
-            raise ValueError(f"an ok of {event.f} has to tell its {name!r}, and here it is null")
+            raise ValueError(f"an ok of {event.f} must have {name!r}, and here it is null")

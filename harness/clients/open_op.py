@@ -1,7 +1,7 @@
-"""What a client is doing, by the events that it writes: its op, and the number that it goes by.
+"""A client's open op and its process number, by the events that it writes.
 
-Some of its events answer no op that it was sent: what a library reports by itself (`lost`,
-`renewed`) and the client's own `close`. They are recorded, and nobody here waits for them.
+Some of its events complete no op that the harness sent: a library's reports (`lost`, `renewed`) and
+the client's own `close`. They are recorded, and the harness does not wait for them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _CLOSE = "close"
 
 
 class OpenOp:
-    """`process` is the client's number, `stride` how much higher that of its successor is.
+    """`process` is the client's number, `stride` the difference to its successor's.
 
     `completion`: of the last op, until it is taken. `works`: it works by itself. Not safe for
-    threads: the worker's lock is held.
+    threads: the worker's lock must be held.
     """
 
     def __init__(self, process: int, stride: int) -> None:
@@ -31,7 +31,7 @@ class OpenOp:
         self._stride = stride
         self._open: Event | None = None
         self._closing: Event | None = None
-        # An op that it was sent has no answer.
+        # Whether an op that was sent has no answer.
         self._asked = False
 
     @property
@@ -41,19 +41,19 @@ class OpenOp:
 
     @property
     def begun(self) -> list[Event]:
-        """All that it has begun, and not completed."""
+        """All ops that it has begun, and not completed."""
         return [event for event in (self._open, self._closing) if event is not None]
 
     @property
     def unheard(self) -> bool:
-        """Whether it may have done something of which nothing was heard.
+        """Whether the client may have acted without a recorded event.
 
-        One that was heard to begin an op that it was sent does nothing else.
+        A client that has begun the op it was sent does nothing else.
         """
         return self.works or (self._asked and self._open is None)
 
     def sent(self) -> None:
-        """An op is sent to it."""
+        """Record that an op is sent to it."""
         self.completion, self._asked = None, True
 
     def take_completion(self) -> dict[str, Any] | None:
@@ -61,15 +61,15 @@ class OpenOp:
         return found
 
     def take(self, events: list[Event], lines: Sequence[bytes]) -> None:
-        """What it wrote: `lines` are these events as they came."""
+        """Take the events that it wrote, and their `lines`."""
         close = _last(events, lambda f: f == _CLOSE)
         if close is not None:
             self._closing = events[close] if events[close].type == "invoke" else None
         place = _last(events, lambda f: f != _CLOSE and f not in SPONTANEOUS)
         if place is None:
             return
-        # What it is doing now; what came before in the same chunk is over. Its number comes from
-        # ops alone: the close after an `info` still carries the old one.
+        # The current op; earlier ones in the same chunk have ended. The number comes from ops
+        # alone: the close after an `info` still carries the old one.
         last = events[place]
         self._open = last if last.type == "invoke" else None
         self.process = last.process + (self._stride if last.type == "info" else 0)
@@ -78,11 +78,11 @@ class OpenOp:
             self.completion = msgspec.json.decode(lines[place])
 
     def end(self) -> None:
-        """It does nothing any more."""
+        """Record that it has ended."""
         self._open = self._closing = None
 
 
 def _last(events: list[Event], wanted: Callable[[str], bool]) -> int | None:
-    """The index of the last event whose `f` is wanted; None if there is none."""
+    """Return the index of the last event whose `f` is wanted; None if there is none."""
     places = range(len(events) - 1, -1, -1)
     return next((place for place in places if wanted(events[place].f)), None)

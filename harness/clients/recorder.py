@@ -1,13 +1,13 @@
-"""Writes the history while the run goes on.
+"""Writes the history during the run.
 
 A client's line is written as it came, with `index` added in front: at ten thousand ops a second
 there is no time to encode each again. It was checked before (client_events.py). Every chunk is
-written to the file before anything else is done with it, so that a killed run leaves all that it
-saw. The file is locked (flock) for as long as it is written: whoever reads it meanwhile knows by
-that to leave it where it is. `finish` sorts the ops by time, as a history has to be.
+written to the file before anything else uses it, so that a killed run leaves all that it received.
+The file is locked (flock) while it is written, so that readers know that they must not replace it.
+`finish` sorts the ops by time, as a history requires.
 
-Where the disk is full, the file ends with the last line that went in whole, and nothing follows: a
-history with a gap would pair the ops before it with those after it.
+If the disk is full, the file ends with the last whole line, and nothing follows: a history with a
+gap would pair the ops before it with those after it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from fencepost.harness.locked import is_live, lock
 
 
 class Recorder:
-    """`origin_ns` is the test's start on CLOCK_MONOTONIC; before `start`, when this was created.
+    """`origin_ns` is the test's start on CLOCK_MONOTONIC; before `start`, the time of creation.
 
-    `counts`: ops by f and type; `grants`: by lock and client. `aside`: what clients say that is no
-    event. Of `clients`, the one with number n has the processes n, n + clients and so on; without
-    it each process is a client. A night has many processes, and nothing is kept of each.
+    `counts`: ops by f and type; `grants`: by lock and client. `aside`: rejected client lines. Of
+    `clients`, the one with number n has the processes n, n + clients and so on; without it each
+    process is a client. A long run has many processes, so nothing is kept for each process.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class Recorder:
         self._only = locks[0] if len(locks) == 1 else None
 
     def start(self) -> None:
-        """The test starts now."""
+        """Set the test's start to now."""
         self.origin_ns = time.monotonic_ns()
 
     def now(self) -> int:
-        """ns since the test's start."""
+        """Return ns since the test's start."""
         return time.monotonic_ns() - self.origin_ns
 
     def append(self, lines: Sequence[bytes], events: Sequence[Event]) -> None:
@@ -92,13 +92,13 @@ class Recorder:
         return f"client-{(process % self._clients if self._clients else process) + 1}"
 
     def last_granted(self, process: int) -> str | None:
-        """The lock that a process was granted last."""
+        """Return the lock that a process was granted last."""
         client = process % self._clients if self._clients else process
         owner, lock = self._last.get(client, (None, None))
         return lock if owner == process else None
 
     def grants_of(self, lock: str) -> int:
-        """The number of recorded grants of this lock."""
+        """Return the number of recorded grants of this lock."""
         with self._lock:
             return sum(count for (name, _), count in self.grants.items() if name == lock)
 
@@ -111,7 +111,7 @@ class Recorder:
         error: list[str] | None = None,
         node: str | None = None,
     ) -> None:
-        """Append an op of the harness itself, with the time of now."""
+        """Append an op of the harness itself, with the present time."""
         row: dict[str, Any] = {
             "time": self.now(),
             "process": process,
@@ -140,21 +140,21 @@ class Recorder:
         if self.failure is not None:
             raise self.failure
         if self._file.closed:
-            # From a client that could not be closed. The run is over and loses nothing by it.
+            # From a client that could not be closed. The run has ended and loses nothing by it.
             raise OSError(errno.EBADF, "the history is closed", str(self.path))
         view = memoryview(data)
         try:
             while view:
                 view = view[self._file.write(view) :]
         except OSError as error:
-            # The writer may be a thread that nobody waits for, so the run asks for this at its end.
+            # The writer may be a thread without a waiter, so the run checks for this at its end.
             self.failure = OSError(error.errno, error.strerror, str(self.path))
             self._cut(data[: len(data) - len(view)])
             raise self.failure from error
         self._size += len(data)
 
     def _cut(self, done: bytes) -> None:
-        """Take the torn line off that a failed write has left, and count those before it."""
+        """Remove the torn line that a failed write has left, and count the lines before it."""
         self._index += done.count(b"\n")
         self._size += done.rfind(b"\n") + 1
         with suppress(OSError):  # then a reader drops the torn line
@@ -162,7 +162,7 @@ class Recorder:
 
     @property
     def written(self) -> int:
-        """How many ops are in the file."""
+        """Return the number of ops in the file."""
         return self._index
 
     def close(self) -> None:
@@ -175,8 +175,8 @@ class Recorder:
 def finish(path: Path) -> history.History:
     """Sort a history's file by time, even one that a killed run left.
 
-    One that is still being written is read as far as it goes, and left as it is: its recorder would
-    go on writing to a file that has no name any more.
+    A file in use is sorted in memory only: if it were replaced, its recorder would continue to
+    write to a file without a name.
     """
     live = is_live(path)
     found = history.read(path)

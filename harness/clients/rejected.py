@@ -1,9 +1,9 @@
-"""What is missing of clients, or may be: kept beside the history, and said of the run.
+"""Client output that was lost or rejected: kept next to the history, and noted in the results.
 
-A library may print what it likes on the standard output of its client. That is not to end a run,
-nor to make its history unreadable: a line that is no event is set aside. A client whose connection
-is lost may do more than was heard of it. Both are in the run's folder, so that a killed run has
-them as well. From the time on at which an event may be missing no violation is certain
+A library may print anything on the standard output of its client. That must not end a run, or make
+its history unreadable: a line that is no event is rejected. A client whose connection is lost may
+do more than its recorded events show. Both are in the run's folder, so that a killed run has them
+as well. From the time at which an event may be missing, no violation is certain
 (harness/judge/judge.py).
 """
 
@@ -18,15 +18,16 @@ import msgspec
 
 NAME = "set-aside.jsonl"
 _MOST = 200
-"""Lines that are kept of a client at most; the others are counted."""
+"""The most lines that are kept of a client; the others are counted."""
 _LONGEST, _SHOWN = 2000, 200
 
 
 class Row(msgspec.Struct, omit_defaults=True):
-    """One line, or at a run's end how many more there were. `lost`: an event may be lost by it.
+    """One rejected line, or, at a run's end, how many more there were. `lost`: it may hide an
+    event.
 
-    `unheard`: no line, but the client's end, of which nobody heard. `since_ns`: when the last event
-    was that its client is certain to have told.
+    `unheard`: no line, but a client whose connection was lost. `since_ns`: the time of its last
+    event that was certainly received.
     """
 
     client: str
@@ -40,7 +41,7 @@ class Row(msgspec.Struct, omit_defaults=True):
 
 
 class RejectedLines:
-    """Takes lines while the run goes on. Its file is there once one has come."""
+    """Takes rejected lines during the run. Its file is created with the first one."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
@@ -49,7 +50,7 @@ class RejectedLines:
         self._lost: Counter[str] = Counter()
 
     def unheard(self, client: str, since_ns: int) -> None:
-        """Nobody heard a client to its end."""
+        """Record that the connection to a client was lost."""
         with self._lock:
             self._append(Row(client, lost=1, since_ns=since_ns, unheard=True))
 
@@ -65,7 +66,7 @@ class RejectedLines:
             self._append(Row(client, why, text, length, int(lost), since_ns=since_ns))
 
     def close(self) -> None:
-        """Write how many were not kept."""
+        """Write how many lines were not kept."""
         with self._lock:
             for client, count in self._count.items():
                 if count > _MOST:
@@ -78,19 +79,20 @@ class RejectedLines:
 
 
 def complete_until(folder: Path) -> int | None:
-    """The time from which on an event of a client may be missing, in ns; None if none is."""
+    """Return the time from which on an event of a client may be missing, in ns; None if none is."""
     return min(
         (row.since_ns for row in _rows(folder / NAME) if row.lost and not _more(row)), default=None
     )
 
 
 def _more(row: Row) -> bool:
-    """Whether it counts others, which came later than those that are here."""
+    """Return whether it counts lines that were not kept."""
     return not (row.why or row.unheard)
 
 
 def read_rejected(folder: Path) -> tuple[list[str], list[str]]:
-    """Sentences about what a run set aside, one a client: where events may be lost, and others."""
+    """Describe a run's rejected lines, a sentence per client: those that may hide events, and
+    others."""
     by_client: dict[str, list[Row]] = {}
     for row in _rows(folder / NAME):
         by_client.setdefault(row.client, []).append(row)
@@ -99,8 +101,8 @@ def read_rejected(folder: Path) -> tuple[list[str], list[str]]:
         end = next((row for row in rows if row.unheard), None)
         if end is not None:
             lost.append(
-                f"{client} was not heard to its end: what it did after {end.since_ns / 1e9:.3f} s "
-                "may be missing."
+                f"lost contact with {client}: events after {end.since_ns / 1e9:.3f} s may be "
+                "missing."
             )
         rows = [row for row in rows if not row.unheard]
         if not rows:
@@ -111,7 +113,7 @@ def read_rejected(folder: Path) -> tuple[list[str], list[str]]:
         lines = "a line that is no event" if count == 1 else f"{count} lines that are no events"
         what = f"{client} wrote {lines} ({first.why}): {first.line[:_SHOWN]!r}."
         if doubtful:
-            lost.append(f"{what} An event may be lost by that; {NAME} has what was set aside.")
+            lost.append(f"{what} This may have lost an event; {NAME} has the rejected lines.")
         else:
             harmless.append(what)
     return lost, harmless
@@ -122,6 +124,6 @@ def _rows(path: Path) -> list[Row]:
     rows = []
     with suppress(OSError):
         for line in path.read_bytes().splitlines():
-            with suppress(ValueError):  # the torn last one of a killed run
+            with suppress(ValueError):  # the torn last line of a killed run
                 rows.append(decode(line))
     return rows

@@ -1,4 +1,4 @@
-"""Ships the code that a client's node needs, as a tar archive: ours and bundles of other packages.
+"""Ships the code that a client's node needs, as a tar archive: fencepost's and other packages'.
 
 A lock, a guard or a store of another package is sent with the package's metadata, so that the node
 finds it by its entry point. The dependencies of that package must be on the node already.
@@ -29,11 +29,11 @@ _OURS = (
     "sdk/javascript",
     "sdk/clients/node-redlock",
 )
-# The harness alone reads these, and each client's node unpacks what it is sent.
+# Only the harness reads these, and each client's node has to unpack the archive.
 _LEFT_OUT = "fencepost/workloads/scenarios"
-# What the nodes' Python, Debian 12's, calls a compiled file. It ignores one that is out of date.
+# The suffix of compiled files for the nodes' Python, Debian 12's. It ignores outdated ones.
 _COMPILED = ".cpython-311.pyc"
-# How long a node may take to unpack a client's code.
+# Time limit for a node to unpack a client's code.
 _SHIP_S = 120.0
 _METADATA = ("METADATA", "entry_points.txt")
 
@@ -41,7 +41,7 @@ _METADATA = ("METADATA", "entry_points.txt")
 def archive_for(lock: str, guard: str, store: str) -> bytes:
     """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH.
 
-    Empty text: a lock that is in no registry, whose files are sent apart (harness/userlock).
+    Empty text: a lock that is in no registry, whose files are sent separately (harness/userlock).
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
@@ -90,7 +90,7 @@ def _of_clients(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _without_caches(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """A member of the archive; of compiled files those that the nodes' Python can use, which then
-    need not be compiled again by each client of each run."""
+    """Return a member of the archive. Of compiled files, keep those that the nodes' Python can use,
+    so that clients do not compile them again in each run."""
     cached = "__pycache__" in member.name and not member.isdir()
     return None if cached and not member.name.endswith(_COMPILED) else member

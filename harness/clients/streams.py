@@ -1,7 +1,7 @@
-"""A client's program by its three streams: lines are sent to it, and all that it writes is read.
+"""A client's program by its three streams: it sends lines to the program, and reads all its output.
 
-Two threads read until it ends. One hands over lines. The other keeps the end of what it writes to
-its standard error, and reads all the time: a library that logs much would block at a full pipe.
+Two threads read until it ends. One passes lines on. The other keeps the end of the program's
+standard error, and reads it all the time: a library that logs much would block at a full pipe.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import msgspec
 from fencepost.harness.lines import Lines, TooLong
 from fencepost.harness.remote.remote import Program, RemoteError
 
-# How long a client may take to close its sessions and connections before it is killed.
+# Time limit for a client to close its sessions and connections before it is killed.
 _END_S = 2.0
 _KEPT = 3000
 
 
 class Streams:
-    """`said` is what the program wrote to its standard error last."""
+    """`said` is the latest output of the program on its standard error."""
 
     def __init__(self, program: Program, node: str) -> None:
         self.said = ""
@@ -34,7 +34,7 @@ class Streams:
     def read(
         self, take: Callable[[Sequence[bytes | TooLong]], None], ended: Callable[[], None]
     ) -> None:
-        """Hand lines to `take`, in a thread; then call `ended`, once all was read and `said`."""
+        """Pass lines to `take`, in a thread; then call `ended`, after the last line and `said`."""
         listener = threading.Thread(target=self._listen, name=f"hear {self._node}", daemon=True)
         listener.start()
 
@@ -64,19 +64,19 @@ class Streams:
 
     def send(self, message: dict[str, Any]) -> None:
         assert self._program.stdin
-        # One that is gone takes nothing, and `ended` tells whoever waits.
+        # A program that has ended takes nothing, and `ended` notifies the waiter.
         with suppress(OSError):
             self._program.stdin.write(msgspec.json.encode(message) + b"\n")
 
     def wait_over(self, timeout_s: float) -> None:
-        """Until all was read."""
+        """Wait until all output was read."""
         if self._reader is not None:
             self._reader.join(timeout_s)
 
     def close(self, kill: Callable[[], None] | None) -> None:
         """Close its standard input; `kill` it on its node if it does not end by that.
 
-        The program itself, so that its pump hands over what it had still to say; cut off, if that
+        Kill the program itself, so that its pump delivers the remaining output; disconnect if that
         does not help either.
         """
         assert self._program.stdin

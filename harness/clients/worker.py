@@ -1,9 +1,9 @@
 """The harness' side of a worker: starts it, sends it ops, takes its events.
 
 Its program is read until it ends (streams.py). An op that it had begun by then is completed as
-`info`, because it is not known whether it happened. What it writes is checked first
-(client_events.py): a line that is no event is set aside. Answers to orders are kept until somebody
-waits for them (answers.py), and what the client is doing is told from its events (open_op.py).
+`info`, because it is not known whether it happened. Its output is checked first (client_events.py):
+a line that is no event is rejected. Answers to orders are kept until the harness takes them
+(answers.py), and the client's events give its open op (open_op.py).
 """
 
 from __future__ import annotations
@@ -44,20 +44,21 @@ from fencepost.harness.remote.remote import Remote
 from fencepost.workloads.client.critical_section import work_seed
 from fencepost.workloads.client.wire import Setup
 
-# A client that comes up takes a second; on a machine that has too much to do, a hundred.
+# A client takes a second to start; on an overloaded machine, a hundred.
 _START_S = 180.0
 # A client reads orders between two ops, and some ops take a while.
 _CLOCK_S = 10.0
-# Exit codes: of a program that cannot be found; of one that a fault has killed, or nobody heard.
+# Exit codes: of a program that cannot be found; of one that a fault has killed, or whose connection
+# was lost.
 _NO_PROGRAM, _KILLED = 127, (None, -9, 137)
 
 
 class Worker:
-    """One worker on one node. `pid` is its pid there, `started` when that process was started.
+    """One worker on one node. `pid` is its pid there, `started` the start time of that process.
 
-    `broken` says what is wrong with the client itself: as it has said, by a line that it wrote, or
-    because it ended by itself. `called` is what its program is called; `spawn` starts it, if the
-    node's remote does not.
+    `broken` is the client's own mistake: reported by it, shown by a line that it wrote, or its
+    unexpected end. `called` is its program's name; `spawn` starts it, if the node's remote does
+    not.
     """
 
     def __init__(
@@ -81,17 +82,17 @@ class Worker:
         self._driver: Driver | None = None
         self._recorder = recorder
         self.working: tuple[dict[str, Any], int] | None = None
-        # What it said of holds unasked, for who generates its ops here.
+        # Its latest event about its hold without an op, for the generator in the harness.
         self._lost_hold: str | None = None
         self._renewed: dict[str, int] = {}
-        # Held for all that the thread which reads may change: what follows.
+        # Lock for the fields below, which the reading thread changes.
         self._changed = threading.Condition()
         self._answers = Answers(self._changed)
         self._doing = OpenOp(setup.process, setup.stride)
         self._point: str | None = None
         self.connection = 0
         self._gone = False
-        # All that it wrote was heard; it is being closed; its exit code, once it has ended.
+        # All its output was received; it is being closed; its exit code, once it has ended.
         self._heard_all = self._told_to_end = False
         self._code: int | None = None
         self._hearing = ClientEvents(
@@ -104,15 +105,15 @@ class Worker:
 
     @property
     def process(self) -> int:
-        """The number that the client goes by now."""
+        """The client's present process number."""
         return self._doing.process
 
     def wait_ready(self, say: Callable[[str], None] = lambda words: None) -> None:
-        """Wait until it is up; say so if that takes long.
+        """Wait until it is up; report it if that takes long.
 
         Raises:
-            Crashed: with its last output, if it does not come up; or it speaks another protocol,
-                or gives the pid of a process that is not its own.
+            Crashed: it does not come up (with its last output), has another protocol version, or
+                gives the pid of a process that is not its own.
         """
 
         def slow() -> None:
@@ -122,15 +123,15 @@ class Worker:
         ready = self._answer(Ready, _START_S, slow)
         if ready.version not in VERSIONS:
             raise Crashed(
-                f"{self._called} speaks version {ready.version} of the line protocol, and this "
-                f"fencepost speaks {', '.join(map(str, VERSIONS))}: build it with the SDK that "
-                'comes with this one, or see docs/protocol.md, "setup, and `ready`"'
+                f"{self._called} uses version {ready.version} of the line protocol, but this "
+                f"fencepost supports {', '.join(map(str, VERSIONS))}: build it with the SDK of "
+                'this version, or see docs/protocol.md, "setup, and `ready`"'
             )
         process = own(self._remote, ready.pid, CLIENT) if ready.pid > 0 else None
         if process is None:
             raise Crashed(
-                f"the client on {self.node} says that its pid is {ready.pid}, and no process of "
-                "its own has it: `ready` needs the pid of the program itself (docs/protocol.md)"
+                f"the client on {self.node} reports pid {ready.pid}, which no process of its own "
+                "has: `ready` needs the pid of the program itself (docs/protocol.md)"
             )
         self.pid, self.started = process.pid, process.started
         self._generates, self._extends = ready.generates, ready.extends
@@ -143,24 +144,24 @@ class Worker:
             raise Crashed(self.broken)
         if answer is None:
             asked = wanted.__struct_config__.tag
-            raise Crashed(f"{self._called} did not say {asked!r}; {self._end_said(timeout_s)}")
+            raise Crashed(f"{self._called} did not report {asked!r}; {self._end_said(timeout_s)}")
         return answer
 
     def _end_said(self, waited_s: float) -> str:
-        """How its program ended, if it did, and what it said last."""
+        """Describe how its program ended, if it did, and its last output."""
         words = self.last_words()
         if self._code is None:
             return f"it said: {words or f'nothing within {waited_s:.0f} s'}"
-        missing = " (its node has no such program, or not what it is run by)"
+        missing = " (its node lacks the program or its interpreter)"
         hint = missing if self._code == _NO_PROGRAM else ""
         return f"it ended with exit code {self._code}{hint}; it said: {words or 'nothing'}"
 
     def last_words(self) -> str:
-        """What the program wrote to its standard error last."""
+        """Return the program's latest output on its standard error."""
         return self._streams.said
 
     def describe(self) -> str:
-        """Describe what it is doing now."""
+        """Describe its present op."""
         with self._changed:
             if self._gone:
                 doing = "its program has ended"
@@ -183,7 +184,8 @@ class Worker:
         self._send({"f": f, "value": value})
 
     def wait_begun(self, timeout_s: float) -> bool:
-        """Wait until the op that was sent is invoked or over; False if it is not in time."""
+        """Wait until the op that was sent has begun or ended; return False if it has not in
+        time."""
         with self._changed:
             return bool(
                 self._changed.wait_for(
@@ -209,7 +211,7 @@ class Worker:
         self._send({"control": "work", "settings": settings, "until_ns": until_ns})
 
     def rest(self, timeout_s: float) -> bool:
-        """End its work; False if it does not end in time."""
+        """End its work; return False if it does not end in time."""
         self.working = None
         if self._driver is not None:
             return self._driver.rest(timeout_s)
@@ -217,7 +219,7 @@ class Worker:
         return self.wait_idle(timeout_s)
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """Wait until its work is over; False if it is not in time."""
+        """Wait until its work has ended; return False if it does not end in time."""
         try:
             self._answer(Idle, timeout_s)
         except Crashed:
@@ -225,9 +227,9 @@ class Worker:
         return True
 
     def give_up(self, asked: dict[str, Any], deadline: int | None) -> dict[str, Any]:
-        """Say for a client without a generator that its hold is lost, if no more than `left` ns of
-        its lease are left: who works by its grants is the generator, which is here. `deadline`: as
-        the grant or its last extension had it. How the hold stands: `lost`, and its `deadline`."""
+        """Report a hold as lost for a client without a generator, if at most `left` ns of its lease
+        remain: the generator that relies on its grants runs here. `deadline`: from the grant or its
+        last extension. Return how the hold stands: `lost`, and its `deadline`."""
         hold = asked["hold"]
         with self._changed:
             deadline = self._renewed.get(hold, deadline)
@@ -251,23 +253,23 @@ class Worker:
             return self._changed.wait_for(lambda: self._point == point, timeout_s)
 
     def leave_failpoint(self) -> None:
-        """It is about to be resumed: what it says of a failpoint from now on is new."""
+        """Prepare for its resumption: reports of a failpoint from now on are new."""
         with self._changed:
             self._point = None
 
     @property
     def at_point(self) -> str | None:
-        """The failpoint at which it has stopped, if it has."""
+        """Return the failpoint at which it has stopped, if it has."""
         return self._point
 
     @property
     def extends(self) -> bool:
-        """Whether its lock has that verb, as its `ready` said."""
+        """Return whether its lock has that verb, as its `ready` said."""
         return self._extends
 
     @property
     def busy(self) -> bool:
-        """Whether it is in an op."""
+        """Return whether it is in an op."""
         return self._doing.op is not None
 
     @property
@@ -286,7 +288,7 @@ class Worker:
         return {}
 
     def look_at_clock(self, clock: str, mark: dict[str, Any]) -> tuple[float, float]:
-        """Bounds of the offset of the wall clock that the program itself sees, in seconds.
+        """Return bounds of the offset of the wall clock that the program itself sees, in seconds.
 
         Both sides give the wall clock relative to the monotonic clock, so the answer's delay does
         not matter. Raise Crashed if the program does not answer in time.
@@ -315,22 +317,22 @@ class Worker:
     def _take(self, lines: Sequence[bytes | TooLong]) -> None:
         heard = self._hearing.take(lines)
         events = heard.events
-        # If the history cannot be written, the recorder remembers that and the run ends. Until
-        # then this reads on, so that no client blocks at a full pipe.
+        # If the history cannot be written, the recorder remembers that and the run ends. Until then
+        # continue to read, so that no client blocks at a full pipe.
         with suppress(OSError):
             if events:
                 self._recorder.append(heard.lines, events)
         with self._changed:
             self.broken = self.broken or self._hearing.mistake
-            self._point = None  # a program that writes more is past its failpoint
+            self._point = None  # a program that writes again has passed its failpoint
             self._doing.take(events, heard.lines)
-            self._hear_of_holds(heard)
+            self._keep_hold_events(heard)
             self._take_answers(heard.answers)
             self._changed.notify_all()
 
-    def _hear_of_holds(self, heard: Heard) -> None:
-        """What a client without a generator says of a hold unasked, for who decides in its place.
-        It has one hold at a time: earlier ones are forgotten."""
+    def _keep_hold_events(self, heard: Heard) -> None:
+        """Keep an event about a hold, from a client without a generator, for the generator here.
+        The client has one hold at a time: earlier ones are forgotten."""
         if self._driver is None:
             return
         for line, event in zip(heard.lines, heard.events, strict=True):
@@ -343,7 +345,8 @@ class Worker:
                 self._renewed = {value["hold"]: value["deadline"]}
 
     def _ended_by_itself(self) -> str:
-        """That a client of somebody's own ended in the middle of a run; empty for ours."""
+        """Return the error of a user's client program that ended during a run; empty for
+        fencepost's."""
         if self._generates and not self._own:
             return ""
         return f"{self._called} ended by itself: {self._end_said(0)}"
@@ -354,7 +357,7 @@ class Worker:
                 case Point(point, port):
                     self._point, self.connection = point, port
                 case Cut(bytes=count):
-                    why = f"its pump had to leave out {count} bytes, which nobody read in time"
+                    why = f"its pump dropped {count} bytes, because they were not read in time"
                     self._hearing.miss(why, b"", count, lost=True)
                 case Broken(why):
                     self.broken = why
@@ -367,7 +370,7 @@ class Worker:
 
     def _end(self) -> None:
         with self._changed:
-            error = ["killed", "the worker is gone; whether this happened is not known"]
+            error = ["killed", "the worker has ended; whether this happened is not known"]
             if not self._heard_all and self._doing.unheard:
                 self._recorder.aside.unheard(self.node, self._hearing.latest_ns)
             try:
@@ -382,6 +385,6 @@ class Worker:
 
 
 def _written(setup: Setup) -> dict[str, Any]:
-    """The setup as the protocol has it: without the fields that are not set."""
+    """Return the setup as in the protocol: without the fields that are not set."""
     rows: dict[str, Any] = msgspec.to_builtins(setup)
     return {name: value for name, value in rows.items() if value is not None and value is not False}

@@ -1,8 +1,8 @@
-"""The code of a client whose lock is a person's own, as one file that Python imports from.
+"""The code of a user lock's client, as one file that Python imports from.
 
-Each client's node would otherwise unpack some 150 files for each run, and nodes come up and work on
-one machine. What is compiled here need not be compiled by each client of each run, and is never
-checked against its source there (PEP 552): the two are of one moment.
+Otherwise each client's node would unpack some 150 files for each run, and the nodes share one
+machine. Clients do not compile files that are compiled here, and never check them against their
+sources (PEP 552): both were written at the same time.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from fencepost.harness.package import PACKAGE
 from fencepost.node.places import CODE
 
 PLACE = f"{CODE}/clients.zip"
-"""Where it is on a node: an entry of PYTHONPATH."""
+"""Its path on a node: an entry of PYTHONPATH."""
 
-# The harness alone reads the scenarios.
+# Only the harness reads the scenarios.
 _LEFT_OUT = ("scenarios",)
-# The nodes' Python, Debian 12's: of another one they would ignore what is compiled.
+# The nodes' Python, Debian 12's: it ignores compiled files of other versions.
 _NODES = "cpython-311"
 _UNCHECKED = (1).to_bytes(4, "little") + bytes(8)
 
 
 @cache
 def zipped() -> bytes:
-    """The archive; the same one as long as this process lives."""
+    """Return the archive; the same one throughout this process."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for path in _modules():
@@ -54,6 +54,6 @@ def _modules() -> list[Path]:
 
 
 def _compiled(path: Path) -> bytes:
-    """What a .pyc file has: what this Python has cached of it, or compiles now."""
+    """Return the content of a .pyc file: from this Python's cache, or compiled now."""
     code = SourceFileLoader(path.stem, str(path)).get_code(path.stem)
     return MAGIC_NUMBER + _UNCHECKED + marshal.dumps(code)

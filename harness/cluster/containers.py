@@ -140,8 +140,8 @@ def _hint(message: str) -> str:
         return "\nDocker has no free subnet: `docker network prune` removes unused networks."
     if "active endpoints" in message or "already exists in network" in message:
         return (
-            "\nDocker has an endpoint whose container does not exist: `fencepost heal` removes it, "
-            "or says what else to do."
+            "\nDocker has an endpoint whose container does not exist: run `fencepost heal` to "
+            "remove it, or to see another remedy."
         )
     if "no space left" in message.lower():
         return "\nThe disk is full: `docker system df` shows what Docker uses."

@@ -1,7 +1,7 @@
 """Calls the Docker engine, through its SDK or its command, with timeouts and readable errors.
 
-The engine may hang, die or send an invalid answer. So every call has a timeout, and each error says
-what was tried, what happened and what to do.
+The engine may hang, die or send an invalid answer. So every call has a timeout, and each error
+gives the problem, the cause and the remedy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Finds the Docker engine; if none runs, installs and starts the distribution's.
 
-The engine is called through its SDK. The docker command does what the SDK cannot: Compose, a build
-with BuildKit, a pull with a timeout, and a program in a container with its three streams.
+The engine is called through its SDK. The docker command serves where the SDK has no
+equivalent: Compose, a build with BuildKit, a pull with a timeout, and a program in a container with
+its three streams.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Finds and undoes what a run left on its nodes, even a run that was killed.
+"""Finds and undoes the remains of a run on its nodes, even of a run that was killed.
 
-Each fault family finds what its faults leave (nemesis/family.py). This file finds what the run
-itself leaves: clients, files, a server that is down.
+Each fault family finds the remains of its faults (nemesis/family.py). This file finds those of the
+run itself: clients, files, a server that is down.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FILES = (
 def unusable() -> list[str]:
     """Return a sentence for each package whose faults or servers cannot be loaded.
 
-    What they leave cannot be healed.
+    Their remains cannot be healed.
     """
     return [str(error) for error in (*FAMILIES.sound()[1], *KINDS.sound()[1])]
 
@@ -188,7 +188,7 @@ def _of_faults(
 
 
 def _undone(found: Iterable[Leftover], failed: list[str]) -> list[str]:
-    """Undo everything; return what was undone, and add the errors to `failed`."""
+    """Undo everything; return the undone leftovers, and add the errors to `failed`."""
     undone = []
     for thing in found:
         try:

@@ -105,7 +105,7 @@ class HostsCluster:
 
     def _undo(self, node: str) -> None:
         if node not in self._fresh:
-            # This version's code also undoes what an older version left.
+            # This version's code also undoes the changes of an older version.
             self._feed(node, _CODE, nodecode.archive(KINDS.sound()[0]))
         remote = self._remotes[node]
         failed = leave(remote, node)

@@ -88,7 +88,7 @@ def version(name: str) -> str:
 
 
 def _package(library: str) -> str:
-    """What the registry that a library comes from calls it."""
+    """Return the name of a library's package in its registry."""
     locks = (lock for lock in LOCKS.sound()[0] if lock.library == library)
     return next((lock.distribution for lock in locks), library)
 

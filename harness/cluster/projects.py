@@ -1,7 +1,7 @@
 """Assigns clusters to commands: a machine has a few, each with a project name and a reservation.
 
-The names are fixed, so that any command finds what a killed one left. A command takes the first
-unused cluster, and prefers one that is kept running (`cluster up`).
+The names are fixed, so that any command finds the remains of a killed one. A command takes the
+first unused cluster, and prefers one that is kept running (`cluster up`).
 """
 
 from __future__ import annotations

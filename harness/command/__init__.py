@@ -1,1 +1,1 @@
-"""The command line, one file a noun, and what a person sees of it."""
+"""The command line: one file per noun, and the output to the terminal."""

@@ -1,4 +1,4 @@
-"""`fencepost bench`: what locks cost."""
+"""`fencepost bench`: measure what locks cost."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from fencepost.report.pages import bench as report
 def bench(
     how: How,
     locks: Annotated[
-        list[str] | None, typer.Argument(help="The locks to measure, against redis.")
+        list[str] | None, typer.Argument(help="Locks to measure, compared with redis.")
     ] = None,
     time: Annotated[
-        str | None, typer.Option(help="How long each of the three phases takes. [default: 5s]")
+        str | None, typer.Option(help="Time of each of the three phases. [default: 5s]")
     ] = None,
     seed: Seed = None,
 ) -> int:
     if how.parallel or how.scheduler:
         raise BadArguments(
-            "costs are compared with each other, and one machine that does nothing else measures "
-            "them all: leave --parallel and --engine out"
+            "costs can only be compared if one idle machine measures them all: leave --parallel "
+            "and --engine out"
         )
     given = {"LOCK": locks, "--time": time, "--seed": seed}
     if name := how.resumes("bench", given):
@@ -59,7 +59,7 @@ _VIEW = View(_finished, _ended, lambda found: report.render(found.folder))
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
-    """Figures of each lock, with the ratio to the baseline's in brackets."""
+    """Print the figures of each lock, with the ratio to the baseline's in brackets."""
     table = screen.table(
         "lock", *(title for _, _, title in report.COLUMNS), "round trips: acquire + release",
         title="Costs, with (the ratio to the first)", right=True,

@@ -1,4 +1,4 @@
-"""The options and the output that all commands of campaigns share."""
+"""Options and output that all campaign commands share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNTOLD = ("states", "covered")
 
 @dataclass(frozen=True)
 class How:
-    """The options that all campaigns have (options.py)."""
+    """Options of all campaigns (options.py)."""
 
     budget: options.Budget = None
     resume: options.Resume = None
@@ -105,7 +105,7 @@ class _Program(Hushed):
 
 
 def with_how(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of How, in place of `how`."""
+    """Give a command the options of How, instead of its parameter `how`."""
     signature = inspect.signature(command, eval_str=True)
     annotations = inspect.get_annotations(How, eval_str=True)
     own = [one for one in signature.parameters.values() if one.name != "how"]
@@ -138,9 +138,9 @@ def with_how(command: Callable[..., int]) -> Callable[..., int]:
 
 @dataclass(frozen=True)
 class View:
-    """The output of a kind of campaign. `finished` prints a line when an item has finished, `ended`
-    prints tables at the end, `render` writes the page (`page` is its label) and returns its path.
-    """
+    """The output of one kind of campaign. `finished` prints a line when an item has finished,
+    `ended` prints tables at the end, `render` writes the page (`page` is its label) and returns its
+    path."""
 
     finished: Callable[[Campaign, Line], None]
     ended: Callable[[Campaign], None]
@@ -153,8 +153,8 @@ class View:
 def carry_out(
     found: Sequence[Campaign], how: How, view: View, executor: Executor, rounds: int | None = 1
 ) -> int:
-    """Run campaigns, write the output and the files, also if they end early, and return the exit
-    code."""
+    """Run campaigns and return the exit code. Write the output and files even if the run ends
+    early."""
     ended: BaseException | None = None
     whole, came = True, list[Collected]()
     with ExitStack() as stack:
@@ -175,7 +175,7 @@ def carry_out(
                     continue
                 came.append(_ended(one, how, view))
                 if ended is not None or (not whole and one.done < (rounds or 1)):
-                    screen.write(f"Not all of it was run; resume with: {_resume(one)}")
+                    screen.write(f"Some items have not run; resume with: {_resume(one)}")
             _to_junit(how, found[0].plan.seed, came, ended)
     return max(map(view.exit_code, came), key=_SEVERITY.index, default=0)
 
@@ -209,17 +209,17 @@ def _ended(campaign: Campaign, how: How, view: View) -> Collected:
     screen.write(f"{view.page}: {page}")
     found = view.collected(campaign.folder)
     places = {"folder": str(campaign.folder), "report": str(page)}
-    _told(how, campaign.plan.seed, found, view.exit_code(found), **places)
+    _print_result(how, campaign.plan.seed, found, view.exit_code(found), **places)
     return found
 
 
 def tell(how: How, seed: int, found: Collected, exit_code: int) -> None:
-    """Write the JSON and the files of a summary that is not a campaign's."""
-    _told(how, seed, found, exit_code)
+    """Write the JSON and the files of a summary that belongs to no campaign."""
+    _print_result(how, seed, found, exit_code)
     _to_junit(how, seed, [found])
 
 
-def _told(how: How, seed: int, found: Collected, exit_code: int, **more: str) -> None:
+def _print_result(how: How, seed: int, found: Collected, exit_code: int, **more: str) -> None:
     if how.summary is not None:
         with how.summary.open("a", encoding="utf-8") as file:
             file.write(batches.markdown(f"{found.name}, seed {seed}", found))
@@ -242,7 +242,7 @@ STATE_STYLE = {
 
 
 def cell_line(title: str, row: Line) -> None:
-    """Print the result of a run of a cell of a matrix or a sweep."""
+    """Print the result of one run of a cell of a matrix or a sweep."""
     came = summed({"runs": [row], "reason": ""})
     text = Text(f"{title}: ")
     text.append(STATES[came["state"]].word, style=STATE_STYLE.get(came["state"], "yellow"))

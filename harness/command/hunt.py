@@ -43,17 +43,21 @@ from fencepost.report.exports.batches import Collected, hunted
 
 @with_how
 @with_settings(
-    SETTINGS_OF_A_HUNT, {"guard": "Where it is given, damage to the data is a counterexample too."}
+    SETTINGS_OF_A_HUNT,
+    {"guard": "If a guard is given, damage to the data is a counterexample too."},
 )
 def hunt(
     lock: Annotated[
-        str, typer.Argument(help="The lock to hunt: redlock, say, or your own: mylock.py:MyLock.")
+        str,
+        typer.Argument(help="Lock to hunt: for example redlock, or your own as mylock.py:MyLock."),
     ],
     how: How,
     option: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", "-o", help="The lock's own, NAME=VALUE: `fencepost locks LOCK` shows them."
+            "--option",
+            "-o",
+            help="Option of the lock, NAME=VALUE: `fencepost locks LOCK` shows them.",
         ),
     ] = None,
     servers: OwnServers = "",
@@ -62,16 +66,17 @@ def hunt(
         str | None,
         typer.Option(
             metavar="FAMILY[/VARIANT],...",
-            help=f"Faults, named as for --nemesis, of: {', '.join(SIMULATED)}. All that fit, if "
-            "left out.",
+            help=f"Faults to inject, named as for --nemesis: {', '.join(SIMULATED)}. [default: "
+            "all that apply]",
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(help="How long to search.")] = "60s",
+    budget: Annotated[str, typer.Option(help="Time to search.")] = "60s",
     goal: Annotated[
         str | None,
         typer.Option(
             metavar="CHECKER,...",
-            help="What counts as a counterexample. All promises of the service, if left out.",
+            help="Checkers whose violation is a counterexample. [default: all promises of the "
+            "service]",
         ),
     ] = None,
     clients: Annotated[
@@ -79,28 +84,28 @@ def hunt(
         typer.Option("--clients", "--concurrency", help="Number of clients.", min=2, max=5),
     ] = 2,
     search: Annotated[
-        str, typer.Option(help=f"How schedules are chosen: {' or '.join(SEARCHES)}.")
+        str, typer.Option(help=f"How to choose schedules: {' or '.join(SEARCHES)}.")
     ] = SEARCHES[0],
     depth: Annotated[
         int | None,
-        typer.Option(help=f"How many strikes an exhaustive search goes up to: {DEPTH}.", min=1),
+        typer.Option(help=f"Maximum number of injections in an exhaustive search: {DEPTH}.", min=1),
     ] = None,
     parallel: Annotated[
         int | None,
         typer.Option(
             "--processes",
             "--parallel",
-            help="How many processes search. [default: one a core]",
+            help="Number of processes that search. [default: one per core]",
             min=1,
         ),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(help="A campaign: hunt from so many seeds, from --seed on.", min=1),
+        typer.Option(help="Hunt from this many seeds, from --seed on, as a campaign.", min=1),
     ] = None,
     confirm: Annotated[
         bool,
-        typer.Option("--confirm", help="Play what is found on real servers: it needs Docker."),
+        typer.Option("--confirm", help="Replay the counterexample on real servers (needs Docker)."),
     ] = False,
     **settings: Any,
 ) -> int:
@@ -121,11 +126,11 @@ def hunt(
     if not confirm and (how.hosts is not None or how.remote != "docker"):
         raise BadArguments(
             "a hunt simulates its servers and needs no hosts: leave --hosts and --remote out, or "
-            "add --confirm to replay what is found on them"
+            "add --confirm to replay the counterexample on them"
         )
     if seeds or how.resume or how.scheduler or how.engine != ENGINES[0]:
         if confirm:
-            raise BadArguments("--confirm is for a hunt from one seed, and not for a campaign")
+            raise BadArguments("--confirm is for a hunt from one seed, not for a campaign")
         given = {"--seeds": seeds, **_given(settings), **_given(arguments)}
         return hunt_campaign.run(lock, arguments, given, seeds, how, parallel)
     asked = described(lock, **arguments)
@@ -134,19 +139,19 @@ def hunt(
         f"Hunting {spec.lock}, seed {spec.seed}: {', '.join(setting.faults) or 'no faults'}; "
         f"until {', '.join(setting.goals)}"
     )
-    tried, find = asked.carry_out(parallel, _told)
+    tried, find = asked.carry_out(parallel, _print_progress)
     code = EXIT[True]
     if find is None:
-        _nothing(asked, tried)
+        _print_clean_hunt(asked, tried)
     else:
-        made = _something(asked, tried, find, asked.again(*_on_servers(confirm, how)))
+        made = _print_counterexample(asked, tried, find, asked.again(*_on_servers(confirm, how)))
         code = _confirmed(asked, made, how) if confirm else EXIT[False]
     _written_down(asked, tried, find, how, code)
     return code
 
 
 def _on_servers(confirm: bool, how: How) -> list[str]:
-    """The options of a hunt that say whether and where its counterexample is replayed."""
+    """Return the options of a hunt that decide whether and where its counterexample is replayed."""
     remote = line_option("remote", how.remote) if how.remote != "docker" else []
     return [*line_option("confirm", confirm), *line_option("hosts", how.hosts), *remote]
 
@@ -164,8 +169,8 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
 def _written_down(asked: Hunt, tried: Tried, find: Find | None, how: How, code: int) -> None:
     """Write the JSON and the files of a hunt's result."""
     story = [step.words for step in find.story] if find else []
-    broken, strikes = (list(find.broken), len(find.schedule.injections)) if find else ([], 0)
-    line = hunted(broken, strikes, tried.schedules, story)
+    broken, injections = (list(find.broken), len(find.schedule.injections)) if find else ([], 0)
+    line = hunted(broken, injections, tried.schedules, story)
     if code == EXIT["unknown"]:
         line = replace(line, state="skipped", outcome=f"not confirmed: {line.outcome}")
     seed, name = asked.spec.seed, f"hunt-{asked.spec.name}"
@@ -173,7 +178,7 @@ def _written_down(asked: Hunt, tried: Tried, find: Find | None, how: How, code: 
     tell(how, seed, Collected("hunt", str(line), None, [asked.lock], lines, name=name), code)
 
 
-def _told(tried: Tried) -> None:
+def _print_progress(tried: Tried) -> None:
     if tried.schedules and screen.console().is_terminal:
         screen.console().print(_line(tried), end="\r", style="cyan", markup=False)
 
@@ -183,46 +188,44 @@ def _line(tried: Tried) -> str:
     return f"{tried.schedules:,} schedules, {rate:,.0f} a second, {tried.seconds:.1f} s "
 
 
-def _nothing(asked: Hunt, tried: Tried) -> None:
-    """What was tried, and what that does not show."""
+def _print_clean_hunt(asked: Hunt, tried: Tried) -> None:
+    """Print the schedules tried, and the limits of a clean hunt."""
     setting = asked.setting
-    screen.write(f"Nothing was found in {_line(tried).rstrip()}.")
+    screen.write(f"No counterexample in {_line(tried).rstrip()}.")
     screen.write(
-        f"  tried: {tried.steps:,} steps, {tried.events:,} events; {len(tried.states):,} different "
-        f"histories (order of ops and outcomes, times left out)"
+        f"  tried: {tried.steps:,} steps, {tried.events:,} events; {len(tried.states):,} distinct "
+        "histories (ignoring times)"
     )
-    struck = ", ".join(f"{kind} {count:,}" for kind, count in sorted(tried.injected.items()))
-    screen.write(f"  struck: {struck or 'nothing'}")
-    screen.write(
-        f"  covered: {len(tried.covered):,} pairs of a fault and what the clients were doing"
-    )
+    injected = ", ".join(f"{kind} {count:,}" for kind, count in sorted(tried.injected.items()))
+    screen.write(f"  injected: {injected or 'nothing'}")
+    screen.write(f"  covered: {len(tried.covered):,} pairs of a fault and the clients' state")
     holds, chosen = f"up to {setting.holds} holds each", "schedules drawn at random"
     if asked.depth is not None:
         screen.write(_exhausted(tried, asked.depth))
-        holds, chosen = "one hold each", "no schedule with more strikes, or with another set-up"
+        holds, chosen = "one hold each", "no schedule with more injections, or with another set-up"
     screen.write(
-        f"This does not show that {setting.lock} is right: it is {len(setting.clients)} clients "
-        f"with {holds}, against models of servers (docs/hunt.md), and {chosen}."
+        f"This does not show that {setting.lock} is correct: the hunt ran {len(setting.clients)} "
+        f"clients with {holds}, against models of servers (docs/hunt.md), and {chosen}."
     )
 
 
 def _exhausted(tried: Tried, depth: int) -> str:
-    """What an exhaustive search has come to."""
+    """Describe how far an exhaustive search got."""
     done = tried.depth or 0
-    left_out = f"{tried.known:,} more led to states that were known"
+    left_out = f"{tried.known:,} more led to known states"
     if done == depth:
-        return f"  exhausted: every schedule with up to {_strikes(depth)}; {left_out}"
-    return f"  not exhausted: the time was up at {_strikes(done + 1)}; {left_out}"
+        return f"  exhausted: every schedule with up to {_injections(depth)}; {left_out}"
+    return f"  not exhausted: time ran out at {_injections(done + 1)}; {left_out}"
 
 
-def _strikes(count: int) -> str:
-    return f"{count} strike" + ("s" if count > 1 else "")
+def _injections(count: int) -> str:
+    return f"{count} injection" + ("s" if count > 1 else "")
 
 
-def _something(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
-    """Tell the story, and leave a run's folder with it."""
+def _print_counterexample(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
+    """Print the story, and write it as a run's folder; return the bridge to real servers."""
     found_after = f"{tried.schedules:,} schedules, {tried.seconds:.2f} s"
-    screen.write(f"Found after {found_after}; made small in {find.runs:,} more runs.")
+    screen.write(f"Found after {found_after}; shrunk in {find.runs:,} more runs.")
     screen.write("")
     _written("", numbered(find.story))
     screen.write("")
@@ -237,11 +240,12 @@ def _something(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
 
 
 def _confirmed(asked: Hunt, made: Bridge, how: How) -> int:
-    """Play what was found on real servers, and say whether the same comes of it."""
+    """Replay the counterexample on real servers, and print whether they violate the same
+    promise."""
     scenario = made.scenario
     kind, servers = asked.spec.lock_type.kind, len(asked.spec.servers)
     screen.write(
-        f"Playing it on real servers: {servers} {kind}, {scenario.clients} clients, a lease of "
+        f"Replaying on real servers: {servers} {kind}, {scenario.clients} clients, a lease of "
         f"{scenario.ttl_ms / 1000:g} s, {len(scenario.steps)} steps; up to {TRIES} tries."
     )
     _written("  ", [f"{words}." for words in (*made.notes, *made.cannot)])
@@ -266,7 +270,7 @@ def _confirmed(asked: Hunt, made: Bridge, how: How) -> int:
 
 
 def _never(number: int) -> Outcome:
-    raise AssertionError("what cannot be played is not played")
+    raise AssertionError("a schedule that cannot be carried out is not replayed")
 
 
 def _written(indent: str, lines: Sequence[str]) -> None:

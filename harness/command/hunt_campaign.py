@@ -1,4 +1,4 @@
-"""`fencepost hunt --seeds N`: hunts from many seeds, here or on Dask's workers, on one page."""
+"""`fencepost hunt --seeds N`: hunt from many seeds, locally or on Dask workers, on one page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fencepost.report.exports.batches import Collected
 SEEDS = 16
 """The default number of seeds of a campaign."""
 _AHEAD = 8
-"""Seeds that are submitted per thread of Dask's workers, so that later ones get some too."""
+"""Seeds submitted per thread of Dask's workers, so that workers that join later get some too."""
 
 
 def run(
@@ -65,20 +65,20 @@ def _ended(found: Campaign) -> None:
     screen.write(
         f"{total.found} of {total.seeds} seeds found something, {len(total.groups)} minimal "
         f"schedules; {total.schedules:,} schedules, {total.rate:,.0f} a second in each hunt; "
-        f"{total.states:,} different histories, {total.covered:,} pairs of a fault and what the "
-        "clients were doing"
+        f"{total.states:,} distinct histories, {total.covered:,} pairs of a fault and the "
+        "clients' state"
     )
     for group in total.groups:
         named = ", ".join(map(str, group.seeds))
-        screen.write(f"  {group.broken[0]}, {_strikes(group)}, from seed {named}")
+        screen.write(f"  {group.broken[0]}, {_injections(group)}, from seed {named}")
         for number, words in enumerate(group.story, 1):
             screen.write(f"    {number}. {words}")
     for seed, words in total.failures[:1]:
         screen.write(f"  from seed {seed}: {words}")
 
 
-def _strikes(group: Group) -> str:
-    return f"{group.strikes} strike" + ("s" if group.strikes != 1 else "")
+def _injections(group: Group) -> str:
+    return f"{group.strikes} injection" + ("s" if group.strikes != 1 else "")
 
 
 def _exit_code(found: Collected) -> int:

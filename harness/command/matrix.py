@@ -41,36 +41,38 @@ from fencepost.times import describe
 def matrix(
     how: How,
     locks: Annotated[
-        str, typer.Option(metavar="NAME,...", help="The locks. [default: all that are sound]")
+        str, typer.Option(metavar="NAME,...", help="Locks to test. [default: all sound locks]")
     ] = "",
     faults: Annotated[
         str,
         typer.Option(
             metavar="FAULT,...",
-            help="The columns: none, entries as --nemesis has them, or all of these together. "
-            f"[default: {','.join(matrices.usual_faults())}]",
+            help="Columns: none, --nemesis entries, or all of them together. [default: "
+            f"{','.join(matrices.usual_faults())}]",
         ),
     ] = "",
     guards: Annotated[
-        str, typer.Option(metavar="NAME,...", help="The guards. [default: none,fenced]")
+        str, typer.Option(metavar="NAME,...", help="Guards to test. [default: none,fenced]")
     ] = "",
     time: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="How long the clients of each run work. [default: 20s, or what fits the budget]",
+            help="Time that the clients of each run work. [default: 20s, or what fits the budget]",
         ),
     ] = None,
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
-            help="Every lock under every fault, in short runs without a guard, for up to 15 min.",
+            help="Run every lock under every fault, in short runs without a guard; 15 min at most.",
         ),
     ] = False,
     aim: Annotated[
         bool,
-        typer.Option("--aim", help="Faults wait for their moment, as for a test (docs/faults.md)."),
+        typer.Option(
+            "--aim", help="Trigger faults at chosen moments, as in a test (docs/faults.md)."
+        ),
     ] = False,
     parquet: Annotated[
         Path | None,
@@ -100,7 +102,7 @@ def matrix(
             found = campaign.create(asked)
         assert isinstance(found.plan, Plan)
         _announce(found.plan, executor.lanes)
-        # Of a matrix of which a round has finished, only a budget asks for more.
+        # After a full round, only a budget asks for another one.
         rounds = None if how.budget is not None and not quick else max(found.done, 1)
         try:
             return carry_out([found], how, _VIEW, executor, rounds)
@@ -110,7 +112,7 @@ def matrix(
 
 
 def _must_have_pandas() -> None:
-    """Raise BadArguments if a table cannot be written as Parquet here."""
+    """Raise BadArguments if a library that writes Parquet is missing."""
     if lacking := [name for name in ("pandas", "pyarrow") if find_spec(name) is None]:
         raise BadArguments(
             f"--parquet needs {' and '.join(lacking)}: pip install 'fencepost[frames]'; matrix.csv "
@@ -130,7 +132,7 @@ def _names(text: str) -> list[str]:
 
 
 def _announce(asked: Plan, lanes: int) -> None:
-    """What is to be run, and what cannot be, with the reason."""
+    """Print the cells to run, and those that cannot run with the reason."""
     kinds = matrices.kinds_of(asked.cells)
     takes_min = max(round(round_s(kinds, asked.time_s, lanes) / 60), 1)
     screen.say(
@@ -159,7 +161,7 @@ def _finished(found: Campaign, line: Line) -> None:
 
 
 def _ended(found: Campaign) -> None:
-    """The table in a terminal."""
+    """Print the table in a terminal."""
     stored = report.read(found.folder)
     asked, rows = stored["plan"], stored["cells"]
     places = {(row["lock"], row["guard"], row["fault"]): row["sum"] for row in rows}

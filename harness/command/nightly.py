@@ -1,4 +1,4 @@
-"""`fencepost nightly`: a night of everything within a budget, held against what is known."""
+"""`fencepost nightly`: run everything within a budget, and compare the outcomes with a baseline."""
 
 from __future__ import annotations
 
@@ -27,33 +27,36 @@ _STYLE = {"changed": "red", "crashed": "red", "unknown": "yellow", "same": "gree
 _SHOWN = 12
 
 Name = Annotated[
-    str, typer.Argument(metavar="NIGHT", help="A night: its folder, its TIME, or latest.")
+    str, typer.Argument(metavar="NIGHT", help="Nightly run: its folder, its TIME, or latest.")
 ]
 BaselineFile = Annotated[
-    Path, typer.Option("--baseline", metavar="FILE", help="What is known of each outcome.")
+    Path, typer.Option("--baseline", metavar="FILE", help="Baseline: the known outcomes.")
 ]
 
 
 def run(
     budget: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the night may take.")
+        str, typer.Option(metavar="TIME", help="Time budget of the nightly run.")
     ] = "8h",
     only: Annotated[
-        str, typer.Option(metavar="PART,...", help=f"Some parts, of: {', '.join(nightly.SHARES)}.")
+        str,
+        typer.Option(
+            metavar="PART,...", help=f"Only these stages, of: {', '.join(nightly.SHARES)}."
+        ),
     ] = "",
     baseline_file: BaselineFile = baseline.FILE,
     junit_file: Annotated[
         Path | None,
-        typer.Option("--junit", metavar="FILE", help="Also write JUnit's XML to this file."),
+        typer.Option("--junit", metavar="FILE", help="Also write JUnit XML to this file."),
     ] = None,
     summary: Summary = None,
     badge: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a badge for shields (JSON).")
+        Path | None, typer.Option(metavar="FILE", help="Also write a badge for shields.io (JSON).")
     ] = None,
     seed: Seed = None,
     results: Results = None,
 ) -> int:
-    """Run suites, a matrix, hunts and the track record; exit code 1 if an outcome changed."""
+    """Run suites, a matrix, hunts and the known defects; exit with 1 if an outcome changed."""
     known = baseline.read(baseline_file)
     parts = [
         choose("part", name.strip(), nightly.SHARES) for name in only.split(",") if name.strip()
@@ -61,7 +64,7 @@ def run(
     Files(junit_file, summary, badge).must_be_writable()
     number, budget_s = from_arguments.seed(seed), seconds("budget", budget)
     folder, night = nightly.begin(number, budget_s, parts)
-    screen.say(f"Night of {night.began}, seed {number}, budget {budget}: {folder}")
+    screen.say(f"Nightly run of {night.began}, seed {number}, budget {budget}: {folder}")
     try:
         with locked(folder):
             nightly.carry_out(folder, night, known, nightly.process, screen.say)
@@ -74,17 +77,18 @@ def run(
                 file.write(page.markdown(stored))
         if badge is not None:
             badge.write_text(json.dumps(page.badge(stored)) + "\n", encoding="utf-8")
-    _tell(stored)
+    _print_outcomes(stored)
     screen.write(f"again: {page.again(stored)}")
     screen.write(f"report: {folder / 'report.html'}")
     return baseline.red(night.entries)
 
 
-def _tell(night: Mapping[str, Any]) -> None:
-    """What changed, known beside now; then how many of each state."""
+def _print_outcomes(night: Mapping[str, Any]) -> None:
+    """Print what changed, baseline and present outcome; then the number of entries in each
+    state."""
     changed = [one for one in night["entries"] if one["state"] == "changed"]
     if changed:
-        table = screen.table("changed", "known", "this night", "known run", "this run", whole=1)
+        table = screen.table("changed", "baseline", "now", "baseline run", "this run", whole=1)
         for one in changed:
             now = Text("; ".join(one["marks"]), style="red")
             table.add_row(one["key"], page.known(one), now, one["known"].get("run", ""), one["run"])
@@ -112,27 +116,27 @@ def keep(
         list[str],
         typer.Argument(
             metavar="NIGHT...",
-            help="Nights, or suites, matrices and track records by themselves, the oldest first.",
+            help="Nightly runs, or single suites, matrices and track records, oldest first.",
         ),
     ],
     baseline_file: BaselineFile = baseline.FILE,
     results: Results = None,
 ) -> None:
-    """Put outcomes into the baseline, and print what that changes in it."""
+    """Add outcomes to the baseline, and print the changes."""
     found = [nightly.outcomes(name) for name in night]
     known = baseline.read(baseline_file) if baseline_file.exists() else {}
     changes = 0
     for entries, began, seed in found:
         for key, before, after in baseline.merged(known, entries, began, seed):
             changes += 1
-            screen.write(f"{key}: {'; '.join(before) or 'not known'} -> {'; '.join(after)}")
+            screen.write(f"{key}: {'; '.join(before) or 'new'} -> {'; '.join(after)}")
     baseline.write(baseline_file, known)
     screen.write(f"{changes} changes, {len(known)} outcomes known: {baseline_file}")
 
 
 def report_issue(
     night: Name = "latest",
-    link: Annotated[str, typer.Option(help="A line that leads to the job or the site.")] = "",
+    link: Annotated[str, typer.Option(help="Line with a link to the job or the site.")] = "",
     results: Results = None,
 ) -> None:
     """Open or update one issue if an outcome changed (GITHUB_API_URL, _REPOSITORY, _TOKEN)."""
@@ -141,19 +145,19 @@ def report_issue(
 
 
 def report(night: Name = "latest", results: Results = None) -> None:
-    """Write a night's report.html again."""
+    """Write report.html of a nightly run again."""
     folder = nightly.find(night)
     screen.write(f"report: {nightly.rendered(folder)}")
 
 
 def trend(
-    to: Annotated[Path, typer.Argument(metavar="FILE", help="The page to write.")],
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="Page to write.")],
     results: Results = None,
 ) -> None:
-    """Write the trend over all nights of the results folder, as one page."""
+    """Write the trend over all nightly runs of the results folder, as one page."""
     folders = nightly.every()
     if not folders:
-        raise BadArguments("there is no night yet: `fencepost nightly run` makes one")
+        raise BadArguments("there is no nightly run yet: `fencepost nightly run` makes one")
     rows = []
     for folder in folders:
         where = os.path.relpath(folder.resolve(), to.parent.resolve())

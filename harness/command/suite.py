@@ -33,15 +33,17 @@ def suite(
     how: How,
     names: Annotated[
         list[str] | None,
-        typer.Argument(help=f"Of: {', '.join(_NAMES)}; or all. [default: list them]"),
+        typer.Argument(help=f"One of: {', '.join(_NAMES)}; or all. [default: list them]"),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only scenarios whose name begins so.")
+        list[str] | None, typer.Option(help="Only scenarios whose name begins with this prefix.")
     ] = None,
     seed: Seed = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, max=1000, help="Over how many seeds rates are counted. [default: 3]"),
+        typer.Option(
+            min=1, max=1000, help="Number of seeds over which rates are counted. [default: 3]"
+        ),
     ] = None,
     server: Servers = None,
     leave_up: LeaveUp = False,
@@ -83,7 +85,7 @@ def _name(found: Campaign) -> str:
 
 
 def _list() -> None:
-    """Every suite, with how many runs it has."""
+    """Print every suite with its number of runs."""
     found, bad = usable(0)
     for name, entries in found.items():
         runs = sum(len(entry.specs) for entry in entries)
@@ -93,7 +95,8 @@ def _list() -> None:
 
 
 def chosen(found: dict[str, list[EntryRuns]], only: list[str]) -> dict[str, list[EntryRuns]]:
-    """The entries of each suite that begin so, without suites that have none."""
+    """Return the entries of each suite whose name begins with this prefix; drop suites without
+    any."""
     names = list(dict.fromkeys(entry.name for entries in found.values() for entry in entries))
     for prefix in only:
         if not any(name.startswith(prefix) for name in names):
@@ -108,7 +111,7 @@ def chosen(found: dict[str, list[EntryRuns]], only: list[str]) -> dict[str, list
 
 
 def _finished(found: Campaign, line: Line) -> None:
-    """Print a line when a run of a suite has finished; for a rate a line per share, after its last
+    """Print a line when a run of a suite has finished; for a rate, a line per share after its last
     run."""
     row = {**found.rows[line["row"]], "runs": found.lines[line["row"]]}
     assert isinstance(found.plan, Plan)
@@ -160,7 +163,8 @@ def _costs(rows: list[dict[str, Any]]) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
-    """Scenario by checker: expected, and observed where it is another."""
+    """Print a table of scenarios by checker: the observed verdict, and the expected one if it
+    differs."""
     table = screen.table(
         "scenario", "guard", "claim", *(checker.column for checker in CHECKERS.values()), "outcome",
         title="Verdicts: observed, with (expected) where they differ",
@@ -189,7 +193,8 @@ def _cell(row: Mapping[str, Any], name: str) -> Text:
 
 
 def _exit_code(found: Collected) -> int:
-    """Return 1 if an outcome is not as published, 255 if runs crashed, which is no verdict."""
+    """Return 1 if an outcome is not as published, and 255 if runs crashed and so gave no
+    verdict."""
     wrong = [line for line in found.lines.values() if line.state in ("failure", "error")]
     if any(line.kind != "crashed" for line in wrong):
         return EXIT[False]

@@ -1,4 +1,4 @@
-"""`fencepost sweep`: a lock over a grid of a setting and a fault, and where safety ends."""
+"""`fencepost sweep`: run a lock over a grid of a setting and a fault, to find where safety ends."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _FAULTS = ", ".join(name for name, axis in AXES.items() if axis.strikes)
 @with_how
 def sweep(
     how: How,
-    lock: Annotated[str, typer.Argument(help="The lock: `fencepost locks` lists them.")] = "",
+    lock: Annotated[str, typer.Argument(help="Lock to test: `fencepost locks` lists them.")] = "",
     x: Annotated[
         str,
         typer.Option(
             metavar="AXIS=FROM..TO",
-            help=f"What changes from left to right. A setting ({_SETTINGS}) or what a fault is "
-            f"like ({_FAULTS}): one side is of each.",
+            help=f"Horizontal axis. A setting ({_SETTINGS}) or a property of a fault "
+            f"({_FAULTS}); the sweep needs one of each.",
         ),
     ] = "",
-    y: Annotated[
-        str, typer.Option(metavar="AXIS=FROM..TO", help="What changes from the bottom to the top.")
-    ] = "",
+    y: Annotated[str, typer.Option(metavar="AXIS=FROM..TO", help="Vertical axis.")] = "",
     steps: Annotated[
-        str, typer.Option(metavar="NxM", help="How many values each side has.")
+        str, typer.Option(metavar="NxM", help="Number of values on each axis.")
     ] = sweeps.STEPS,
     runs: Annotated[
-        int | None, typer.Option(help="How many runs each cell has. [default: 1]", min=1)
+        int | None, typer.Option(help="Number of runs in each cell. [default: 1]", min=1)
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-o", help="The lock's own, NAME=VALUE: `fencepost locks LOCK`."),
+        typer.Option(
+            "--option", "-o", help="Option of the lock, NAME=VALUE: `fencepost locks LOCK`."
+        ),
     ] = None,
-    guard: Annotated[str, typer.Option(help="What the resource checks.")] = "none",
+    guard: Annotated[str, typer.Option(help="Guard: the rule that the resource checks.")] = "none",
     server: Servers = None,
     seed: Seed = None,
 ) -> int:
@@ -79,7 +79,7 @@ def sweep(
 
 
 def _announce(plan: Plan) -> None:
-    """What is to be run, and what cannot be, with the reason."""
+    """Print the cells to run, and those that cannot run with the reason."""
     takes_min = max(round(sweeps.round_s(plan.cells) / 60), 1)
     testable = sum(1 for cell in plan.cells if cell.spec)
     screen.say(
@@ -98,7 +98,7 @@ def _finished(found: Campaign, line: Line) -> None:
 
 
 def _ended(found: Campaign) -> None:
-    """The maps in a terminal."""
+    """Print the maps in a terminal."""
     stored = report.read(found.folder)
     plan, shown = stored["plan"], report.contents(found.folder.name, stored)
     for one in shown["maps"]:

@@ -1,4 +1,4 @@
-"""`fencepost track-record`: every known defect in software that people use, shown again."""
+"""`fencepost track-record`: reproduce every known defect of third-party software."""
 
 from __future__ import annotations
 
@@ -29,20 +29,17 @@ _STYLE = {record.SEEN: "green", record.NOT_SEEN: "red", NOT_PLAYED: "yellow"}
 def track_record(
     how: How,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only defects whose name begins so.")
+        list[str] | None, typer.Option(help="Only defects whose name begins with this prefix.")
     ] = None,
     simulated: Annotated[
         bool,
-        typer.Option(
-            "--simulated", help="Only defects shown in simulation, which needs no Docker."
-        ),
+        typer.Option("--simulated", help="Only defects reproduced in simulation (no Docker)."),
     ] = False,
     keep: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also put the results into this file, in place of earlier ones "
-            "(docs/track-record.json).",
+            help="Also update this file with the new results (docs/track-record.json).",
         ),
     ] = None,
     seed: Seed = None,
@@ -55,7 +52,7 @@ def track_record(
     else:
         plan = record.Plan(from_arguments.seed(seed), tuple(only or ()), simulated)
         found = Campaign(plan)
-    screen.say(f"{len(found.left(1))} to play, seed {found.plan.seed}")
+    screen.say(f"{len(found.left(1))} to run, seed {found.plan.seed}")
     try:
         with how.executor() as executor:
             found.begin()

@@ -83,7 +83,7 @@ class ClientFleet:
             self._early[node] = self._cluster.remote(node).spawn(self._command())
 
     def _command(self) -> tuple[str, ...]:
-        """What starts a client on its node."""
+        """Return the command that starts a client on its node."""
         own = self._spec.own
         packages = f"{OWN}/{SITE}" if own and own.python and own.packages else ""
         return command(self._spec.lock_type, packages, PLACE if own else CODE)
@@ -100,7 +100,8 @@ class ClientFleet:
         return {node: timing.measure(remote(node)) for node in self._spec.clients}
 
     def clocks(self) -> dict[str, dict[str, Any]]:
-        """The clock of each client node against the harness'; empty if all run on one kernel."""
+        """Return the clock of each client node relative to the harness; empty if all run on one
+        kernel."""
         if all(clock == timing.SAME for clock in self._clocks.values()):
             return {}
         return {node: clock.to_json() for node, clock in self._clocks.items()}
@@ -124,9 +125,9 @@ class ClientFleet:
             worker.wait_ready(say)
 
     def restart(self, node: str) -> Worker:
-        """Replace a worker that is gone by a new one, which has the next process number.
+        """Replace a worker whose process has ended by a new one, which has the next process number.
 
-        One that lives is kept: another fault has ended it and had it replaced meanwhile.
+        A live worker is kept: another fault has already ended and replaced it.
         """
         with self._restarting[node]:
             old = self._workers[node]
@@ -158,7 +159,7 @@ class ClientFleet:
         return Worker(remote, self._recorder, setup, program, called, spawn)
 
     def _setup(self, node: str, process: int) -> Setup:
-        """The first line that a client receives."""
+        """Return the first line that a client receives."""
         spec = self._spec
         own = spec.own
         return Setup(
@@ -192,6 +193,6 @@ class ClientFleet:
             one.result()
 
     def logs(self) -> dict[str, str]:
-        """The standard error of the clients' programs, by <node>/<file>."""
+        """Return the standard error of the clients' programs, by <node>/<file>."""
         said = {f"{worker.node}/worker.log": worker.last_words() for worker in self.workers}
         return {name: text for name, text in said.items() if text}

@@ -1,12 +1,13 @@
-"""`fencepost check`: does a client keep the contract, step by step, on a small real cluster?
+"""`fencepost check`: check step by step, on a small real cluster, that a client keeps the contract.
 
-Two clients take turns. Each step asks for one thing that checkers count on: that a free lock is
-granted and a held one refused, that a release and a lease's end give it back, that a certain no is
-one, that the client can be killed, and closes. What is found is a sentence that says what to
-change. Where a step does not come about, those after it cannot either, and that is said.
+Two clients take turns. Each step checks one thing that checkers rely on: that a free lock is
+granted and a held one refused, that a release and a lease's end free it, that a certain refusal is
+certain, that the client can be killed, and closes. A failed step is a sentence that says what to
+change. If a step cannot be completed, the steps that depend on it are skipped, and the report says
+so.
 
-This is no test of the lock: a fault at the wrong moment, and many clients, come with `fencepost
-test`. It is quick, so that a client's mistake is not looked for in a history of thousands.
+This does not test the lock: faults at bad moments, and many clients, come with `fencepost test`. It
+is quick, so that a client's mistake does not have to be searched in a history of thousands of ops.
 """
 
 from __future__ import annotations
@@ -30,18 +31,19 @@ from fencepost.nemesis.nemesis import Fault, Receipt
 
 ONE, TWO = "client-1", "client-2"
 
-# How long a lock may take to come back after its lease; how long an acquire may hang at servers
-# that do not answer; for how long they are held up, below the timeouts that people choose.
+# Time limits in s: for a lock to come back after its lease; for an acquire at servers that do not
+# answer; and how long servers are delayed, which is less than common timeouts.
 _BACK_S, _HANG_S, _HELD_UP_S = 6.0, 20.0, 0.2
 _MARGIN_S = 0.3
-# A client reads its clock a moment after its event was made; who reads it after the answer is late
-# by as long as the servers were held up.
+# A client reads its clock just after its event was made; one that reads it after the answer is late
+# by the whole delay of the servers.
 _CLOCK_S = 0.1
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a step asked (`what`), whether it is so, and what happened or is to be changed."""
+    """The result of a step: its claim (`what`), whether it holds, and what happened or must be
+    changed."""
 
     valid: Valid
     what: str
@@ -49,7 +51,7 @@ class Found:
 
 
 class Trial:
-    """The steps, in order. `found` has what came out so far."""
+    """The steps, in order. `found` has the results so far."""
 
     def __init__(self, running: Running) -> None:
         self._running = running
@@ -59,13 +61,13 @@ class Trial:
         self.found: list[Found] = []
 
     def play(self) -> None:
-        """Carry out every step, as far as they come about."""
+        """Run every step that can be run."""
         steps = (
             ("a free lock", self._free),
             ("a held lock, and its release", self._held),
             ("an extension", self._extended),
             ("the end of a lease", self._lease_over),
-            ("a server that is slow", self._slow),
+            ("a slow server", self._slow),
             ("a server that does not answer", self._unanswered),
             ("a kill", self._killed),
             ("tokens", self._rising),
@@ -76,10 +78,10 @@ class Trial:
             try:
                 step()
             except Mistaken as error:
-                self._say(False, "what the client says has a meaning", str(error))
+                self._say(False, "the client's answers are valid", str(error))
                 return
             except NotFurther as error:
-                self._say(False, f"the check goes on after {words}", str(error))
+                self._say(False, f"the check continues after {words}", str(error))
                 return
 
     def _say(self, valid: Valid, what: str, how: str) -> None:
@@ -92,7 +94,7 @@ class Trial:
         done = self._turns.acquired(ONE, _BACK_S)
         self._say(done["type"] == "ok", what, outcome(done))
         if done["type"] != "ok":
-            raise NotFurther("nobody held the lock, and it was not granted")
+            raise NotFurther("no client held the lock, but it was not granted")
         hold = done["value"]["hold"]
         for f, more in (("read", {}), ("write", {"version": 0})):
             wrote = self._turns.do(ONE, f, {"resource": RESOURCE, "hold": hold, **more})
@@ -123,11 +125,11 @@ class Trial:
         what = "a released lock is granted to another"
         then = self._turns.finish(TWO, _BACK_S) if waits else None
         if then is None and waits:
-            raise NotFurther(f"{TWO} waited for it, and had no answer within {_BACK_S:g} s")
+            raise NotFurther(f"{TWO} waited for it, but had no answer within {_BACK_S:g} s")
         if then is None or then["type"] != "ok":
             then = self._turns.acquired(TWO, self._ttl_s / 4)
         if then["type"] != "ok":
-            self._say(False, what, f"{outcome(then)}: it is held until its lease is over")
+            self._say(False, what, f"{outcome(then)}: it stays held until its lease expires")
             then = self._turns.must_acquire(TWO, self._ttl_s + _BACK_S)
         else:
             self._say(True, what, outcome(then))
@@ -156,18 +158,18 @@ class Trial:
         self._turns.release(ONE)
 
     def _kept_until(self, first: int, what: str) -> None:
-        """Whether another is refused once the first deadline is over."""
+        """Check that another client is refused after the first deadline."""
         time.sleep(max(0.0, (first - self._running.recorder.now()) / 1e9 + _MARGIN_S))
         other = self._turns.tried(TWO)
         if other is not None and other["type"] == "ok":
-            how = f"{TWO} was granted it when the first lease was over: extend it on the server"
+            how = f"{TWO} was granted it when the first lease expired: extend it on the server"
             self._say(False, what, how)
         else:
-            self._say(True, what, "another is refused after the first lease")
+            self._say(True, what, "another client is refused after the first lease")
         self._turns.drain(ONE, TWO)
 
     def _lease_over(self) -> None:
-        what = "a lease that is not released ends, and not early"
+        what = "a lease that is not released ends, but not early"
         held = self._turns.must_acquire(ONE, self._ttl_s + _BACK_S)
         deadline = held["value"]["deadline"]
         if not self._leased or deadline is None:
@@ -181,21 +183,24 @@ class Trial:
             self._say(False, what, how)
             raise NotFurther("the lock did not come back")
         after_s = (done["time"] - deadline) / 1e9
-        how = f"another was granted it {abs(after_s):.3f} s {'after' if after_s >= 0 else 'before'}"
-        hint = "" if after_s >= 0 else ": the server's TTL is shorter than what the client believes"
+        how = (
+            f"another client was granted it {abs(after_s):.3f} s "
+            f"{'after' if after_s >= 0 else 'before'}"
+        )
+        hint = "" if after_s >= 0 else ": the server's TTL is shorter than the client's lease"
         self._say(after_s >= 0, what, f"{how} its deadline{hint}")
         self._late_release()
 
     def _late_release(self) -> None:
-        """One has lost the lock to the other, and releases it now."""
+        """Release by ONE, which has lost the lock to TWO."""
         what = "a late release does not end another's hold"
         late = self._turns.release(ONE)
         thief = self._turns.tried(ONE)
         if thief is not None and thief["type"] == "ok":
             how = (
                 f"{ONE} released a lock that it had lost ({outcome(late)}), and was granted it "
-                f"again while {TWO} held it: release only what is your own, by a value that the "
-                "server compares before it deletes"
+                f"again while {TWO} held it: release only your own hold, identified by a value "
+                "that the server compares before it deletes"
             )
             self._say(False, what, how)
         else:
@@ -220,18 +225,22 @@ class Trial:
             took_s = (done["time"] - self._turns.asked_ns(done)) / 1e9
             how = (
                 f"acquire took {took_s:.3f} s, and the deadline is {late_s:.3f} s later than its "
-                "call plus the TTL; the server may grant the lock to another before that. Take the "
-                "time before the request is sent"
+                "call plus the TTL; the server may grant the lock to another client before that. "
+                "Take the time before the request is sent"
             )
             self._say(False, what, how)
         elif deadline <= done["time"]:
-            self._say(False, what, "it was over when acquire answered: nobody can use such a hold")
+            self._say(
+                False,
+                what,
+                "the lease had expired when acquire answered: no client can use such a hold",
+            )
         else:
             self._say(True, what, f"{(deadline - done['time']) / 1e9:.3f} s after the answer")
         self._turns.release(ONE)
 
     def _unanswered(self) -> None:
-        what = "a request without an answer is not called certain"
+        what = "a request without an answer is not reported as certain"
         receipt = self._pause()
         if not receipt.proved:
             self._running.director.heal("silence")
@@ -242,7 +251,7 @@ class Trial:
         self._running.director.heal("silence")
         if done is None:
             how = (
-                f"acquire had not come back after {_HANG_S:g} s from servers that did not answer: "
+                f"acquire had not returned after {_HANG_S:g} s from servers that did not answer: "
                 "give its requests a timeout, far below the TTL"
             )
             self._say(False, what, how)
@@ -256,7 +265,7 @@ class Trial:
             self._turns.release(ONE)
 
     def _certain(self, what: str, done: Done) -> None:
-        """It said: certainly not. Then the lock must be free now."""
+        """Check that the lock is free after an acquire that was reported as a certain refusal."""
         time.sleep(_MARGIN_S)
         other = self._turns.tried(TWO)
         if other is not None and other["type"] == "ok":
@@ -264,24 +273,24 @@ class Trial:
             self._turns.release(TWO)
             return
         how = (
-            f"{outcome(done)} means certainly not, but the lock is taken now, and nobody else has "
-            "asked for it. Raise the timeout of a request that was sent; answer False only where "
-            "the server said no"
+            f"{outcome(done)} means a certain refusal, but the lock is taken now, and no other "
+            "client has asked for it. Raise the timeout of a request that was sent; answer False "
+            "only if the server refused"
         )
         self._say(False, what, how)
         self._turns.drain(TWO)
 
     def _killed(self) -> None:
-        what = "it can be killed, and the lock comes back"
+        what = "it can be killed, and the lock is granted again"
         self._turns.must_acquire(ONE, self._ttl_s + _BACK_S)
         receipt = self._inject("death", "kill", [ONE])
         self._running.director.heal("death")
         if not receipt.proved:
-            self._say(False, what, f"nothing proves that it is gone: {receipt.how}")
+            self._say(False, what, f"nothing proves that it has ended: {receipt.how}")
             return
         done = self._turns.acquired(TWO, self._ttl_s + _BACK_S)
         if done["type"] == "ok":
-            self._say(True, what, "killed, started again, and granted to another")
+            self._say(True, what, "killed, restarted, and granted to another client")
             self._turns.release(TWO)
         else:
             how = f"{outcome(done)}, {_BACK_S:g} s after the lease of the client that was killed"
@@ -296,7 +305,7 @@ class Trial:
             self._say("unknown", what, "it has none: no guard can refuse a late write")
             return
         rises = known == tokens and all(a < b for a, b in pairwise(known))
-        hint = "" if rises else ": every grant needs one that is higher than all before it"
+        hint = "" if rises else ": every grant needs one that is higher than all earlier ones"
         self._say(rises, what, f"{', '.join(map(str, tokens))}{hint}")
 
     def _closed(self) -> None:

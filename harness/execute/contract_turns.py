@@ -1,4 +1,4 @@
-"""What two clients are asked to do in turn, for `fencepost check`."""
+"""The ops that `fencepost check` sends to two clients in turn."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ Done = dict[str, Any]
 """The completion of an op."""
 
 OP_S, TURN_S = 30.0, 1.0
-"""How long an op may take; how long an acquire that waits for its turn is waited for."""
+"""Time limits in s: for an op; for an acquire that waits for its turn."""
 _AGAIN_S = 0.1
 
 
 class NotFurther(Exception):
-    """A step did not come about, so that those after it cannot; the text says why."""
+    """A step could not be completed, so the steps after it cannot run; the text gives the
+    reason."""
 
 
 class Mistaken(NotFurther):
-    """A client itself is wrong; the text says what, and how it should be."""
+    """The client violates the protocol; the text gives the violation and the remedy."""
 
 
 class Turns:
-    """The clients of a run, asked for one op after the other."""
+    """The clients of a run, which get one op after another."""
 
     def __init__(self, running: Running) -> None:
         self._running = running
@@ -37,24 +38,24 @@ class Turns:
         return self._running.site.client(client)
 
     def do(self, client: str, f: str, value: dict[str, Any]) -> Done:
-        """One op.
+        """Run one op.
 
         Raises:
-            Mistaken: the client is wrong, or ended.
-            NotFurther: the op does not come back.
+            Mistaken: the client violates the protocol, or ended.
+            NotFurther: the op does not return.
         """
         self.worker(client).begin(f, value)
         done = self.finish(client, OP_S)
         if done is None:
-            raise NotFurther(f"{f} of {client} had not come back after {OP_S:g} s")
+            raise NotFurther(f"{f} of {client} had not returned after {OP_S:g} s")
         return done
 
     def begin(self, client: str) -> None:
-        """Ask for the lock, and do not wait."""
+        """Send an acquire, and do not wait."""
         self.worker(client).begin("acquire", {"lock": LOCK, "ttl": self.ttl_ns})
 
     def finish(self, client: str, within_s: float) -> Done | None:
-        """The end of the op that was begun; None if it does not come in time."""
+        """Return the completion of the open op; None if it does not come in time."""
         worker = self.worker(client)
         done = worker.finish(within_s)
         if worker.broken:
@@ -64,7 +65,7 @@ class Turns:
         return done
 
     def acquired(self, client: str, within_s: float) -> Done:
-        """The answer to an acquire that is asked again until it is granted, or the time is up."""
+        """Retry an acquire until it is granted or the time is up; return its completion."""
         end = time.monotonic() + within_s
         while True:
             done = self.do(client, "acquire", {"lock": LOCK, "ttl": self.ttl_ns})
@@ -73,19 +74,20 @@ class Turns:
             time.sleep(_AGAIN_S)
 
     def must_acquire(self, client: str, within_s: float) -> Done:
-        """As `acquired`. Raises NotFurther if it is not granted."""
+        """Return the grant of `acquired`. Raise NotFurther if it is not granted."""
         done = self.acquired(client, within_s)
         if done["type"] != "ok":
-            raise NotFurther(f"the lock did not come back: acquire answered {outcome(done)}")
+            raise NotFurther(f"the lock was not granted again: acquire answered {outcome(done)}")
         return done
 
     def tried(self, client: str) -> Done | None:
-        """One acquire; None if it waits for its turn, and then `drain` ends that."""
+        """Run one acquire; None if it waits for its turn, and then `drain` ends that."""
         self.begin(client)
         return self.finish(client, TURN_S)
 
     def drain(self, *clients: str) -> None:
-        """Release what these clients hold, in order; one that waits for its turn has it first."""
+        """Release the holds of these clients, in order; one that waits for its turn is granted
+        first."""
         for client in clients:
             worker = self.worker(client)
             if worker.busy:
@@ -93,7 +95,7 @@ class Turns:
             self.release(client)
 
     def release(self, client: str) -> Done:
-        """Release the last hold of a client; one that is released already is refused."""
+        """Release the last hold of a client; one that is already released is refused."""
         return self.do(client, "release", {"lock": LOCK, "hold": self._hold(client)})
 
     def _hold(self, client: str) -> str:
@@ -103,11 +105,11 @@ class Turns:
         return ""
 
     def ops(self) -> list[history.Op]:
-        """What was recorded so far."""
+        """Return the ops recorded so far."""
         return list(history.read(self._running.recorder.path))
 
     def asked_ns(self, done: Done) -> int:
-        """When the acquire was invoked that this is the end of."""
+        """Return when the acquire with this completion was invoked."""
         return next(
             op.time
             for op in reversed(self.ops())
@@ -116,7 +118,7 @@ class Turns:
 
 
 def outcome(done: Done) -> str:
-    """A completion in words."""
+    """Describe a completion."""
     if done["type"] == "ok":
         token = done["value"].get("token")
         return "ok" if token is None else f"ok, token {token}"

@@ -1,4 +1,4 @@
-"""A run that a person ended: what was seen of it is judged, and goes with the error."""
+"""The error of a run that a person interrupted; it carries the verdict so far."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fencepost.harness.judge.judge import Outcome
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person ended the run before it was over; `outcome` is what can be said of it so far."""
+    """A person interrupted the run; `outcome` is the verdict so far."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__()
@@ -14,7 +14,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def must_have_ended(failure: BaseException | None, outcome: Outcome) -> None:
-    """Raise what ended a run before it was over, if anything did; Interrupted for a Ctrl-C."""
+    """Raise the error that ended a run early, if one did; Interrupted for a Ctrl-C."""
     if isinstance(failure, KeyboardInterrupt):
         raise Interrupted(outcome) from failure
     if failure is not None:

@@ -1,11 +1,11 @@
-"""A long run: segment after segment on the same servers, each a run as any other.
+"""A long run: segment after segment on the same servers, each like a short run.
 
-A history of a night can neither be judged nor shown in one piece in reasonable time and memory. So
-the run is cut into segments, as Jepsen cuts its long histories into keys. Servers go on with what
-they have; faults are healed, clients end and begin anew, and lock and resource have new names. Each
-segment is judged in a process of its own while the next one goes on
-(harness/judge/judge_process.py), and the sum of those that are over is in the run's results.json
-and on its page at any time (harness/judge/segments.py).
+A history of many hours cannot be judged or shown as a whole in reasonable time and memory. So the
+run is cut into segments, as Jepsen cuts its long histories into keys. Between segments, servers
+keep running with their data, faults are healed, clients restart, and lock and resource get new
+names. A separate process (harness/judge/judge_process.py) judges each segment during the next one.
+The run's results.json and its page always have the sum of the judged segments
+(harness/judge/segments.py).
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from fencepost.harness.spec.early_stop import stopping
 from fencepost.harness.spec.spec import Spec, schedule_of
 
 _REST = 0.02
-"""Of a segment: what is left of a run is no segment of its own if it is shorter."""
+"""The minimum length of a segment; a shorter rest of a run becomes part of the last one."""
 
 
 def is_long(spec: Spec) -> bool:
-    """Whether this run is cut into segments."""
+    """Return whether this run is cut into segments."""
     return spec.time_s > 1.5 * spec.segment_s
 
 
 def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
     """Carry out a long run on a cluster that is up, and judge its segments.
 
-    It ends with the first segment that fails or that `until` stops. After one that has left a fault
-    unhealed the nodes are healed once more, and the servers begin anew, as they do in a new run.
+    It ends with the first segment that fails or that `until` stops. If a segment leaves a fault
+    unhealed, the nodes are healed again, and the servers restart, as in a new run.
 
     Raises:
-        Interrupted, Crashed, RemoteError: as of a run that is not cut.
+        Interrupted, Crashed, RemoteError: as for a short run.
     """
     folder = results.create(spec.name)
     (folder / results.SEGMENTS).mkdir()
@@ -65,10 +65,10 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
                         break
                     if spec.until and judging.finds(stopping(spec.to_json())):
                         break
-            except (Crashed, RemoteError) as error:  # it cannot go on from one to the next
+            except (Crashed, RemoteError) as error:  # the next segment cannot start
                 failure = error
             if failure is not None:
-                found.notes.append(f"The run ended before it was over: {failure}".rstrip(": "))
+                found.notes.append(f"The run ended early: {failure}".rstrip(": "))
         outcome = found.write(live=False)
         must_have_ended(failure, outcome)
         return outcome
@@ -77,7 +77,7 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
 def _parts(
     spec: Spec, folder: Path, cluster: Cluster, progress: Progress
 ) -> Iterator[tuple[Spec, Ended]]:
-    """The segments, each once it is over."""
+    """Yield each segment once it has ended."""
     many = max(1, round(spec.time_s / spec.segment_s))
     gone_s, number = 0.0, 0
     unhealed: list[str] = []
@@ -88,7 +88,7 @@ def _parts(
         place.mkdir()
         shown = _shown(progress, f"segment {number}, {gone_s:.0f} of {spec.time_s:.0f} s done")
         if unhealed:
-            heal(cluster, cluster.nodes)  # or Crashed, which names the nodes that could not be
+            heal(cluster, cluster.nodes)  # or Crashed, naming the nodes that could not be healed
         servers_run = number > 1 and not unhealed
         ended = run_once(place, part, cluster, shown, schedule_of(part), servers_run=servers_run)
         unhealed = ended.unhealed
@@ -97,8 +97,7 @@ def _parts(
 
 
 def segment(spec: Spec, number: int, time_s: float) -> Spec:
-    """One segment of a long run, from 1. Each has a seed of its own, which follows from the
-    run's."""
+    """Return a segment of a long run, from 1. Its seed derives from the run's."""
     return replace(spec, segment=number, seed=spec.seed + number - 1, time_s=time_s)
 
 

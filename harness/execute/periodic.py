@@ -1,4 +1,4 @@
-"""What has to be done now and then while a run goes on, beside it."""
+"""Periodic tasks during a run, in a separate thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVERY_S = 60.0
 
 @contextmanager
 def now_and_then(*chores: Callable[[], None], every_s: float = EVERY_S) -> Iterator[None]:
-    """Do these again and again within the block, in a thread. An error ends that, not the run."""
+    """Repeat these tasks within the block, in a thread. An error ends the thread, not the run."""
     over = threading.Event()
 
     def loop() -> None:
@@ -30,17 +30,16 @@ def now_and_then(*chores: Callable[[], None], every_s: float = EVERY_S) -> Itera
 
 
 def give_back() -> None:
-    """Give the system the memory that nobody holds any more."""
+    """Return unused memory to the system."""
     _glibc("malloc_trim", 0)
 
 
 def share_heaps() -> None:
     """Let all threads share two heaps of the allocator, from now on.
 
-    By default a thread gets one of its own, of which there are eight a processor, and each keeps
-    some MB of what its threads have freed. In twenty minutes a run grew by 12 MB, while the count
-    of Python's blocks stayed the same as far as it was looked at. Threads of Python seldom allocate
-    at the same time.
+    By default each thread gets its own heap, up to eight per processor, and each heap keeps some MB
+    of freed memory. In twenty minutes a run grew by 12 MB, while the count of Python's blocks
+    hardly changed. Threads of Python seldom allocate at the same time.
     """
     _glibc("mallopt", _ARENA_MAX, 2)
 
@@ -50,7 +49,7 @@ _ARENA_MAX = -8
 
 
 def _glibc(name: str, *arguments: int) -> None:
-    """Call a function of glibc; where there is none, nothing is done."""
+    """Call a function of glibc; do nothing without glibc."""
     call = getattr(ctypes.CDLL(None), name, None)
     if call is not None:
         call(*arguments)

@@ -1,4 +1,4 @@
-"""What a run is doing: reported twice a second, and written to the run's harness.log."""
+"""The progress of a run: reported twice a second, and written to the run's harness.log."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Status:
-    """What a run is doing, for the person who waits. `on` describes the faults that are on.
+    """The status of a run, for the person who watches. `on` describes the faults that are on.
 
-    `holders` are who holds what now, and `last` the holds that ended last, in words.
-    `broken`: what its checkers have found so far, by checker, in a sentence each; `judged_s`: up to
-    when in the run, 0 where nobody has looked. `unjudged`: why nobody looks any more.
+    `holders` are the current holds, and `last` the latest ended ones, in words. `broken`: the
+    violations that checkers have found so far, a sentence per checker; `judged_s`: the time in the
+    run that they have covered, 0 before their first look. `unjudged`: why the live check has ended.
     """
 
     phase: str
@@ -67,7 +67,7 @@ class Live:
         self._phase = phase
 
     def follow(self, verdict: LiveVerdict | None) -> None:
-        """Report what this finds as well."""
+        """Also report what this function returns."""
         self._verdict = verdict
 
     def _loop(self) -> None:
@@ -90,12 +90,13 @@ class Live:
             try:
                 self._tell(status)
             except OSError:
-                return  # no room for the log, or no terminal: the run goes on
+                return  # The disk or the terminal fails; the run continues.
 
 
 @contextmanager
 def logged(path: Path, progress: Progress) -> Iterator[Progress]:
-    """A progress that is also written to a file, of which a night leaves the begin and the end."""
+    """A progress that is also written to a file; of a long run, the file keeps the begin and the
+    end."""
     log = BoundedLog(path)
     with closing(log):
 
@@ -123,8 +124,8 @@ _LOGGED = re.compile(
 
 
 def read(lines: str) -> list[Status]:
-    """What was written to a harness.log, of checkers the names alone. A line that is not whole, and
-    one that stands where some were left out, is none."""
+    """Parse a harness.log, with the names of checkers only. Skip incomplete lines, and those that
+    mark omitted ones."""
     found = []
     for line in lines.split("\n")[:-1]:
         if (said := _LOGGED.fullmatch(line)) is None:

@@ -15,7 +15,7 @@ from fencepost.node.places import CODE, LOGS, MARK, PYTHON
 from fencepost.workloads.resources.server import PORT
 
 _LOG = f"{LOGS}/resource.log"
-# It needs no right of root's.
+# It needs no root permission.
 _AS_NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--")
 
 

@@ -1,4 +1,4 @@
-"""A test on a cluster that is up: carried out, judged, and stored."""
+"""Carries out a test on a cluster that is up, judges it and stores it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def run(
     run's error is raised after that.
 
     Raises:
-        Interrupted: it was interrupted; what was seen is judged.
-        Crashed: a server or a client did not come up, or the history could not be written.
+        Interrupted: it was interrupted, and its history is judged.
+        Crashed: a server or a client did not start, or the history could not be written.
         RemoteError: a node did not answer while it was set up.
     """
     if schedule is None and scenario is None and long.is_long(spec):
@@ -46,11 +46,11 @@ def run(
 
 
 def _judged(folder: Path, ended: Ended) -> Outcome:
-    """Judge what was recorded; then raise the error that ended the run early, if one did."""
+    """Judge the recorded history; then raise the error that ended the run early, if one did."""
     try:
         outcome = judge(folder, ended.notes, ended.written)
     except Exception as error:
-        # A person has to know what went wrong first.
+        # The first error is the one that matters.
         raise ended.failure or error from error
     must_have_ended(ended.failure, outcome)
     return outcome

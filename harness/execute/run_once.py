@@ -1,8 +1,8 @@
 """One run from start to end: servers, clients, faults, history.
 
-However a run ends, what was started is stopped, what was injected is healed, and what was seen can
-be judged. Each step of the cleanup is tried, even if the one before it failed. What failed becomes
-a note of the run, and a note makes the verdict unknown.
+However a run ends, the harness stops the processes that it started, heals the faults that it
+injected, and keeps a history that can be judged. Each step of the cleanup is tried, even if the one
+before it failed. Each failure becomes a note of the run, and a note makes the verdict unknown.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from fencepost.workloads.scenarios.scenario import Scenario
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended, before it is judged. `notes`: what went wrong with the run itself.
+    """How a run ended, before it is judged. `notes`: errors of the run itself.
 
-    written: how many ops are in its history. time_s: how long clients worked and faults came.
-    `unhealed` are the faults that could not be healed. `stopped` is the checker that stopped it
-    early, if one did. `failure` ended it, if something did, and is to be raised once it is judged.
+    written: number of ops in its history. time_s: how long clients worked and faults came.
+    `unhealed`: faults that could not be healed. `stopped`: the checker that stopped it early, if
+    one did. `failure`: the error that ended it, if any, to be raised after the judgement.
     """
 
     notes: list[str]
@@ -66,10 +66,10 @@ def run_once(
     servers_run: bool = False,
     play: Callable[[Running], Played] | None = None,
 ) -> Ended:
-    """Carry out a test and record it in `folder`. Nothing is raised: `failure` says what was.
+    """Carry out a test and record it in `folder`. Raise nothing: `failure` has the error.
 
-    `servers_run`: they serve already, and keep what they have. `play` takes the place of what the
-    clients do by themselves, and of a scenario.
+    `servers_run`: the servers run already, and keep their data. `play` replaces the clients' own
+    work, and a scenario.
     """
     share_heaps()
     if spec.own is not None:
@@ -105,14 +105,14 @@ def run_once(
                     notes += [*site.client_fleet.drifted(), *site.server_fleet.restarted()]
         except NotAsScheduled as error:
             notes.append(f"The schedule was not carried out: {error}")
-        except BaseException as error:  # Ctrl-C too: what was seen is judged
+        except BaseException as error:  # Ctrl-C too: the history so far is judged
             failure = error
-            words = f"The run ended before it was over: {type(error).__name__} {error}"
+            words = f"The run ended early: {type(error).__name__} {error}"
             notes.append(words.strip())
         notes += _put_away(folder, site, director, recorder)
     unhealed = director.unhealed if director is not None else []
     if failure is not None:
-        _warn(unhealed)  # whoever ended it may never look at the results
+        _warn(unhealed)  # its results may never be read
     elif recorder.failure is not None:
         strerror = recorder.failure.strerror
         failure = Crashed(f"{recorder.path} could not be written: {strerror}")
@@ -120,9 +120,9 @@ def run_once(
 
 
 def _start_clients(site: RunSite, recorder: Recorder, folder: Path, live: Live) -> None:
-    """Start the history and the clients; record when the one began and the others were ready."""
+    """Start the history and the clients; record when they began and were ready."""
     recorder.start()
-    # By the wall clock, as the times in servers' logs.
+    # Wall-clock time, like the times in servers' logs.
     began_unix_s = time.time()
     live.say("starting clients")
     site.client_fleet.start(live.say)
@@ -158,14 +158,14 @@ def _perform(running: Running, play: Callable[[Running], Played]) -> Played:
 def _put_away(
     folder: Path, site: RunSite | None, director: Director | None, recorder: Recorder
 ) -> list[str]:
-    """Heal what is on, close clients, fetch logs, close the history.
+    """Heal active faults, close clients, fetch logs, close the history.
 
-    Returns a sentence for each step that failed, and for each fault that could not be healed.
+    Return a sentence for each step that failed, and for each fault that could not be healed.
     """
     steps: list[tuple[str, Callable[[], None]]] = []
     failed: list[str] = []
     if director is not None:
-        # Once more: a signal may have come just before it was the first time.
+        # Again: a signal may have come just before the first call.
         steps.append(("The faults could not be healed", director.heal_all))
     if site is not None:
         steps.append(("The clients could not be closed", site.client_fleet.close))
@@ -186,10 +186,10 @@ def _put_away(
 
 
 def _book_lost(site: RunSite, recorder: Recorder) -> None:
-    """Write a server that was taken away into the history, as a fault of which nobody knows since
-    when, and so what it did: a lock that never came back is then not held against its service."""
+    """Record a lost server as a fault of unknown start and effect, so that a lock that never came
+    back is not counted against its service."""
     for node in site.server_fleet.lost():
-        words = f"{node} does not answer any more, and no fault of the run has done that"
+        words = f"{node} no longer answers, and no fault of the run has caused that"
         value: dict[str, Any] = {
             "fault": f"lost-{node}",
             "phase": "start",
@@ -201,7 +201,7 @@ def _book_lost(site: RunSite, recorder: Recorder) -> None:
 
 
 def _warn(unhealed: list[str]) -> None:
-    with suppress(OSError):  # its terminal may be gone
+    with suppress(OSError):  # the terminal may be closed
         for what in unhealed:
             print(f"fencepost: warning: this could not be healed: {what}", file=sys.stderr)
 
@@ -216,9 +216,9 @@ def _keep_logs(folder: Path, site: RunSite) -> None:
 def describe(
     folder: Path, spec: Spec, schedule: list[Scheduled] | None, cluster: dict[str, str]
 ) -> dict[str, str]:
-    """Write test.json and begin run.json; return the versions that are known so far.
+    """Write test.json and begin run.json; return the versions known so far.
 
-    Without a `schedule` it is not part of the request: each segment of a long run has its own.
+    Without a `schedule`, leave it out of test.json: each segment of a long run has its own.
     """
     faults = {} if schedule is None else {"schedule": [fault.to_json() for fault in schedule]}
     results.write(folder / runfiles.TEST, spec.to_json() | faults)

@@ -1,4 +1,4 @@
-"""A run while it goes on: its parts, and how it reports."""
+"""A run in progress: its parts, and how it reports."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from fencepost.nemesis.director import Director
 
 @dataclass(frozen=True)
 class Running:
-    """`say` reports to the person who waits. `note` stores a sentence about what went wrong with
-    the run itself, which makes its verdict unknown. `follow` is told who judges the run while it
-    goes on, None if nobody does."""
+    """`say` reports to the person who waits. `note` stores an error of the run itself, which makes
+    its verdict unknown. `follow` gets the live check of the run, None without one."""
 
     spec: Spec
     site: RunSite

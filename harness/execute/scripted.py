@@ -1,5 +1,5 @@
-"""A test whose faults are the steps of a scenario: a suite's, or one in a file that was kept, by a
-hunt say (harness/hunting/hunts.py)."""
+"""A test whose faults are the steps of a scenario: a suite's, or one from a file, for example of a
+hunt (harness/hunting/hunts.py)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _SETTINGS = ("persistence", "store", "server")
 
 
 def read(path: Path) -> Scenario | None:
-    """The scenario in a file; None where it holds something else, such as the faults of a timed
+    """Read the scenario in a file; None if it holds something else, such as the faults of a timed
     run.
 
     Raises:
-        BadArguments: naming the step and what is wrong with it.
+        BadArguments: naming the invalid step and the problem.
     """
     try:
         decoded = decode(path.read_bytes())
     except (OSError, ValueError):
-        return None  # who reads it as a schedule of faults says what is wrong
+        return None  # the reader of fault schedules reports the error
     if not file.is_scenario(decoded):
         return None
     try:
@@ -49,10 +49,10 @@ def spec(
     own: UserLock | None = None,
     seed: str | None = None,
 ) -> Spec:
-    """The test of a scenario on a lock. `options` are given beside those of the scenario.
+    """Return the test of a scenario on a lock. `options` come in addition to the scenario's.
 
     Raises:
-        BadArguments: the lock cannot be put to it.
+        BadArguments: the scenario cannot run on the lock.
     """
     same = own is not None or lock == scenario.lock
     chosen = ({**scenario.options} if same else {}) | dict(options)
@@ -66,10 +66,10 @@ def spec(
 
 
 def of_suite(name: str, lock: str, scenario: Scenario, seed: int, **changed: Any) -> Spec:
-    """The test of a suite's scenario, on the lock that it names, or else on this one.
+    """Return the test of a suite's scenario, on the lock that it names, or else on this one.
 
     Raises:
-        BadArguments: the lock cannot be put to it, with what was changed.
+        BadArguments: the scenario cannot run on the lock with these changes.
     """
     more = {"seed": seed, **changed}
     return _made(scenario.lock or lock, scenario.options, scenario, more, name)
@@ -95,7 +95,7 @@ def _made(
 
 
 def of_hunt(hunted: Spec, scenario: Scenario, seed: int) -> Spec:
-    """The test of a scenario that a hunt of this test has found."""
+    """Return the test of a scenario that a hunt of this test has found."""
     made = replace(
         hunted,
         name=scenario.name,
@@ -110,7 +110,7 @@ def of_hunt(hunted: Spec, scenario: Scenario, seed: int) -> Spec:
 
 
 def _must_fit(scenario: Scenario, layout: Layout) -> None:
-    """BadArguments where a step is about a node or a fault that the test does not have."""
+    """Raise BadArguments if a step refers to a node or a fault that the test does not have."""
     begun: set[str] = set()
     for number, step in enumerate(map(plain, scenario.steps), 1):
         client = getattr(step, "client", layout.clients[0])
@@ -118,7 +118,7 @@ def _must_fit(scenario: Scenario, layout: Layout) -> None:
             if client not in layout.clients:
                 raise ValueError(f"the test has no client {client!r}")
             if isinstance(step, Inject):
-                # Where a client stops is a place of its code, and any will do here.
+                # Names of failpoints are not checked: they are places in the client's code.
                 rest = {k: v for k, v in step.arguments.items() if k not in ("point", "words")}
                 families.validate(step.family, list(step.targets), rest, layout)
                 begun.add(step.name)

@@ -37,7 +37,7 @@ class ServerFleet:
         return Server(self._cluster.remote(node), kind, self._settings(node), version)
 
     def _settings(self, node: str) -> dict[str, str]:
-        """The settings of a server. Of replicated Redis servers the first is the primary."""
+        """Return the settings of a server. The first of replicated Redis servers is the primary."""
         spec = self._spec
         settings = {
             "PERSISTENCE": spec.persistence,
@@ -57,7 +57,7 @@ class ServerFleet:
         return [*self.of_lock.values(), self.storage]
 
     def port(self, node: str) -> int | None:
-        """The port that a node's server listens on; None for a client's node."""
+        """Return the port that a node's server listens on; None for a client's node."""
         if node == STORAGE:
             return self.storage.port
         return self.of_lock[node].port if node in self.of_lock else None
@@ -66,7 +66,7 @@ class ServerFleet:
         """Return a server that fencepost has set up, or raise ValueError."""
         server = self.of_lock[node]
         if not isinstance(server, Server):
-            raise ValueError(f"the data of {node} are not fencepost's")
+            raise ValueError(f"the data of {node} were not created by fencepost")
         return server
 
     def begin_anew(self, pool: ThreadPoolExecutor, say: Say) -> list[Future[None]]:
@@ -90,7 +90,7 @@ class ServerFleet:
         return [] if self._spec.foreign else [self._server(node) for node in nodes]
 
     def settle(self) -> None:
-        """Let each of the lock's servers write its data down."""
+        """Make each of the lock's servers write its data to disk."""
         for server in self.of_lock.values():
             server.settle()
 
@@ -105,23 +105,23 @@ class ServerFleet:
                 task.result()
 
     def versions(self) -> dict[str, str]:
-        """The version of each kind of server that runs, as the server reports it."""
+        """Return the version of each kind of server that runs, as the server reports it."""
         kinds = {one.kind.name: one for one in self.of_lock.values() if one.kind}
         return {kind: said for kind, one in kinds.items() if (said := one.version())}
 
     def primary(self) -> str | None:
-        """The server that says that it leads, if one does."""
+        """Return the server that reports that it leads, if one does."""
         with ThreadPoolExecutor(len(self.of_lock)) as pool:
             leads = pool.map(lambda server: server.leads(), self.of_lock.values())
             return next((node for node, one in zip(self.of_lock, leads, strict=True) if one), None)
 
     def restarted(self) -> list[str]:
-        """Say which external servers were restarted or have ended, and not by the harness: that
-        ended the faults that were on."""
+        """Report external servers that restarted or ended, and not by the harness: that ended the
+        faults that were on."""
         return [said for one in self._cluster.foreign.values() if (said := one.restarted())]
 
     def lost(self) -> list[str]:
-        """The nodes of servers that answer nothing, as faults never leave them."""
+        """Return the nodes of servers that do not answer at all; faults never leave them so."""
         return [node for node in self.of_lock if not self._answers(node)]
 
     def _answers(self, node: str) -> bool:
@@ -132,13 +132,13 @@ class ServerFleet:
         return True
 
     def shorten_logs(self) -> None:
-        """Keep the servers' logs from growing without end; a node that is silent keeps its own."""
+        """Keep the servers' logs from growing without limit; skip nodes that do not answer."""
         for server in self._all:
             with suppress(RemoteError):
                 server.shorten_log()
 
     def logs(self) -> dict[str, str]:
-        """The logs of the lock's servers, by <node>/<file>."""
+        """Return the logs of the lock's servers, by <node>/<file>."""
         with ThreadPoolExecutor(8) as pool:
             texts = pool.map(lambda server: server.log(), self.of_lock.values())
             return {
@@ -147,9 +147,9 @@ class ServerFleet:
 
 
 def needs_of(families: Iterable[str]) -> dict[str, str]:
-    """The settings that servers must be started with for these families of faults.
+    """Return the settings that servers must start with for these families of faults.
 
-    If two need the same setting, it has both values, with a comma between.
+    If two families need the same setting, it has both values, separated by a comma.
     """
     needed: dict[str, list[str]] = {}
     for family in dict.fromkeys(families):

@@ -77,14 +77,14 @@ class RunSite:
         return self.server_fleet.versions()
 
     def _reached_at(self, server: str) -> tuple[str, int]:
-        """Where clients reach a server: by its name, where its address may change."""
+        """Return the host by which clients reach a server: its name, if its address may change."""
         host = server if server in self._cluster.foreign else self.address(server)
         port = self.port(server)
         assert port is not None, server
         return host, port
 
     def logs(self) -> dict[str, str]:
-        """The logs of servers and clients, by <node>/<file>."""
+        """Return the logs of servers and clients, by <node>/<file>."""
         return self.server_fleet.logs() | self.client_fleet.logs()
 
     # The protocol of the nemesis.
@@ -127,7 +127,7 @@ class RunSite:
     def grants(self, without: str) -> int:
         """Count the other clients' grants of the lock that this client was granted last.
 
-        If it was granted none, grants of any lock count.
+        If it was granted none, count grants of any lock.
         """
         number = self.clients.index(without)
         wanted = self._recorder.last_granted(self.client(without).process)

@@ -27,15 +27,15 @@ from fencepost.workloads.scenarios.scenario import (
 
 LOCK, RESOURCE = "orders", "account"
 
-# How long a single op, and how long a repeated one may take before the schedule has failed. A
-# delayed write arrives when TCP sends it again, and TCP doubles its wait after each try.
-# A lock that asks again for eight seconds' lease after time-outs takes half a minute.
+# Time limits in s of a single op, and of a repeated one, before the schedule has failed. A delayed
+# write arrives when TCP sends it again, and TCP doubles its wait after each try. A lock that
+# retries with a lease of eight seconds after timeouts takes half a minute.
 _OP_S = 60.0
 _AGAIN_S = 20.0
 _POINT_S = 10.0
-# How much longer than the client's lease a server's key may live: the drift in Redlock.
+# How much longer than the client's lease a server's key may live: Redlock's clock drift.
 _MARGIN_NS = 100_000_000
-# How often a clock is looked at that may jump.
+# The interval of polling a clock that may jump.
 _LOOK_S = 0.5
 
 
@@ -43,7 +43,7 @@ _ALSO = {"any": ("ok", "fail"), "failing": ("fail", "info")}
 
 
 class NotAsScheduled(Exception):
-    """A step did not end as the scenario has it, so the run was not that scenario."""
+    """A step did not end as in the scenario, so the run was not that scenario."""
 
 
 class Stage:
@@ -59,9 +59,9 @@ class Stage:
         self._read: dict[str, int] = {}
         self._begun: dict[str, str] = {}
         self._noted: dict[str, float] = {}
-        # Where each client was told to stop in its latest op.
+        # The failpoint of each client in its latest op.
         self._stops: dict[str, list[str]] = {}
-        # How much later than in the run that they come from timed steps were taken, at most.
+        # The largest delay of timed steps, compared with the run that they come from.
         self._late_s = float("-inf")
 
     def perform(self) -> None:
@@ -86,10 +86,10 @@ class Stage:
                 raise NotAsScheduled(f"step {number}, {step.describe()!r}: {error}") from error
 
     def _recover(self) -> None:
-        """Heal everything; then ask for the lock: the history shows whether it is granted."""
-        self._progress("Healing, then somebody asks for the lock.")
+        """Heal everything, then acquire the lock: the history shows whether it is granted."""
+        self._progress("Healing, then acquiring the lock.")
         for client, stops in self._stops.items():
-            for stop in stops:  # where nobody would wait for it any more
+            for stop in stops:  # the client would not wait for it any more
                 self._site.client(client).disarm(stop)
         self._director.heal_faults()
         for client, f in self._begun.items():
@@ -125,7 +125,7 @@ class Stage:
                 self._inject(Fault(name, family, list(targets), dict(arguments)))
             case Heal(name):
                 if not self._director.heal(name).proved:
-                    raise NotAsScheduled("nothing proves that the fault is gone")
+                    raise NotAsScheduled("nothing proves that the fault has ended")
             case LeaseOver(client):
                 self._sleep_until(self._holds[client]["deadline"] + _MARGIN_NS)
             case TtlOver():
@@ -179,7 +179,7 @@ class Stage:
     @staticmethod
     def _check(type: str, expect: str) -> None:
         if type != expect and type not in _ALSO.get(expect, ()):
-            raise NotAsScheduled(f"it completed as {type}, and the schedule has {expect}")
+            raise NotAsScheduled(f"it completed as {type}, but the schedule has {expect}")
 
     def _completed(self, client: str, f: str, done: dict[str, Any] | None) -> str:
         if done is None:
@@ -208,13 +208,13 @@ class Stage:
         raise ValueError(f"no client does {f}")
 
     def _wall_s(self, client: str) -> float:
-        """The client's wall clock, from any fixed moment on."""
+        """Return the client's wall clock, relative to any fixed moment."""
         low_s, high_s = self._site.client(client).look_at_clock("wall", {})
         return time.monotonic() + (low_s + high_s) / 2
 
     def _sleep_by_clock(self, client: str) -> None:
         if client not in self._noted:
-            raise NotAsScheduled(f"{client} has noted no time before")
+            raise NotAsScheduled(f"{client} has not noted a time before")
         due_s = self._noted[client] + self._scenario.ttl_ms / 1000
         while (left_s := due_s - self._wall_s(client)) > 0:
             time.sleep(min(left_s, _LOOK_S))

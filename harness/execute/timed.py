@@ -1,7 +1,7 @@
 """A timed run: clients work on their own while a schedule of faults is carried out.
 
-Then everything is healed, and the run goes on until each lock was granted again. A lock that is
-not granted within its bound is a violation of liveness, so the run has to wait for that long.
+Then everything is healed, and the run continues until each lock was granted again. A lock that is
+not granted within its bound is a violation of liveness, so the run has to wait that long.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ from fencepost.nemesis.aim import Aim
 from fencepost.nemesis.schedule import Scheduled
 
 _LOOK_S = 0.05
-# Added to the bound of liveness: until a grant at its very end is recorded, until a client has
-# left its critical section, and until a client ends that cannot be told to.
+# Added to the bound of liveness: time until a grant at its very end is recorded, until a client has
+# left its critical section, and until a client ends that does not react to orders.
 _MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
 _READ_S = 30.0
-# Shorter runs are over before anybody looks.
+# A shorter run ends before the first look.
 WHILE_S = 30.0
 
 
 MOST_EVENTS = 250_000
-"""A segment of a long run ends with so many, so that judging it takes seconds."""
+"""A segment of a long run ends after this many ops, so that judging it takes seconds."""
 
 
 @dataclass(frozen=True)
 class Played:
     """How long the clients worked and faults came (s), and the checker whose violation stopped it
-    ('': none did)."""
+    ('' if none did)."""
 
     time_s: float = 0.0
     stopped: str = ""
 
 
 def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
-    """Let the clients work, inject the faults, heal them, wait for grants, and read a last time.
+    """Let the clients work, inject the faults, heal them, wait for grants, and do the final reads.
 
     Raises:
         OSError: the history could not be written.
-        Crashed: a client is wrong itself, and has said so.
+        Crashed: a client reported a mistake of its own.
     """
     spec, clients, recorder = running.spec, running.site.client_fleet, running.recorder
     bound_s = spec.ttl_ms / 1000 + spec.liveness_bound_s
@@ -64,7 +64,7 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
     calm_ns = recorder.now() + int(spec.time_s * 1e9)
     for number, worker in enumerate(clients.workers):
         worker.work(client_settings(spec) | {"client": number, "calm_ns": calm_ns}, until_ns)
-    played = _strike(running, schedule)
+    played = _inject(running, schedule)
     must_be_sound(clients)
     if played.stopped:
         running.say(f"{played.stopped} is violated; stopping")
@@ -74,20 +74,20 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
     await_grants(spec, recorder, bound_s + _MARGIN_S)
     must_be_sound(clients)
     running.say("stopping clients")
-    # All at once: a client that rests later would take locks meanwhile.
+    # All at once: a client that stops later would take locks meanwhile.
     with ThreadPoolExecutor(len(clients.workers)) as pool:
         over = list(pool.map(lambda worker: worker.rest(bound_s + _REST_S), clients.workers))
     rested = [worker for worker, rests in zip(clients.workers, over, strict=True) if rests]
     for worker in clients.workers:
         if worker not in rested:
-            running.note(f"{worker.node} did not come to rest: {worker.describe()}.")
+            running.note(f"{worker.node} did not stop its work: {worker.describe()}.")
     if rested:
-        # Any other takes no op.
+        # A client that did not stop takes no op.
         read_all(spec, rested[-1])
     return played
 
 
-def _strike(running: Running, schedule: Sequence[Scheduled]) -> Played:
+def _inject(running: Running, schedule: Sequence[Scheduled]) -> Played:
     """Carry out the schedule until the time is up, a checker finds a violation, or a segment is
     full."""
     spec, recorder = running.spec, running.recorder
@@ -133,7 +133,7 @@ def _aimed(running: Running, over: Callable[[], bool]) -> None:
 
 @dataclass(frozen=True)
 class _Watch:
-    """What an aim sees of a run."""
+    """The state of a run that triggers see."""
 
     site: RunSite
     recorder: Recorder
@@ -149,26 +149,26 @@ class _Watch:
 
 
 def broken(clients: ClientFleet) -> str:
-    """What is wrong with a client itself, as the first one of them says; empty if none does."""
+    """Return the first mistake that a client reported about itself; empty if there is none."""
     return next((worker.broken for worker in clients.workers if worker.broken), "")
 
 
 def must_be_sound(clients: ClientFleet) -> None:
-    """Raise Crashed if a client says that it is wrong itself: nothing of that is its lock's."""
+    """Raise Crashed if a client reports its own mistake: its lock is not to blame."""
     if why := broken(clients):
         raise Crashed(why)
 
 
 def _followed(spec: Spec, recorder: Recorder) -> AbstractContextManager[LiveVerdict | None]:
-    """What judges the run while it goes on, where that is asked for or the run takes a while."""
+    """Return the live check of the run, if one is requested or the run is long."""
     if not spec.until and spec.time_s < WHILE_S:
         return nullcontext()
     return LiveVerdict(recorder.path.parent, stopping(spec.to_json()), EVERY_S)
 
 
 def client_settings(spec: Spec) -> dict[str, Any]:
-    """The settings of the clients' generators (workloads/client/critical_section.py), without the
-    client that each belongs to."""
+    """Return the settings of the clients' generators (workloads/client/critical_section.py),
+    without the client that each belongs to."""
     settings: dict[str, Any] = {
         "ttl_ns": spec.ttl_ms * 1_000_000,
         "shared": spec.shared,
@@ -193,7 +193,7 @@ def await_grants(spec: Spec, recorder: Recorder, timeout_s: float) -> None:
 
 
 def read_all(spec: Spec, worker: Worker) -> None:
-    """Read every resource a last time, so that lost writes are seen."""
+    """Read every resource a last time, which reveals lost writes."""
     for _, resource in spec.locked:
         if worker.do("read", {"resource": resource}, _READ_S) is None:
-            return  # it does not answer, and takes no other op before that
+            return  # it does not answer, so it takes no other op

@@ -1,8 +1,8 @@
-"""Whether real servers do what a simulation did: its schedule, played up to three times.
+"""Checks whether real servers agree with a simulation: runs its schedule up to three times.
 
-A find is confirmed where the schedule was carried out to its end, every fault with its receipt, and
-the checker that found the promise broken in the simulation says so of the real run. Whatever else
-comes out is a difference, and says that the model or the bridge is wrong, until shown otherwise.
+A counterexample is confirmed if the schedule ran to its end, every fault has its receipt, and the
+checker that found the violation in the simulation finds it in the real run too. Any other result is
+a difference. It counts as an error of the model or the bridge until another cause is shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TRIES = 3
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What came of the tries: the difference that each showed, "" where there was none."""
+    """The results of the tries: the difference that each showed, "" where there was none."""
 
     checker: str
     cannot: tuple[str, ...]
@@ -44,8 +44,8 @@ class Confirmation:
 def confirm(
     bridge: Bridge, play: Callable[[int], Outcome | str], tell: Callable[[str], None]
 ) -> Confirmation:
-    """Play a scenario until it comes out as it did in the simulation. `play` is given the number
-    of the try, from 1 on, and returns its outcome, or the reason if it crashed."""
+    """Run a scenario until the result agrees with the simulation. `play` takes the number of the
+    try, from 1 on, and returns its outcome, or the reason if it crashed."""
     (checker,) = bridge.scenario.expected
     if bridge.cannot:
         return Confirmation(checker, bridge.cannot, ())
@@ -60,13 +60,14 @@ def confirm(
 
 
 def difference(outcome: Outcome, checker: str) -> str:
-    """What is otherwise in a real run, where the simulation had this checker say no."""
+    """Return how a real run differs from the simulation, in which this checker found a
+    violation."""
     verdicts = outcome.verdicts
     for name in ("run", "faults"):
         if name in verdicts and verdicts[name].valid is not True:
             return verdicts[name].summary
     if checker not in verdicts:
-        return f"{checker} was not asked"
+        return f"{checker} did not run"
     verdict = verdicts[checker]
     if verdict.valid is False:
         return ""

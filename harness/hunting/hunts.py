@@ -1,6 +1,6 @@
-"""A hunt as a command and as Python ask for it: described, carried out, and what it found stored.
+"""Hunts as the command line and Python run them: validated, run, and their counterexamples stored.
 
-A hunt simulates its servers (hunt/), so that it needs no cluster, no Docker and no root.
+A hunt simulates its servers (hunt/), so it needs no cluster, no Docker and no root.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "seed", "serv
 OWN_WORDS = tuple(
     SETTINGS[name].word for name in SETTINGS_OF_A_HUNT if name not in ("seed", "server")
 )
-"""The options of these but for the seed and the servers' versions, which a hunt always names."""
+"""The options of these without the seed and the servers' versions, which a hunt always names."""
 DEPTH = 2
-"""How many injections an exhaustive search goes up to, unless told otherwise."""
+"""The default maximum number of injections of an exhaustive search."""
 _LONGEST_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True)
 class Hunt:
-    """A hunt that makes sense: the lock's test, what is simulated of it, and for how long.
+    """A valid hunt: the lock's test, the simulation, and its time.
 
     `lock` is its name on a command line. `user_lock` has the options that a test of it needs too,
     and `words` all options of the hunt. `depth`: try every schedule with up to this many
-    injections; None: draw them.
+    injections; None: draw schedules at random.
     """
 
     spec: Spec
@@ -84,11 +84,11 @@ class Hunt:
     def carry_out(
         self, processes: int | None = None, tell: Callable[[Tried], None] = lambda tried: None
     ) -> tuple[Tried, Find | None]:
-        """Search; `tell` is told how far it is.
+        """Search; `tell` receives the progress.
 
         Raises:
             BadArguments: the lock asks its servers for something that their models do not have.
-            Crashed: the lock's own code failed, and the text says how.
+            Crashed: the lock's own code failed; the text has its error.
         """
         lock = self.spec.lock
         try:
@@ -101,7 +101,7 @@ class Hunt:
             raise Crashed(f"{lock}, in the simulation: {error}") from error
 
     def store(self, tried: Tried, find: Find, command: str) -> tuple[Outcome, Bridge]:
-        """Write a run's folder with what was found, and the scenario that plays it on real
+        """Write a run's folder with the counterexample, and the scenario that replays it on real
         servers. `command` finds it again."""
         folder = results.create(f"hunt-{self.spec.name}")
         test: dict[str, Any] = {
@@ -132,7 +132,7 @@ class Hunt:
         return judge(folder, []), made
 
     def test_of(self, scenario: Scenario, number: int) -> Spec:
-        """The test that plays a scenario on real servers, with the seed of its try."""
+        """Return the test that runs a scenario on real servers, with the seed of its try."""
         return scripted.of_hunt(self.spec, scenario, self.spec.seed + number)
 
 
@@ -150,11 +150,11 @@ def described(
     search: str = SEARCHES[0],
     depth: int | None = None,
 ) -> Hunt:
-    """The hunt that a person asks for. `settings` are those of a test that a hunt has too;
-    `servers` and `ends_with` are for a lock of the person's own.
+    """Return the hunt for these arguments. `settings` are those of a test that a hunt has too;
+    `servers` and `ends_with` are for a user lock.
 
     Raises:
-        BadArguments: this lock cannot be simulated so; nothing was tried.
+        BadArguments: this lock cannot be simulated with these arguments; nothing was tried.
     """
     choose("search", search, SEARCHES)
     if depth is not None and search != "exhaustive":
@@ -187,26 +187,28 @@ def described(
 
 
 def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) -> Setting:
-    """What to hunt for. BadArguments where this lock cannot be simulated so."""
+    """Return the simulation's setting. Raise BadArguments if this lock cannot be simulated."""
     lock = spec.lock_type
     model, version = _model(spec)
     if lock.make is None:
         hunted = ""
         if lock.port:
-            hunted = f"`fencepost hunt {lock.port}` hunts our port of its algorithm, and "
+            hunted = f"`fencepost hunt {lock.port}` hunts fencepost's port of its algorithm, and "
         raise BadArguments(
-            f"{spec.lock} cannot be simulated: it is a program of its own, and not in this Python. "
+            f"{spec.lock} cannot be simulated: its client is another program, not in this Python. "
             f"{hunted}`fencepost test {spec.lock}` runs it on real servers"
         )
     outside = bool(lock.library) or spec.own is not None
     if outside:
         _must_be_simulated(spec, model)
     if not guarded and spec.own is None and lock.has_token(spec.options):
-        # The data are no goal then, and tokens meet a resource that heeds them.
+        # The data are no goal then, and tokens meet a resource that checks them.
         spec = replace(spec, guard="fenced")
     goals = _goals(spec, goal, guarded)
     if spec.stored_in not in stores():
-        raise BadArguments(f"guard {spec.guard} is kept in {spec.stored_in}, which has no model")
+        raise BadArguments(
+            f"guard {spec.guard} is kept in {spec.stored_in}, for which there is no model"
+        )
     away_s = restart_s(spec, spec.ttl_ms / 1000)
     setting = Setting(
         test=_description(spec),
@@ -237,12 +239,14 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
 
 
 def _must_be_simulated(spec: Spec, model: Model) -> None:
-    """BadArguments where a lock that brings its own connections cannot have simulated ones."""
+    """Raise BadArguments if a lock that opens its own connections cannot have simulated ones."""
     lock = spec.lock_type
     why = ""
     if not model.sockets:
         able = ", ".join(one.name for one in MODELS.values() if one.sockets)
-        why = f"it brings its own connections to {lock.kind}, and hunt has those to {able} alone"
+        why = (
+            f"it opens its own connections to {lock.kind}, which hunt can only simulate for {able}"
+        )
     elif lock.library and not installed(lock.imported):
         why = f"{lock.library} is not installed here: pip install {lock.distribution}"
     elif spec.own is not None and (found := outside_of_reach(spec.own.files)):
@@ -254,7 +258,7 @@ def _must_be_simulated(spec: Spec, model: Model) -> None:
 
 
 def _model(spec: Spec) -> tuple[Model, str]:
-    """The model of the lock's servers, and their version, '' for the usual one.
+    """Return the model of the lock's servers, and their version, '' for the usual one.
 
     Raises:
         BadArguments: there is no model of them.
@@ -272,7 +276,7 @@ def _model(spec: Spec) -> tuple[Model, str]:
 
 
 def _own(spec: Spec) -> dict[str, Any]:
-    """What a hunt has to know of a lock that is in no registry."""
+    """Return the facts that a hunt needs about a user lock."""
     if spec.own is None or not spec.own.python:
         return {}
     file = Path(spec.own.python.rpartition(":")[0])
@@ -282,15 +286,15 @@ def _own(spec: Spec) -> dict[str, Any]:
 
 
 def _description(spec: Spec) -> dict[str, Any]:
-    """test.json of a simulated run: it has no servers that could have logs."""
+    """Return test.json of a simulated run: it has no servers that could have logs."""
     test = replace(spec, time_s=0.0).to_json() | {"nemesis": [], "simulated": True}
     test["checkers"] = [name for name in test["checkers"] if name != "server-log"]
-    test["not_checked"]["server-log"] = "a simulated server has none"
+    test["not_checked"]["server-log"] = "simulated servers have no logs"
     return test
 
 
 def _faults(asked: str | None, setting: Setting) -> tuple[str, ...]:
-    """The faults, in the table's order: those that were asked for, or all that fit."""
+    """Return the faults, in the table's order: those requested, or all that apply."""
     if asked is None:
         return simulated.usual(setting)
     names = [name.strip() for name in asked.split(",") if name.strip()]
@@ -301,7 +305,7 @@ def _faults(asked: str | None, setting: Setting) -> tuple[str, ...]:
 
 
 def renamed(asked: str | None) -> list[str]:
-    """A warning for each fault that is asked for by a name of 0.1.0."""
+    """Return a warning for each requested fault that has a name of 0.1.0."""
     names = [name.strip() for name in (asked or "").split(",")]
     return [
         f"--faults {name} is called {simulated.BEFORE[name]} now; the next version will refuse it"
@@ -311,12 +315,13 @@ def renamed(asked: str | None) -> list[str]:
 
 
 def goals() -> list[Checker]:
-    """The checkers that can be a hunt's goal, in the order in which a counterexample is shrunk."""
+    """Return the checkers that can be a hunt's goal, in the order in which a counterexample is
+    shrunk."""
     return sorted((one for one in CHECKERS.values() if one.goal), key=lambda one: one.goal_rank)
 
 
 def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
-    """The checkers whose violation is a counterexample."""
+    """Return the checkers whose violation is a counterexample."""
     applies = spec.checkers
     fit = [goal for goal in goals() if applies[goal.name] is None]
     if asked is None:

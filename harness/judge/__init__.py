@@ -1,1 +1,1 @@
-"""Verdicts on runs: at their end, while they go on, and of stored ones."""
+"""Verdicts on runs: at their end, in progress, and on stored ones."""

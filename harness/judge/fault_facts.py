@@ -9,10 +9,10 @@ from fencepost.nemesis.families import facts
 
 
 def with_facts(history: History) -> History:
-    """The history with the facts that its families state, where ops lack them.
+    """Return the history with the facts that its families state, where ops lack them.
 
     fencepost writes these facts itself; a history from elsewhere, or one from before 0.1.0, may
-    name the family alone. What an op states itself stays as it is.
+    name the family alone. Facts that an op states itself are kept.
     """
     if not any(map(_lacks, history.nemesis())):
         return history

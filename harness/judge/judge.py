@@ -1,15 +1,15 @@
 """Judges a stored history, finished or not: results.json and report.html.
 
-It needs no cluster: `fencepost analyze` judges any stored run again, even one that was killed, and
-one that is in progress, as far as it has come. The steps, in order:
+It needs no cluster: `fencepost analyze` judges any stored run again. It also judges a run that was
+killed, and one in progress up to the present. The steps, in order:
 
 1. The history is finished: ops without an end get one, all are sorted by time (recorder.py), and
    faults of older runs get the facts that they lack (fault_facts.py).
-2. The run's description is completed by what only the history tells (learnt.py), in run.json.
+2. Facts that only the history has complete the run's description (learnt.py), in run.json.
 3. The checkers judge it (verdict.py).
 4. results.json and the page are written (run_page.py).
 
-Of a run in progress nothing is kept that its own end would have to correct.
+For a run in progress, nothing is stored that its end would have to correct.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn
 from fencepost.runfiles import FACTS, TEST, merged
 
-GOING_ON = "The run was going on when this was judged: it says nothing of what came later."
-ENDED_FROM_OUTSIDE = "The run was ended from outside before it was over."
-# Judging makes millions of objects, hardly any of them in cycles: looking for these less often than
-# by default saves a tenth of the time.
+GOING_ON = "The run was in progress when this was judged: later events are not covered."
+ENDED_FROM_OUTSIDE = "The run was ended from outside before its time."
+# Judging makes millions of objects, few of them in cycles: collecting garbage less often than by
+# default saves a tenth of the time.
 _RARE = (1_000_000, 20, 50)
 
 
@@ -58,8 +58,8 @@ class Outcome:
 def judge(folder: Path, notes: list[str] | None = None, written: int | None = None) -> Outcome:
     """Sort a run's history by time, check it, and write results.json and report.html.
 
-    `notes` say what went wrong with the run itself; None keeps those that are stored. `written`:
-    how many ops its recorder wrote, which must be those that are read.
+    `notes` are errors of the run itself; None keeps the stored ones. `written`: the number of ops
+    that its recorder wrote, which must equal the number read.
 
     Raises:
         BadArguments: test.json cannot be read, or names a checker that does not exist.
@@ -88,7 +88,7 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
     if notes or missing.lost:
         found["run"] = Verdict("unknown", " ".join([*notes, *missing.lost]))
     stored = results_of(folder.name, run, found, missing, notes, live)
-    # A run that has ended meanwhile has judged itself, and knows more.
+    # A run that has ended meanwhile has judged itself with more facts.
     if not (live and _stored(place)):
         results.write(place, stored)
         write_report(folder, history, stored)
@@ -96,7 +96,7 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
 
 
 def _described(folder: Path, history: History, live: bool) -> dict[str, Any]:
-    """Read the run's description; complete it by what its ops tell."""
+    """Read the run's description; complete it with facts from its ops."""
     path, test = folder / TEST, {"name": folder.name}
     if path.is_file() or (folder / FACTS).is_file():
         test = results.read_test(folder)
@@ -115,9 +115,9 @@ def _described(folder: Path, history: History, live: bool) -> dict[str, Any]:
 
 @contextmanager
 def _frozen() -> Iterator[None]:
-    """Keep what is made within out of garbage collections until the run is judged.
+    """Exclude objects made within the block from garbage collection until the run is judged.
 
-    A long history is millions of objects, and each collection would look at them all.
+    A long history is millions of objects, and each collection would visit them all.
     """
     gc.disable()
     try:
@@ -128,7 +128,7 @@ def _frozen() -> Iterator[None]:
 
 
 def _noted(place: Path, test: dict[str, Any], live: bool) -> list[str]:
-    """The run's stored notes. A run without results was killed, which is its note."""
+    """Return the run's stored notes. A run without results was killed, and its note says so."""
     if live:
         return [GOING_ON]
     if (stored := _stored(place)) is not None:
@@ -137,7 +137,7 @@ def _noted(place: Path, test: dict[str, Any], live: bool) -> list[str]:
 
 
 def _stored(place: Path) -> dict[str, Any] | None:
-    """A run's results; None if there are none, or only what was found while it went on."""
+    """Return a run's results; None if there are none, or only those of its live check."""
     if not place.is_file():
         return None
     stored = results.read(place.parent)

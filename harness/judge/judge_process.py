@@ -1,11 +1,11 @@
-"""Judges runs in processes of their own, beside one that goes on here.
+"""Judges runs in separate processes while another run is in progress here.
 
     python -m fencepost.harness.judge.judge_process FOLDER
 
     {"notes": [...], "written": N} on stdin
 
-The verdict is in the run's results.json. A process of its own gives all its memory back, and does
-not keep the threads of a run that goes on from their work.
+The verdict is in the run's results.json. A separate process returns all its memory, and does not
+slow the threads of the run in progress.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fencepost.harness.judge.judge import judge
 from fencepost.harness.results import results
 
 _NICE = 10
-"""The run that goes on comes first."""
+"""The run in progress has priority."""
 
 Found = dict[str, Any]
 
@@ -39,13 +39,13 @@ class Process:
         self._notes = notes or []
         self._process = process.begin(__name__, str(place), out=subprocess.DEVNULL)
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended, and says why
+        with suppress(BrokenPipeError):  # it has ended with an error
             self._process.stdin.write(json.dumps({"notes": notes, "written": written}).encode())
             self._process.stdin.close()
         self._process.stdin = None
 
     def found(self) -> Found:
-        """The run's results once it is judged; without a verdict, why there is none."""
+        """Return the run's results once it is judged; without a verdict, the reason."""
         _, said = self._process.communicate()
         try:
             if self._process.returncode == 0:
@@ -57,15 +57,15 @@ class Process:
 
 
 def unjudged(why: str, notes: Sequence[str] = ()) -> Found:
-    """The results of a run that could not be judged, with what else was noted about it."""
+    """Return the results of a run that could not be judged, with its other notes."""
     said = [*notes, f"It could not be judged: {why}"]
     return {"valid": "unknown", "checkers": {}, "run_notes": said}
 
 
 class Judging:
-    """Judges runs one after the other, and hands the results of each to `judged`.
+    """Judges runs one after another, and passes the results of each to `judged`.
 
-    At the end of its block all are judged; after an error in it as well.
+    At the end of its block all are judged, even after an error in it.
     """
 
     def __init__(self, judged: Callable[[Path, Found], object]) -> None:
@@ -87,7 +87,7 @@ class Judging:
         self._begun = Process(place, notes, written)
 
     def finds(self, names: Iterable[str]) -> bool:
-        """Wait for the last that was begun; whether one of these checkers finds it broken."""
+        """Wait for the last run; return whether one of these checkers finds it broken."""
         self._await()
         checkers = self._last.get("checkers") or {}
         return any((checkers.get(name) or {}).get("valid") is False for name in names)
@@ -100,7 +100,7 @@ class Judging:
 
 
 def main() -> None:
-    """Judge the run of the folder that is named."""
+    """Judge the run of the named folder."""
     asked = json.loads(sys.stdin.buffer.read())
     os.nice(_NICE)
     try:

@@ -1,4 +1,4 @@
-"""What only a run's history tells of the run: run.json has it once the run is judged."""
+"""Facts that only a run's history has; run.json has them once the run is judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fencepost.runfiles import merged
 
 
 def learnt(test: Mapping[str, Any], history: History) -> dict[str, Any]:
-    """The facts that the description of a run lacks, as run.json has them; empty if none.
+    """Return the facts that the description of a run lacks, as run.json has them; empty if none.
 
     Of a history that another program wrote: which checkers it has something for. Of a user lock:
     whether its grants carried tokens, and so which checkers do not apply.

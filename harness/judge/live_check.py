@@ -1,11 +1,11 @@
-"""The verdict of a run that goes on, from a process of its own that reads its history as it grows.
+"""The live verdict of a run, from a separate process that reads its history as it grows.
 
     python -m fencepost.harness.judge.live_check FOLDER EVERY_S
 
-It looks every EVERY_S seconds, later less often, so that looking takes a tenth of the time, but
-once a minute. It reads what is new and keeps what it has read. After each look it writes a line,
-what it has found so far: {"until_s": 12.5, "broken": {"lease_exclusion": "..."}}. It ends with the
-one that started it.
+It looks every EVERY_S seconds. Later it looks less often, at least once a minute, so that looking
+takes a tenth of the time. It keeps the ops it has read, and reads only new ones. After each look it
+writes a line with the violations so far: {"until_s": 12.5, "broken": {"lease_exclusion": "..."}}.
+It ends with the process that started it.
 
 Ops reach the file a little out of order, and those of a stopped client late. So a checker counts as
 broken only if two looks in a row find it so.
@@ -33,16 +33,17 @@ from fencepost.harness.results import results
 from fencepost.harness.spec.early_stop import at_the_end, first_violation
 
 EVERY_S = 1.0
-"""The pause between two looks at first."""
+"""The initial pause between two looks."""
 _SHARE = 10
 _MOST_S = 45.0
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found up to `until_s` of the run: what is broken, by checker, in a sentence each.
+    """Violations up to `until_s` of the run, by checker, in a sentence each.
 
-    `ended`: why nobody looks any more, if so. The verdict at the run's end does not depend on it.
+    `ended`: why the live check has ended, if it has. The verdict at the run's end does not depend
+    on it.
     """
 
     until_s: float = 0.0
@@ -51,7 +52,7 @@ class Seen:
 
 
 class Follower:
-    """Looks at a history again and again. `test` describes its run, as test.json does."""
+    """Looks at a history repeatedly. `test` describes its run, as test.json does."""
 
     def __init__(self, path: Path, test: Mapping[str, Any]) -> None:
         self._tail = Tail(path)
@@ -60,7 +61,8 @@ class Follower:
         self._before: set[str] = set()
 
     def look(self) -> Seen:
-        """What this look and the one before have found. A history without a beginning is empty.
+        """Return what this look and the one before have both found. A history without a beginning
+        is empty.
 
         Raises:
             HistoryError: it is no history.
@@ -79,10 +81,10 @@ class Follower:
 
 
 class LiveVerdict:
-    """Follows the run in `folder` within its `with` block; `seen` is what was found so far.
+    """Follows the run in `folder` within its `with` block; `seen` are the findings so far.
 
-    `stopping`: the checkers of which a violation is to end the run; `stopped` is the first of them
-    that was found broken.
+    `stopping`: the checkers whose violation ends the run; `stopped` is the first of them that was
+    found broken.
     """
 
     def __init__(self, folder: Path, stopping: Sequence[str] = (), every_s: float = EVERY_S):
@@ -116,7 +118,7 @@ class LiveVerdict:
 
 
 def main() -> None:
-    """Follow the run of the folder that is named, until standard input ends."""
+    """Follow the run of the named folder, until standard input ends."""
     folder, every_s = Path(sys.argv[1]), float(sys.argv[2])
     threading.Thread(target=_end_with_parent, daemon=True).start()
     follower = Follower(folder / "history.jsonl", results.read_test(folder))
@@ -124,7 +126,7 @@ def main() -> None:
     while True:
         time.sleep(pause_s)
         began = time.monotonic()
-        with suppress(HistoryError):  # it is judged in the end, and then says what is wrong
+        with suppress(HistoryError):  # the judgement at the run's end reports the error
             seen = follower.look()
             print(json.dumps({"until_s": seen.until_s, "broken": seen.broken}), flush=True)
         pause_s = min(max(every_s, _SHARE * (time.monotonic() - began)), _MOST_S)

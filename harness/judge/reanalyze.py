@@ -1,8 +1,8 @@
-"""Judges stored runs, as many at a time as there are processors, in forks of this process.
+"""Judges stored runs in forks of this process, one per processor at a time.
 
-A fork has imported already all that judging takes, which is half a second that each new process
-would need. It gives all its memory back when it is over, and one that is killed takes no other with
-it. A process that carries out a run has threads and must not fork: see judge_process.py.
+A fork has already imported all that judging needs, which takes a new process half a second. It
+returns all its memory at its end, and one that is killed does not affect the others. A process
+that carries out a run has threads and must not fork: see judge_process.py.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _FORK = multiprocessing.get_context("fork")
 
 
 def rejudge(places: Sequence[Path], judged: Callable[[Path, Found], object]) -> None:
-    """Judge the runs in these folders again; hand the results of each to `judged`, in order.
+    """Judge the runs in these folders again; pass the results of each to `judged`, in order.
 
-    At its end all that were begun are over, after an error as well.
+    At its end all processes have ended, even after an error.
     """
     page.prepare("run.html")
-    # The longest first, so that none is left alone at the end.
+    # The longest first, so that none runs alone at the end.
     coming = sorted(places, key=lambda place: (place / "history.jsonl").stat().st_size)
     waiting = list(reversed(places))
     going: dict[Connection, _Fork] = {}
@@ -56,7 +56,7 @@ def rejudge(places: Sequence[Path], judged: Callable[[Path, Found], object]) -> 
 
 
 class _Fork:
-    """A process that judges the run in `place`. `said` can be read once that is done."""
+    """A process that judges the run in `place`. `said` can be read once it has ended."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -66,7 +66,7 @@ class _Fork:
         says.close()
 
     def found(self) -> Found:
-        """The run's results once it is judged; without a verdict, why there is none."""
+        """Return the run's results once it is judged; without a verdict, the reason."""
         try:
             why = self.said.recv()
         except EOFError:
@@ -83,7 +83,7 @@ class _Fork:
 
 
 def _judge(place: Path, says: Connection) -> None:
-    # A Ctrl-C is for the process that waits for this one.
+    # Only the process that waits for this one handles Ctrl-C.
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Writes the page of a run, with the colours that the families of faults have."""
+"""Writes the page of a run, in the colours of the fault families."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def write_report(
 ) -> Path:
     """Write report.html into the folder of a run; return its path.
 
-    `history` and `found`, its results, are read from there unless they are known.
+    `history` and `found`, its results, are read from there unless given.
     """
     return report.render(folder, _colour, history, found)
 

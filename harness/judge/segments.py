@@ -1,8 +1,8 @@
 """The segments of a long run, and the sum of their verdicts: its results.json and its page.
 
-    RUN/segments/0001/    the first segment, a run's folder as any other
+    RUN/segments/0001/    the first segment, a folder like that of a short run
 
-The verdict of the run is the worst of its segments, for each checker and altogether.
+The verdict of the run is the worst of its segments, for each checker and in total.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from fencepost.report.pages import long as report
 from fencepost.runfiles import SCHEMA
 
 _PIECES = 20
-"""Pieces of evidence of each checker that the sum has, at most; each segment has all of its own."""
+"""The most pieces of evidence per checker in the sum; each segment has all of its own."""
 _NOTES = 20
 _SUMS = ("ops", "holds", "duration_s")
 _NAMED = 10
-"""Segments that a summary names, at most."""
+"""The most segments that a summary names."""
 
 
 def judge_run(run: Path) -> Outcome:
@@ -45,7 +45,7 @@ def judge_run(run: Path) -> Outcome:
     if not stored:
         raise BadArguments(f"{run} has no segment with a history yet")
     rejudge(stored, found.add)
-    # Asked after they were judged: a run that has ended meanwhile knows more, and stays as it is.
+    # Checked after judging: a run that has ended meanwhile has more facts, and stays as it is.
     live = is_live(run / results.SEGMENTS)
     before = _stored(run)
     if live:
@@ -61,7 +61,7 @@ def write_report(run: Path) -> Path:
 
 
 def _stored(run: Path) -> dict[str, Any] | None:
-    """The results of a long run that is over; None if it was ended from outside, or goes on."""
+    """Return the results of a long run that has ended; None if it was killed or is in progress."""
     if not (run / "results.json").is_file():
         return None
     stored = results.read(run)
@@ -69,9 +69,9 @@ def _stored(run: Path) -> dict[str, Any] | None:
 
 
 class Sum:
-    """What is known of a long run, segment by segment; `notes` say what went wrong with it.
+    """The results of a long run, segment by segment; `notes` are errors of the run itself.
 
-    time_s: how long the run is to take.
+    time_s: the planned length of the run.
     """
 
     def __init__(self, run: Path, time_s: float) -> None:
@@ -83,7 +83,7 @@ class Sum:
         self._by_f: dict[str, Counter[str]] = {}
 
     def add(self, folder: Path, found: Found) -> None:
-        """Count one segment's results, and write those of the run so far."""
+        """Add one segment's results, and write those of the run so far."""
         number = int(folder.name)
         checkers: Mapping[str, Any] = found.get("checkers") or {}
         for name, verdict in checkers.items():
@@ -108,7 +108,7 @@ class Sum:
             self.write(live=True)
 
     def write(self, live: bool) -> Outcome:
-        """Write results.json and report.html of the run as far as it has come."""
+        """Write results.json and report.html of the run so far; return the outcome."""
         self._rows.sort(key=lambda row: row["segment"])
         many = len(self._rows)
         verdicts = {name: one.verdict(many) for name, one in self._checkers.items()}
@@ -148,14 +148,14 @@ def _most(said: list[str]) -> list[str]:
 
 
 class _Checker:
-    """What one checker says of all segments."""
+    """Return the verdict of one checker on all segments."""
 
     def __init__(self) -> None:
         self._of: dict[Valid, list[int]] = {}
         self._first: dict[Valid, str] = {}
         self._evidence: list[dict[str, Any]] = []
         self._untested: list[set[str]] = []
-        # Of the details: what each of them says is so (of fencing: grants, writes), and how many.
+        # Keep the details that are flags, and add up the counts (of fencing: grants, writes).
         self._kept: dict[str, bool] = {}
         self._counts: dict[str, int] = {}
 
@@ -176,19 +176,19 @@ class _Checker:
                 self._evidence.append({"what": what, "segment": number})
 
     def verdict(self, many: int) -> Verdict:
-        """The worst of all, with the segments that it is true of."""
+        """Return the worst verdict, with the segments that have it."""
         valid = worst(self._of)
         of = self._of[valid]
         if valid is True:
             summary = f"In all of {count(len(of), 'segment')}."
             if len(of) < many:
-                summary = f"In the {count(len(of), 'segment')} of {many} that it was asked of."
+                summary = f"In the {count(len(of), 'segment')} of {many} in which it applies."
         else:
             named = ", ".join(map(str, of[:_NAMED])) + (", ..." if of[_NAMED:] else "")
             what = "Broken" if valid is False else "Unknown"
             summary = f"{what} in {len(of)} of {count(many, 'segment')} ({named}). "
             summary += self._first[valid]
-        # What one segment has tested was tested.
+        # A feature that one segment tested was tested.
         untested = sorted(set.intersection(*self._untested)) if self._untested else []
         details: dict[str, Any] = {**self._counts, **self._kept}
         if untested:

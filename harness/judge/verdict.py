@@ -1,4 +1,4 @@
-"""The verdict of a run: what its checkers find, and what went wrong with the run itself."""
+"""The verdict of a run: what its checkers find, and errors of the run itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def checked(run: Run, until_ns: int | None) -> dict[str, Verdict]:
         return verdicts
     begin = History([op for op in run.history if op.time <= until_ns])
     surely = check(replace(run, history=begin), wrong)
-    doubt = f"Not certain: from {until_ns / 1e9:.3f} s on an event that explains it may be missing."
+    doubt = (
+        f"Not certain: events from {until_ns / 1e9:.3f} s on may be missing, and could explain it."
+    )
     return {
         name: replace(found, valid="unknown", summary=f"{found.summary} {doubt}")
         if name in wrong and surely[name].valid is not False
@@ -53,13 +55,13 @@ def checked(run: Run, until_ns: int | None) -> dict[str, Verdict]:
 
 
 def stopped_in_vain(run: Run, found: Mapping[str, Verdict]) -> list[str]:
-    """The note of a run that was stopped early by a violation that its checkers do not confirm;
-    empty if it was not."""
+    """Return the note of a run that was stopped early by a violation that its checkers do not
+    confirm; empty otherwise."""
     stops = stopping(run.test)
     early = run.history.end_ns / 1e9 < run.test.get("time_s", 0)
     if not (stops and early) or any(found[name].valid is False for name in stops):
         return []
-    return ["It was stopped by what looked like a violation and was none."]
+    return ["The run was stopped early by a violation that the final check did not confirm."]
 
 
 def results_of(
@@ -70,7 +72,7 @@ def results_of(
     notes: Sequence[str],
     live: bool,
 ) -> dict[str, Any]:
-    """Return results.json. `name`: the run's, if its description has none."""
+    """Return results.json. `name`: used if the run's description has no name."""
     history = run.history
     return {
         "schema": SCHEMA,

@@ -143,7 +143,8 @@ def _add(shelf: _Shelf, name: str, one: Stored, every: dict[str, Stored]) -> Non
 
 
 def _files(one: Stored) -> tuple[str, ...]:
-    """The files of a collection. Of hunts, lines have thousands of numbers for their page alone."""
+    """Return the files of a collection. Of hunts, lines have thousands of numbers for their page
+    alone."""
     return ("report.html", *(() if one.kind == "campaign" else _DATA))
 
 

@@ -194,7 +194,7 @@ class _Agent:
             raise _Lost(str(error)) from error
 
     def last_words(self) -> str:
-        """Return what it wrote to its standard error; empty if it still runs."""
+        """Return its output on standard error; empty if it still runs."""
         assert self._program.stderr
         self._reader.join(_END_S)
         if not self.over:

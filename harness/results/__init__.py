@@ -1,1 +1,1 @@
-"""The results folder: one folder a run, and where the runs are found."""
+"""The results folder: one folder per run, and how runs are found."""

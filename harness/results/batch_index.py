@@ -1,8 +1,8 @@
-"""What stands for many runs in the results folder: suites, matrices, sweeps, track records,
-campaigns of hunts, benches, nights.
+"""Index of multi-run folders: suites, matrices, sweeps, track records, hunt campaigns, benches,
+nightly runs.
 
-Each has a folder as a run has, with campaign.json (report/campaign_files.py) or night.json in place
-of test.json. The runs themselves lie in folders next to it, and stay where it is removed.
+Each has a folder like a run, with campaign.json (report/campaign_files.py) or night.json instead of
+test.json. Its runs are in folders next to it, and stay when it is removed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from fencepost.report.exports.batches import kind as kind
 from fencepost.report.stored import ReportError
 
 KINDS = ("run", "hunt", *batches.KINDS)
-"""Everything that the results folder has, by name."""
+"""The kinds of folders in the results folder."""
 
 
 def read(folder: Path) -> Collected | None:
-    """What is in this folder; None where it is none of these.
+    """Read a multi-run folder; None if it is another kind of folder.
 
     Raises:
-        BadArguments: its files cannot be read, or are not what fencepost writes.
+        BadArguments: its files cannot be read, or fencepost did not write them.
     """
     if not kind(folder):
         return None

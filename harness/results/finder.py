@@ -15,7 +15,7 @@ from fencepost.harness.results.results import root
 
 RUN, ANY = "run", ""
 _RUN_FILES = ("test.json", "history.jsonl")
-# That an error names.
+# The number of folders that an error names.
 _NEWEST = 5
 
 
@@ -33,19 +33,19 @@ def find(name: str, kind: str = RUN) -> Path:
     there = newest(_NEWEST, kind)
     hint = f"the newest here: {', '.join(there)}" if there else f"{root()} holds no {noun}"
     raise BadArguments(
-        f"{name!r} is no {noun} (the path of a folder, or TEST, TEST/TIME, TIME or latest in "
+        f"{name!r} is not a {noun} (the path of a folder, or TEST, TEST/TIME, TIME or latest in "
         f"{root()}); {hint}"
     )
 
 
 def newest(most: int, kind: str = RUN) -> list[str]:
-    """The folders of a kind that began last, as TEST/TIME, the newest first."""
+    """Return the newest folders of a kind, as TEST/TIME, newest first."""
     found = (folder for folder in _newest_first(root().glob("*/*Z")) if is_one(folder, kind))
     return [str(one.relative_to(root())) for one, _ in zip(found, range(most), strict=False)]
 
 
 def is_one(folder: Path, kind: str) -> bool:
-    """Whether this folder is one of this kind."""
+    """Return whether this folder is one of this kind."""
     if kind in (RUN, ANY) and any((folder / name).is_file() for name in _RUN_FILES):
         return True
     if kind == RUN or not folder.is_dir():
@@ -58,7 +58,7 @@ def is_one(folder: Path, kind: str) -> bool:
 
 
 def _places(name: str) -> Iterator[Path]:
-    """The folders that a name may mean, the likeliest first."""
+    """Yield the folders that a name may mean, the likeliest first."""
     path = Path(name)
     yield path.parent if path.is_file() else path
     yield root() / name
@@ -67,8 +67,8 @@ def _places(name: str) -> Iterator[Path]:
 
 
 def _below(place: Path) -> Iterator[Path]:
-    """A folder, and those in it that are named after the time at which they began."""
-    if place.name == "latest" and not place.exists():  # not every system lets users make links
+    """Return a folder, and those in it whose names are the time of their start."""
+    if place.name == "latest" and not place.exists():  # some systems do not permit symbolic links
         place = place.parent
     yield place
     yield place / "latest"

@@ -1,6 +1,6 @@
 """The results folder: results/<test>/<UTC time>/, and the links `latest`.
 
-It is in the current folder, or where FENCEPOST_RESULTS says.
+It is in the working folder, or where FENCEPOST_RESULTS says.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from fencepost.atomic_write import beside, replace
 from fencepost.harness.errors import BadArguments, Crashed
 
 SEGMENTS = "segments"
-"""The folder, in that of a long run, with a folder for each of its segments."""
-# File systems take 255.
+"""The folder in a long run's folder that has a folder for each of its segments."""
+# The limit of most file systems is 255.
 _MOST_BYTES = 200
-# Faults: those of a night are tens of thousands, and half of their text would be white space.
+# A long run has tens of thousands of faults, and indented JSON would be half white space.
 _LAID_OUT = 5000
 
 
 def root() -> Path:
-    """The results folder itself."""
+    """Return the results folder."""
     return Path(os.environ.get("FENCEPOST_RESULTS") or "results")
 
 
@@ -65,8 +65,9 @@ def must_name_a_folder(test: str) -> None:
     plain = test.isprintable() and "/" not in test and not test.startswith(".")
     if not plain or not 0 < len(test.encode()) <= _MOST_BYTES or test == "latest":
         raise BadArguments(
-            f"a test cannot be called {test[:80]!r}: its name is that of its folder of results, "
-            f"without /, without a dot in front, of 1 to {_MOST_BYTES} bytes, and not `latest`"
+            f"a test cannot be called {test[:80]!r}: its name is a folder in the results folder, "
+            f"so it needs 1 to {_MOST_BYTES} bytes, no /, no dot in front, and must not be "
+            "`latest`"
         )
     place = root() / test
     if place.is_symlink() and not place.resolve().is_relative_to(root().resolve()):
@@ -83,13 +84,13 @@ def link(name: Path, target: Path) -> None:
         scratch.symlink_to(target)
     except OSError:
         if os.name == "nt":
-            return  # not everybody may make links there, and the folder's own name does as well
+            return  # Some systems do not permit symbolic links; the folder's own name is enough.
         raise
     scratch.replace(name)
 
 
 def write(path: Path, content: Any) -> None:
-    """Write JSON whole or not at all. Piece by piece: a night's schedule has 30 MB."""
+    """Write JSON whole or not at all. Write it piece by piece: a long run's schedule has 30 MB."""
     known = content if isinstance(content, dict) else {}
     many = max(len(known.get(name) or ()) for name in ("faults", "schedule")) > _LAID_OUT
     encoder = json.JSONEncoder(separators=(",", ":")) if many else json.JSONEncoder(indent=1)
@@ -107,7 +108,7 @@ def read_test(run: Path) -> dict[str, Any]:
 
 
 def read(run: Path) -> dict[str, Any]:
-    """Read a run's results.json. Raise BadArguments if it cannot be read, or is none."""
+    """Read a run's results.json. Raise BadArguments if it cannot be read or has another format."""
     return _read(run / runfiles.RESULTS, runfiles.results)
 
 
@@ -121,5 +122,5 @@ def _read(path: Path, as_it: Callable[[Path], dict[str, Any]]) -> dict[str, Any]
 
 
 def server_logs(run: Path) -> dict[str, Path]:
-    """The stored logs of servers, by the server's name."""
+    """Return the stored logs of servers, by the server's name."""
     return {log.parent.name: log for log in sorted(run.glob("nodes/*/server.log"))}

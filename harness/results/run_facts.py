@@ -32,5 +32,5 @@ def learn(run: Path, **facts: Any) -> None:
 
 
 def now() -> str:
-    """The time in UTC, as `started` has it."""
+    """Return the time in UTC, as `started` has it."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

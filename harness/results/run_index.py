@@ -1,8 +1,8 @@
 """The runs of the results folder: listed, compared, and removed.
 
-A folder is a run if it has a test.json or a history.jsonl; what stands for many runs, suites and
-matrices say (batch_index.py), is listed with them. One that cannot be read is listed all the same,
-with the reason instead of its verdict.
+A folder is a run if it has a test.json or a history.jsonl. Multi-run folders such as suites and
+matrices (batch_index.py) are listed with them. An unreadable folder is listed too, with the error
+instead of its verdict.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from fencepost.report.words.settings import settings
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _HISTORY = "history.jsonl"
 _NAMED = 3
-"""Locks that are named one by one, at most."""
+"""Up to this number of locks, list each by name."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A run in the results folder, or what stands for many (`came`).
+    """A run in the results folder, or a multi-run folder (`came`).
 
-    `name` is TEST/TIME. `valid` is None where it was never judged. `live`: it goes on, or is being
-    judged. `problem` says why its files cannot be read, if they cannot.
+    `name` is TEST/TIME. `valid` is None if it was never judged. `live`: the run or its judgement is
+    in progress. `problem` is the error if its files cannot be read.
     """
 
     name: str
@@ -48,14 +48,14 @@ class Stored:
 
     @property
     def kind(self) -> str:
-        """One of collected.KINDS."""
+        """One of batch_index.KINDS."""
         if self.came is not None:
             return self.came.kind
         return batch_index.kind(self.folder) or ("hunt" if self.test.get("hunt") else "run")
 
     @property
     def lock(self) -> str:
-        """The lock that was tested, or some."""
+        """The tested lock, or some of several."""
         if self.came is not None:
             some = self.came.locks
             return ", ".join(some) if len(some) <= _NAMED else f"{len(some)} locks"
@@ -63,7 +63,7 @@ class Stored:
 
     @property
     def holds(self) -> int | None:
-        """How many holds it has; None where that is not known."""
+        """Its number of holds; None if unknown."""
         if self.came is not None:
             return self.came.holds
         found = (self.results.get("stats") or {}).get("holds")
@@ -71,7 +71,7 @@ class Stored:
 
     @property
     def said(self) -> str:
-        """What came of it, in words."""
+        """Its result, in words."""
         if self.live:
             return "running" + (f", broken: {', '.join(self.broken)}" if self.broken else "")
         if self.problem:
@@ -92,13 +92,13 @@ class Stored:
 
     @property
     def broken(self) -> list[str]:
-        """The checkers that say false."""
+        """The checkers that found a violation."""
         checkers = self.results.get("checkers") or {}
         return [name for name, one in checkers.items() if one.get("valid") is False]
 
     @property
     def faults(self) -> list[str]:
-        """The faults that were asked for; of a scenario, those that were on."""
+        """The requested faults; of a scenario, the injected ones."""
         on = [str(one.get("family")) for one in self.results.get("faults") or ()]
         return list(self.test.get("nemesis") or dict.fromkeys(on))
 
@@ -108,7 +108,7 @@ class Stored:
 
     @property
     def size(self) -> int:
-        """Bytes on the disk, of all its files."""
+        """The size of all its files on disk, in bytes."""
         found = 0
         for place, _, names in os.walk(self.folder):
             for name in names:
@@ -139,14 +139,14 @@ class Stored:
 
 
 def runs(test: str = "") -> Iterator[Stored]:
-    """The runs of the results folder, or of one test, the newest first. Each is read when it is
-    asked for."""
+    """Yield the runs of the results folder, or of one test, newest first. Each is read when
+    needed."""
     for folder in folders(test):
         yield entry_of(folder, name_of(folder))
 
 
 def folders(test: str = "") -> list[Path]:
-    """Their folders, the newest first."""
+    """Return their folders, newest first."""
     root = results.root()
     found = [path for path in root.glob(f"{test or '*'}/*Z") if is_run(path)]
     return sorted(found, key=lambda path: path.name, reverse=True)
@@ -158,7 +158,7 @@ def name_of(folder: Path) -> str:
 
 
 def is_live(folder: Path) -> bool:
-    """Whether this run is in progress, or is being judged."""
+    """Return whether this run, or its judgement, is in progress."""
     history = folder / (results.SEGMENTS if results.is_long(folder) else _HISTORY)
     return locked.is_live(history) or locked.is_live(folder)
 
@@ -193,11 +193,11 @@ def find(name: str) -> Stored:
 
 
 def must_compare(one: Stored, other: Stored) -> None:
-    """Raise BadArguments if two of these cannot be set side by side."""
+    """Raise BadArguments if these two cannot be compared."""
     sorts = [run.came.kind if run.came else "run" for run in (one, other)]
     if sorts[0] != sorts[1]:
         raise BadArguments(
-            f"{one.name} is a {sorts[0]}, {other.name} a {sorts[1]}: compare two of one kind"
+            f"{one.name} is a {sorts[0]}, {other.name} a {sorts[1]}: compare two of the same kind"
         )
     for run in (one, other):
         if run.problem or run.live or (run.valid is None and run.came is None):
@@ -205,8 +205,8 @@ def must_compare(one: Stored, other: Stored) -> None:
 
 
 def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
-    """What two runs were and what came of them: the settings that differ, then verdicts and
-    figures. Of two suites, matrices, campaigns or benches: what came of each of their runs."""
+    """Return the differences of two runs: their settings, then verdicts and figures. Of two suites,
+    matrices, campaigns or benches: the results of each of their runs."""
     if one.came is not None and other.came is not None:
         yield "in all", one.came.words, other.came.words
         for name in dict.fromkeys([*one.came.lines, *other.came.lines]):
@@ -229,8 +229,8 @@ def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
 
 
 def alike(one: Stored, other: Stored) -> bool:
-    """Whether every checker that judged both says the same of both; of suites, matrices and
-    campaigns, whether every one of their runs that is in both came out the same."""
+    """Return whether all checkers that judged both runs agree. Of suites, matrices and campaigns:
+    whether all runs that are in both ended the same."""
     if one.came is not None and other.came is not None:
         first, second = one.came.lines, other.came.lines
         both = first.keys() & second.keys()
@@ -251,7 +251,7 @@ def _figures(run: Stored) -> dict[str, Any]:
     took_s = stats.get("duration_s") or 0.0
     holds = stats.get("holds") or 0
     found: dict[str, Any] = {
-        "faults that struck": len(run.results.get("faults") or ()),
+        "injected faults": len(run.results.get("faults") or ()),
         "holds": holds,
         "holds a second": round(holds / took_s, 1) if took_s else 0.0,
         "duration (s)": round(took_s, 1),
@@ -262,7 +262,7 @@ def _figures(run: Stored) -> dict[str, Any]:
 
 
 def words(value: Any) -> str:
-    """A setting or a figure for people."""
+    """Format a setting or a figure."""
     match value:
         case None:
             return ""
@@ -279,7 +279,7 @@ def words(value: Any) -> str:
 
 
 def sized(size: int) -> str:
-    """Bytes for people."""
+    """Format a number of bytes."""
     amount, unit = float(size), "B"
     for unit in ("B", "kB", "MB", "GB"):
         if amount < 1000 or unit == "GB":
@@ -289,7 +289,7 @@ def sized(size: int) -> str:
 
 
 def remove(folders: Iterable[Path]) -> None:
-    """Remove runs of the results folder, and let `latest` name the newest of those that stay.
+    """Remove runs of the results folder, and point `latest` to the newest remaining ones.
 
     Raises:
         BadArguments: one of them is no run of the results folder, or in progress; none was removed.
@@ -300,10 +300,12 @@ def remove(folders: Iterable[Path]) -> None:
     for place in places:
         if place.parent.parent != root or not is_run(place):
             raise BadArguments(
-                f"{place} is no run of the results folder {root}: nothing is removed"
+                f"{place} is not a run of the results folder {root}: nothing is removed"
             )
         if entry_of(place, place.name).live:
-            raise BadArguments(f"{place} goes on: end it first (Ctrl-C); nothing is removed")
+            raise BadArguments(
+                f"{place} is still running: end it first (Ctrl-C); nothing is removed"
+            )
     for place in places:
         try:
             shutil.rmtree(place)
@@ -312,14 +314,14 @@ def remove(folders: Iterable[Path]) -> None:
             raise Crashed(f"{where} could not be removed: {error.strerror}") from error
     for test in {place.parent for place in places}:
         _point(test / "latest", [one for one in test.glob("*Z") if is_run(one)])
-        with suppress(OSError):  # there are other runs of it
+        with suppress(OSError):  # other runs of it exist
             test.rmdir()
     _point(root / "latest", [one for one in root.glob("*/*Z") if is_run(one)])
 
 
 def _point(link: Path, to: list[Path]) -> None:
     if not link.is_symlink() or link.exists():
-        return  # what it names is there yet
+        return  # its target still exists
     newest = max(to, key=lambda run: run.name, default=None)
     if newest is None:
         link.unlink()
@@ -328,12 +330,13 @@ def _point(link: Path, to: list[Path]) -> None:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is a run, or what stands for many."""
+    """Return whether a folder is a run or a multi-run folder."""
     return path.is_dir() and not path.is_symlink() and finder.is_one(path, finder.ANY)
 
 
 def _began(folder: Path) -> datetime:
-    """A run's folder is named after it; another one's is as old as the folder."""
+    """Return when it began: a run's folder has the time as its name; for others, use the folder's
+    age."""
     try:
         return datetime.strptime(folder.name, _STAMP).replace(tzinfo=UTC)
     except ValueError:

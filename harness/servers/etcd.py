@@ -53,7 +53,7 @@ def _urls(addresses: Sequence[str], port: int) -> str:
 
 
 def _health() -> bool:
-    """A read that needs a quorum, as `etcdctl endpoint health` does it."""
+    """Return a read that needs a quorum, as `etcdctl endpoint health` does it."""
     _call("kv/range", {"key": base64.b64encode(b"health").decode()})
     return True
 

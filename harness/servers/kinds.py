@@ -20,7 +20,8 @@ def roles() -> list[str]:
 
 
 def independent(role: str) -> bool:
-    """Whether servers of this kind know nothing of one another; False for an unknown kind."""
+    """Return whether servers of this kind know nothing of one another; False for an unknown
+    kind."""
     return role in KINDS and KINDS[role].independent
 
 

@@ -1,1 +1,1 @@
-"""What a run is: its description, where it comes from, and whether it makes sense."""
+"""The description of a run: its content, its sources and its validation."""

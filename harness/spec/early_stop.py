@@ -1,4 +1,4 @@
-"""Which violations stop a run before its time (`--until`), and which one was the first."""
+"""Which violations stop a run early (`--until`), and which one came first."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ANY = "any"
 
 
 def at_the_end(name: str) -> bool:
-    """Whether this checker can judge only a run that is over."""
+    """Return whether this checker can judge only a run that has ended."""
     return name == "faults" or (name in CHECKERS and CHECKERS[name].at_the_end)
 
 
 def stopping(test: Mapping[str, Any]) -> list[str]:
-    """The checkers whose violations stop the run that test.json describes.
+    """Return the checkers whose violations stop the run that test.json describes.
 
     Older versions stored `until_violation: true` for any.
     """
@@ -29,7 +29,7 @@ def stopping(test: Mapping[str, Any]) -> list[str]:
 
 
 def check_until(until: Iterable[str], checkers: Mapping[str, str | None]) -> None:
-    """Raise BadArguments if a name in `until` is no checker that can stop this run.
+    """Raise BadArguments if a name in `until` is not a checker that can stop this run.
 
     `checkers` are the test's: None, or the reason why the checker is not run.
     """
@@ -39,7 +39,9 @@ def check_until(until: Iterable[str], checkers: Mapping[str, str | None]) -> Non
             continue
         valid = f"choose from: {', '.join((*run, ANY))}"
         if at_the_end(name):
-            raise BadArguments(f"until {name}: it is judged only once the run is over; {valid}")
+            raise BadArguments(
+                f"until {name}: it can only be judged once the run has ended; {valid}"
+            )
         if name not in checkers:
             raise BadArguments(f"until {name}: there is no such checker; {valid}")
         if why := checkers[name]:
@@ -47,7 +49,8 @@ def check_until(until: Iterable[str], checkers: Mapping[str, str | None]) -> Non
 
 
 def first_violation(verdicts: Mapping[str, Verdict]) -> dict[str, Any] | None:
-    """The time, the checker and the description of the first violation; None if there is none."""
+    """Return the time, the checker and the description of the first violation; None if there is
+    none."""
     found = [
         (int(piece["time_ns"]), name, str(piece.get("what", "")))
         for name, verdict in verdicts.items()

@@ -1,4 +1,5 @@
-"""What an exit code or an assertion answers (`--fail-on`), checked before a run starts."""
+"""Questions and checkers that decide an exit code or an assertion (`--fail-on`), validated
+early."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ ALL = "all"
 
 
 def read(given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The questions and checkers that were named; none means all.
+    """Return the questions and checkers named; none means all.
 
     Raises:
         BadArguments: one of them is neither.
@@ -31,7 +32,7 @@ def read(given: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def must_be_judged(asked: Iterable[str], not_checked: Mapping[str, str]) -> None:
-    """Raise BadArguments if one of these is a checker that the test does not run, and say why."""
+    """Raise BadArguments, with the reason, if the test does not run one of these checkers."""
     for name in asked:
         if why := not_checked.get(name):
             raise BadArguments(f"fail-on {name}: this test does not run it ({why})")

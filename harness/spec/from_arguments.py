@@ -1,6 +1,6 @@
-"""Makes a spec of a test that a person wrote, on a command line or in Python.
+"""Makes a test's spec from arguments of the command line or of Python.
 
-What makes no sense raises BadArguments before anything is started.
+Invalid arguments raise BadArguments before anything starts.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from fencepost.settings import SETTINGS
 def spec(
     lock: str, options: Mapping[str, Any], settings: Mapping[str, Any], own: UserLock | None = None
 ) -> Spec:
-    """The spec of a lock's test. `settings` have the names that the command line has for them.
-    `own` is the lock, if it is in no registry.
+    """Return the spec of a lock's test. `settings` have the names of the command line. `own` is the
+    lock, if it is in no registry.
 
-    What is not set has its default; a seed that is not set is random.
+    A missing setting has its default; a missing seed is random.
 
     Raises:
-        BadArguments: naming the setting or option that is wrong, and what is valid.
+        BadArguments: naming the setting or option that is wrong, and the valid ones.
     """
     for word in settings:
         choose("setting", word, BY_WORD)
@@ -44,10 +44,10 @@ def spec(
 
 
 def beside(servers: str, settings: dict[str, Any]) -> Foreign | None:
-    """The servers that are there already, if some are named; then `--servers` is a setting.
+    """Return the external servers, if some are named; then `--servers` is a setting.
 
     Raises:
-        BadArguments: they cannot be as they are named.
+        BadArguments: they are not named correctly.
     """
     compose, containers = settings.get("compose"), settings.get("containers")
     if servers and (compose or containers):
@@ -58,7 +58,7 @@ def beside(servers: str, settings: dict[str, Any]) -> Foreign | None:
 
 
 def seed(text: str | None) -> int:
-    """The seed that was given, or a random one."""
+    """Return the given seed, or a random one."""
     if text is None:
         return random.SystemRandom().randrange(1_000_000)
     try:
@@ -68,7 +68,7 @@ def seed(text: str | None) -> int:
 
 
 def servers(given: Iterable[str]) -> dict[str, str]:
-    """The versions of servers by kind, from `--server KIND=VERSION`."""
+    """Return the versions of servers by kind, from `--server KIND=VERSION`."""
     try:
         found: dict[str, str] = SETTINGS["server"].read(given)
     except ValueError as error:
@@ -79,7 +79,7 @@ def servers(given: Iterable[str]) -> dict[str, str]:
 
 
 def pairs(given: Iterable[str]) -> dict[str, str]:
-    """The values of `-o NAME=VALUE`, by name."""
+    """Return the values of `-o NAME=VALUE`, by name."""
     split = [pair.partition("=") for pair in given]
     for name, equals, value in split:
         if not (name and equals and value):
@@ -88,15 +88,18 @@ def pairs(given: Iterable[str]) -> dict[str, str]:
 
 
 def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | None]:
-    """A test with the faults of a file, if one is given."""
+    """Return the test with the faults of a file, if one is given."""
     if path is None:
         return spec, None
     if spec.aim:
         raise BadArguments(
-            "--schedule and --aim exclude one another: the file says when faults strike"
+            "--schedule and --aim exclude one another: the file already says when faults are "
+            "injected"
         )
     if spec.nemesis:
-        raise BadArguments("--schedule and --nemesis exclude one another: the file has the faults")
+        raise BadArguments(
+            "--schedule and --nemesis exclude one another: the file already has the faults"
+        )
     try:
         faults = nemesis_schedule.read(path, spec.seed, layout_of(spec))
     except ValueError as error:
@@ -104,8 +107,8 @@ def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | No
     late = [fault for fault in faults if fault.at_s > spec.time_s]
     if late:
         raise BadArguments(
-            f"schedule {path}: a fault at {late[0].at_s:g} s never comes in a run of "
-            f"{spec.time_s:g} s; write --time {late[-1].at_s + late[-1].duration_s:g}s"
+            f"schedule {path}: a fault at {late[0].at_s:g} s is after the end of a run of "
+            f"{spec.time_s:g} s; use --time {late[-1].at_s + late[-1].duration_s:g}s"
         )
     families = dict.fromkeys(fault.family for fault in faults)
     return validate(replace(spec, nemesis=tuple(families), scheduled=True)), faults
@@ -118,8 +121,9 @@ def replayed(
     until: tuple[str, ...],
     own: UserLock | None = None,
 ) -> tuple[Spec, list[Scheduled] | None]:
-    """A stored run's test and its schedule, on another lock if one is named; `own` is that lock,
-    if it is in no registry. A long run has no schedule: its seed gives its segments' faults."""
+    """Return a stored run's test and its schedule, on another lock if one is named; `own` is that
+    lock, if it is in no registry. A long run has no schedule: its seed gives its segments'
+    faults."""
     folder = find(run)
     try:
         described = read_test(folder)

@@ -17,7 +17,7 @@ from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 
 BY_WORD = {word: setting for setting in SETTINGS.values() for word in setting.words}
-"""Every setting by the names that it has on a command line."""
+"""Every setting by its names on a command line."""
 
 
 def make(
@@ -56,7 +56,7 @@ def make(
 
 
 def _read(word: str, value: Any) -> tuple[str, Any]:
-    """The field that a setting is, with its value."""
+    """Return the field of a setting, with its value."""
     if word in SETTINGS and word not in BY_WORD:
         return word, value
     setting = BY_WORD[choose("setting", word, BY_WORD)]

@@ -1,4 +1,4 @@
-"""The nodes that tests need, and a cluster that has them while the tests run."""
+"""The nodes that tests need, and a cluster that has them during the tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMOTES = ("docker", "ssh")
 
 
 def nodes(specs: Sequence[Spec]) -> list[str]:
-    """Every node of ours that one of these tests needs, each once."""
+    """Return each node that fencepost must start for these tests, once."""
     needed = [
         node
         for spec in specs
@@ -28,27 +28,27 @@ def nodes(specs: Sequence[Spec]) -> list[str]:
 
 
 def mounts(specs: Sequence[Spec]) -> bool:
-    """Whether a fault of one of these tests mounts something in a server's node."""
+    """Return whether a fault of one of these tests mounts something in a server's node."""
     asked = {family for spec in specs for family in spec.families}
     return any(FAMILIES[family].mounts for family in asked)
 
 
 def libraries(specs: Sequence[Spec]) -> set[str]:
-    """The libraries under test that the nodes need."""
+    """Return the libraries under test that the nodes need."""
     return {spec.lock_type.library for spec in specs} - {""}
 
 
 def must_suit(spec: Spec, servers: Mapping[str, ForeignServer], say: Callable[[str], None]) -> None:
-    """Say which faults servers that are not ours can have.
+    """Report which faults external servers support.
 
     Raises:
-        BadArguments: they cannot have one that the test asks for.
+        BadArguments: they do not support one that the test asks for.
     """
     layout = layout_of(spec, servers)
     families: dict[str, list[str]] = {}
     for family, why in possible(layout).items():
         families.setdefault(why, []).append(family)
-    say(f"Faults that these servers can have: {', '.join(families.pop('', ['none']))}")
+    say(f"Faults that these servers support: {', '.join(families.pop('', ['none']))}")
     if families:
         said = (f"{', '.join(names)} ({why})" for why, names in families.items())
         say(f"Not: {'; '.join(said)}")
@@ -59,7 +59,7 @@ def must_suit(spec: Spec, servers: Mapping[str, ForeignServer], say: Callable[[s
 
 
 def images(specs: Sequence[Spec]) -> set[tuple[str, bool]]:
-    """The images of clients, where they have their own, and whether each has to have a Python."""
+    """Return the images of clients that have their own, and whether each needs a Python."""
     owns = [spec.own for spec in specs if spec.own and spec.own.image]
     return {(own.image, own.needs_python) for own in owns}
 
@@ -71,12 +71,12 @@ def cluster_for(
     remote: str = "docker",
     hosts: Path | None = None,
 ) -> AbstractContextManager[Cluster]:
-    """The cluster that these tests need: containers, or the hosts of a file.
+    """Return the cluster that these tests need: containers, or the hosts of a file.
 
     Raises, before anything is started:
-        BadArguments: no such remote, or a file that cannot be read or lacks a node.
+        BadArguments: there is no such remote, or a file cannot be read or lacks a node.
     """
-    # Imported here: to describe or judge a test needs no Docker, and most clusters no SSH.
+    # Imported here: describing or judging a test needs no Docker, and most clusters need no SSH.
     from fencepost.harness.cluster.provision import Way, brought_up
 
     choose("remote", remote, REMOTES)
@@ -94,8 +94,8 @@ def cluster_for(
     if foreign := next((spec.foreign for spec in specs if spec.foreign), None):
         if hosts is not None or remote != "docker" or leave_up:
             raise BadArguments(
-                "servers in containers that are there already are reached by docker, and no node "
-                "stays up beside them: leave --hosts, --remote and --leave-db-running out"
+                "external servers in containers are reached through Docker, and no cluster stays "
+                "up with them: leave --hosts, --remote and --leave-db-running out"
             )
         (spec,) = specs
         way = Way(images=way.images, foreign=foreign, check=partial(must_suit, spec, say=say))

@@ -1,4 +1,4 @@
-"""The test that a stored run was, to be run again."""
+"""The spec of a stored run, to run it again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost.workloads.locks.registry import LOCKS
 
 
 def respec(test: Mapping[str, Any], run: Path = Path()) -> Spec:
-    """The spec that a run's test.json describes; `run` is its folder, with a lock of one's own.
+    """Return the spec in a run's test.json; `run` is its folder, which has the code of a user lock.
 
     Raises:
         BadArguments: it is a scenario's, or this version cannot run it.
@@ -45,7 +45,7 @@ def respec(test: Mapping[str, Any], run: Path = Path()) -> Spec:
 
 
 def _short_work(work: Any) -> dict[str, Any]:
-    """The work of a run of an older version, whose holds and rests were short."""
+    """Return the clients' work in a run of an older version, with its shorter holds and rests."""
     rest = dict(work) if isinstance(work, Mapping) else {}
     hold, think = rest.pop("think_ms", 20), rest.pop("pause_ms", 20)
     return {
@@ -57,7 +57,7 @@ def _short_work(work: Any) -> dict[str, Any]:
 
 
 class _Lock(msgspec.Struct):
-    """The part of a test.json that says which lock was tested."""
+    """Return the part of a test.json that names the tested lock."""
 
     name: str
     options: dict[str, bool | int | float | str]
@@ -65,7 +65,7 @@ class _Lock(msgspec.Struct):
 
 
 def _options(lock: _Lock) -> dict[str, Any]:
-    """A stored lock's options, each of a value that the lock could have been given."""
+    """Return a stored lock's options, with valid values only."""
     written = {name: str(value) for name, value in lock.options.items()}
     try:
         return LOCKS[choose("lock", lock.name, LOCKS)].read_options(written)

@@ -28,10 +28,10 @@ from fencepost.workloads.resources.registry import GUARDS, keepers
 
 @dataclass(frozen=True)
 class Spec(Settings):
-    """One test: its settings, and what follows from them for nodes and checkers.
+    """A test: its settings, and their consequences for nodes and checkers.
 
-    `own` is its lock, if that is in no registry; `lock` is only its name then. `plays` are those of
-    an aim that a stored run has carried out, to be carried out again.
+    `own` is its lock, if that is in no registry; `lock` is then only its name. `plays` are the
+    triggers of a stored run with `--aim`, to be replayed.
     """
 
     own: UserLock | None = None
@@ -45,7 +45,7 @@ class Spec(Settings):
 
     @property
     def foreign(self) -> Foreign | None:
-        """Its servers, if they are in containers that are not ours."""
+        """Its external servers in containers, if it has any."""
         named = self.services or self.containers
         return read_named(named, self.lock_type.kind, self.compose) if named else None
 
@@ -57,12 +57,13 @@ class Spec(Settings):
 
     @property
     def server_version(self) -> str:
-        """The version or the kind of its servers: as chosen, else what the lock needs; "": any."""
+        """The version or the kind of its servers: the chosen one, or the one that the lock needs;
+        "": any."""
         return self.server.get(self.lock_type.kind, "") or self.lock_type.server
 
     @property
     def stored_in(self) -> str:
-        """The store of the resource: the one that was set, or the first that keeps the guard."""
+        """The store of the resource: the chosen one, or the first that can keep the guard."""
         return self.store or next(iter(keepers(GUARDS[self.guard])), "")
 
     @property
@@ -73,7 +74,7 @@ class Spec(Settings):
 
     @property
     def lock_name(self) -> str:
-        """What the servers know the lock by: another one in each segment of a long run."""
+        """The name of the lock on the servers: another one in each segment of a long run."""
         return self._own(critical_section.Settings.lock)
 
     @property
@@ -81,7 +82,7 @@ class Spec(Settings):
         return self._own(critical_section.Settings.resource)
 
     def _own(self, name: str) -> str:
-        # No name begins with another: etcd finds by beginnings.
+        # No name is a prefix of another: etcd searches by prefix.
         return f"{name}.{self.segment:04d}" if self.segment else name
 
     @property
@@ -90,7 +91,7 @@ class Spec(Settings):
 
     @property
     def families(self) -> list[str]:
-        """The families of its faults, those of a schedule and of a scenario too."""
+        """The families of its faults, including those of a schedule or a scenario."""
         return [*families(self.nemesis), *((self.scenario or {}).get("families") or ())]
 
     @property
@@ -100,15 +101,15 @@ class Spec(Settings):
         return {name: checker.applies(test) for name, checker in CHECKERS.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """The spec as in test.json: the lock with its options, each setting by its name, and what
-        follows from them. `store` is the one in use, even if none was set."""
+        """Return the spec as in test.json: the lock with its options, each setting by its name, and
+        what follows from them. `store` is the one in use, even if none was set."""
         return self._described() | {
             "checkers": [name for name, why in self.checkers.items() if why is None],
             "not_checked": {name: why for name, why in self.checkers.items() if why},
         }
 
     def _described(self) -> dict[str, Any]:
-        """All of `to_json` but the checkers, which depend on the rest."""
+        """Everything in `to_json` but the checkers, which depend on the rest."""
         used = replace(self, store=self.stored_in)
         return {
             "name": self.name,
@@ -131,10 +132,10 @@ class Spec(Settings):
 
 
 def seconds(what: str, text: str) -> float:
-    """A time like 500ms, 60s, 2m or 60 in seconds.
+    """Parse a duration like 500ms, 60s, 2m or 60 into seconds.
 
     Raises:
-        BadArguments: it is no time, or not above zero.
+        BadArguments: it is not a duration, or not above zero.
     """
     try:
         return times.seconds(text)
@@ -143,8 +144,8 @@ def seconds(what: str, text: str) -> float:
 
 
 def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> Layout:
-    """The nodes of a test as its faults see them. `known`: its servers that are not ours, once they
-    were looked at."""
+    """Return the nodes of a test as its faults see them. `known`: its external servers, once they
+    have been inspected."""
     lock, role = spec.lock_type, spec.lock_type.kind
     kind = spec.foreign.kind if spec.foreign else chosen(role, spec.server_version)[0]
     ttl_s = spec.ttl_ms / 1000
@@ -159,7 +160,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         restart_s(spec, ttl_s),
         kind=kind or UnknownKind(),
         leads=bool(kind and kind.elects) or lock.replicated,
-        # Where the servers elect, nobody else promotes one.
+        # Where the servers elect a primary, the harness promotes none.
         replicated=lock.replicated and not (kind and kind.elects),
         loses=bool(kind and kind.loses),
         shown=shown,
@@ -171,7 +172,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
 
 
 def schedule_of(spec: Spec) -> list[Scheduled]:
-    """The faults of a timed run, from its seed; none where they are to wait for their moment."""
+    """Return the faults of a timed run, drawn from its seed; none if they wait for a trigger."""
     if spec.aim:
         return []
     return draw(spec.nemesis, spec.seed, spec.time_s, spec.interval_s, layout_of(spec))
@@ -189,10 +190,10 @@ def restart_s(spec: Spec, ttl_s: float) -> float:
 
 
 def work_of(spec: Spec) -> dict[str, Any]:
-    """The clients' work, as their generator takes it (workloads/client/critical_section.py).
+    """Return the clients' work, as their generator takes it (workloads/client/critical_section.py).
 
     Raises:
-        BadArguments: naming the setting that makes no sense.
+        BadArguments: naming the invalid setting.
     """
     found: dict[str, Any] = dict(spec.work)
     for name, read, of in (

@@ -1,4 +1,4 @@
-"""Whether a test makes sense, before anything is started for it."""
+"""Validation of a test, before anything is started for it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fencepost.workloads.contract.guard import served
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
 
-# The most of what may be set of the clients' generator.
+# The highest values of the clients' generator settings.
 _WORK = {"extend": 1}
 
 
 def validate(spec: Spec) -> Spec:
-    """Return the spec if it makes sense.
+    """Return the spec if it is valid.
 
     Raises:
-        BadArguments: naming the setting that is wrong, and what is valid.
+        BadArguments: naming the wrong setting, and the valid values.
     """
     must_name_a_folder(spec.name)
     if spec.own is None:
@@ -58,26 +58,26 @@ def validate(spec: Spec) -> Spec:
     if spec.ttl_ms < lock.least_ttl_ms:
         raise BadArguments(
             f"TTL {spec.ttl_ms} ms is too short: the servers of {lock.name} give no lease or "
-            f"session below {lock.least_ttl_ms} ms"
+            f"session of less than {lock.least_ttl_ms} ms"
         )
     if lock.whole_seconds and spec.ttl_ms % 1000:
         raise BadArguments(
-            f"TTL {spec.ttl_ms} ms cannot be given: the leases of {lock.name} are whole seconds, "
-            "2s say"
+            f"TTL {spec.ttl_ms} ms is not possible: leases of {lock.name} are whole seconds (for "
+            "example: 2s)"
         )
-    # Redlock asks every server in turn; a client of a cluster asks one.
+    # Redlock asks each server in turn; a client of a cluster asks one.
     servers = spec.lock_type.servers if independent(spec.lock_type.kind) else 1
     timeouts_ms = 0 if spec.own else spec.options.get("node_timeout_ms", 0) * servers
     if timeouts_ms >= spec.ttl_ms:
         raise BadArguments(
-            f"node_timeout_ms {spec.options['node_timeout_ms']} on {servers} "
-            f"server(s) can use up the whole TTL of {spec.ttl_ms} ms: it must be far below it"
+            f"node_timeout_ms {spec.options['node_timeout_ms']} on {servers} server(s) can use up "
+            f"the whole TTL of {spec.ttl_ms} ms: set it far lower"
         )
     _guarded(spec)
     if spec.own and spec.own.image and {"clock", "kill"} <= set(spec.families):
         raise BadArguments(
-            "a client in an image of yours that is killed comes back with the right clock: ask for "
-            "clock or for kill, and not for both"
+            "a client in a custom image restarts with the right clock after a kill: use either "
+            "clock or kill, not both"
         )
     check_until(spec.until, spec.checkers)
     try:
@@ -91,15 +91,16 @@ def validate(spec: Spec) -> Spec:
 
 
 def _must_have_servers(spec: Spec) -> None:
-    """Raise BadArguments if what is said of servers that are there already makes no sense."""
+    """Raise BadArguments if the options for external servers are inconsistent."""
     if spec.services and not spec.compose:
         raise BadArguments(
-            f"--servers {','.join(spec.services)}: of which Compose file? Name it with --compose, "
-            "or name containers that run with --containers"
+            f"--servers {','.join(spec.services)} needs a Compose file: name it with --compose, "
+            "or name running containers with --containers"
         )
     if spec.compose and not spec.services:
         raise BadArguments(
-            f"which services of {spec.compose} are the servers? Name them with --servers"
+            f"--compose {spec.compose} needs --servers: name the services that are the lock's "
+            "servers"
         )
     if spec.compose and spec.containers:
         raise BadArguments("--compose and --containers exclude one another")
@@ -107,23 +108,23 @@ def _must_have_servers(spec: Spec) -> None:
         return
     given = {"--server": spec.server, "--persistence": spec.persistence != "none"}
     if wrong := [option for option, value in given.items() if value]:
-        raise BadArguments(f"{wrong[0]} is about servers that fencepost starts: leave it out")
+        raise BadArguments(
+            f"{wrong[0]} applies only to servers that fencepost starts: leave it out"
+        )
     lock, count = spec.lock_type, len(spec.servers)
     if lock.servers == 1 and count > 1:
-        raise BadArguments(f"{lock.name} runs on one server, and {count} are named")
+        raise BadArguments(f"{lock.name} runs on one server, but {count} are named")
     kind = spec.foreign.kind
     if spec.own is None and kind and kind.name in KINDS and kind.role != lock.kind:
-        raise BadArguments(f"{lock.name} runs on {lock.kind}, and the servers are {kind.name}")
+        raise BadArguments(f"{lock.name} runs on {lock.kind}, but the servers are {kind.name}")
 
 
 def _must_suit(spec: Spec) -> None:
-    """Raise BadArguments if the lock needs servers of another kind than was chosen."""
+    """Raise BadArguments if the lock needs another kind of servers than the chosen one."""
     lock = spec.lock_type
     kind = chosen(lock.kind, spec.server_version)[0] if lock.kind in KINDS else None
     if lock.server and kind and kind.name != lock.server:
-        raise BadArguments(
-            f"{lock.name} needs {lock.kind}={lock.server}, which it has if --server is left out"
-        )
+        raise BadArguments(f"{lock.name} needs {lock.kind}={lock.server}: leave --server out")
     if kind and kind.serves and kind.elects and kind.name != lock.server:
         able = [one.name for one in LOCKS.values() if one.server == kind.name]
         raise BadArguments(
@@ -133,7 +134,7 @@ def _must_suit(spec: Spec) -> None:
 
 
 def _must_work(work: Mapping[str, float]) -> None:
-    """Raise BadArguments if a setting of the clients' generator is not one, or makes no sense."""
+    """Raise BadArguments if a setting of the clients' generator is unknown or invalid."""
     for name, value in work.items():
         most = _WORK[choose("setting of work", name, _WORK)]
         if not isinstance(value, int | float) or not 0 <= value <= most:
@@ -145,8 +146,8 @@ def _guarded(spec: Spec) -> None:
     guard, lock = GUARDS[spec.guard], spec.lock_type
     if not guard.serves(lock, spec.options):
         raise BadArguments(
-            f"guard {guard.name} needs {guard.needs.what}, and {lock.name} gives none as it is "
-            f"set. These do: {', '.join(served(guard, LOCKS.values()))}"
+            f"guard {guard.name} needs {guard.needs.what}, and {lock.name} gives none with these "
+            f"options. Locks that do: {', '.join(served(guard, LOCKS.values()))}"
         )
     able = keepers(guard)
     if not able:
@@ -159,8 +160,8 @@ def _guarded(spec: Spec) -> None:
     if STORES[spec.stored_in].beside not in ("", lock.server):
         able = [one.name for one in LOCKS.values() if one.server == STORES[spec.stored_in].beside]
         raise BadArguments(
-            f"store {spec.stored_in} is kept by the lock's servers, which {lock.name} has not; "
-            f"these have: {', '.join(able)}"
+            f"store {spec.stored_in} is a store of the lock's servers, and {lock.name} runs on "
+            f"other servers; locks that run on them: {', '.join(able)}"
         )
     if lock.program and spec.stored_in != "redis":
         raise BadArguments(

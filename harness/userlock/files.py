@@ -36,7 +36,7 @@ def tree(folder: Path, within: str = "") -> dict[str, Path]:
         if size > MOST_BYTES or len(found) > MOST_FILES:
             raise BadArguments(
                 f"{folder} has more than {MOST_BYTES >> 20} MB or {MOST_FILES} files, too many to "
-                "send to each client's node: name a folder with only what the lock needs"
+                "send to each client's node: name a folder with only the files that the lock needs"
             )
     return dict(sorted(found.items()))
 

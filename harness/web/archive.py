@@ -37,7 +37,7 @@ class _Buffer:
 def zipped(folders: Sequence[Path]) -> Iterator[bytes]:
     """Yield the archive in pieces. Its names are TEST/TIME/..., as in a results folder.
 
-    Of a run in progress, it has what the files contain so far.
+    For a run in progress, it has the present content of the files.
     """
     buffer = _Buffer()
     with zipfile.ZipFile(cast(IO[bytes], buffer), "w", zipfile.ZIP_DEFLATED) as archive:

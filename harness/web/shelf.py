@@ -67,13 +67,14 @@ class Asked:
         return {name: value for name, value in asdict(self).items() if value and name != "sort"}
 
     def sorted_by(self, column: str) -> dict[str, str]:
-        """The query behind the title of a column: the same filters, sorted by that column."""
+        """Return the query behind the title of a column: the same filters, sorted by that
+        column."""
         first, second = both_ways(column)
         now = ("-" if self.falling else "") + self.column
         return self.filters | {"sort": second if now == first else first}
 
     def all(self) -> dict[str, str]:
-        """The same query without a limit on the number of rows."""
+        """Return the same query without a limit on the number of rows."""
         return self.filters | {"sort": self.sort, "all": "1"}
 
     def takes(self, row: Row) -> bool:

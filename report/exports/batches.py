@@ -240,12 +240,12 @@ def _hunted(runs: Sequence[Mapping[str, Any]]) -> Line:
     )
 
 
-def hunted(broken: list[str], strikes: int, schedules: int, story: list[str]) -> Line:
+def hunted(broken: list[str], injections: int, schedules: int, story: list[str]) -> Line:
     """Return the result of a hunt from one seed."""
     tried = f"{schedules:,} schedules"
     if not broken:
         return Line("nothing found", tried)
-    more = f"{count(strikes, 'strike')}, {tried}"
+    more = f"{count(injections, 'injection')}, {tried}"
     outcome = f"broken: {', '.join(broken)}"
     return Line(outcome, more, "failure", "violation", text="\n".join(story))
 

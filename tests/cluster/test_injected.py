@@ -134,8 +134,8 @@ def test_killed_stopped_and_faulty_clients_are_named_and_other_events_are_kept(f
 
     notes = " ".join(outcome.results["notes"])
     assert outcome.valid == "unknown"
-    assert "client-1 did not come to rest: its program has ended." in notes
-    assert "client-2 did not come to rest: " in notes
+    assert "client-1 did not stop its work: its program has ended." in notes
+    assert "client-2 did not stop its work: " in notes
     assert "client-1 wrote 2 lines that are no events" in notes, notes
     assert_nothing_is_lost(outcome.folder, counted(few))
 

@@ -117,7 +117,9 @@ def test_a_program_is_paused_killed_and_cut_off_wherever_it_runs(run_program, wo
 
 
 def test_a_program_that_is_not_in_its_image_is_named_and_nothing_is_left(run_program, worker):
-    with pytest.raises(Crashed, match=r"/app/none on client-1 did not say 'ready'; it ended with"):
+    with pytest.raises(
+        Crashed, match=r"/app/none on client-1 did not report 'ready'; it ended with"
+    ):
         run_program("/app/none", worker, "redis:1", f"{image.REPOSITORY}:latest")
     assert besides() == []
 

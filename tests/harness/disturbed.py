@@ -78,7 +78,7 @@ def assert_judged_and_put_away(ended, cluster, but=()):
     over = isinstance(ended.error, KeyboardInterrupt) and not ended.notes
     if ended.error is not None and not over:
         assert ended.results["valid"] is not True
-        assert "The run ended before it was over" in ended.notes
+        assert "The run ended early" in ended.notes
 
 
 def listeners(but=()):

@@ -60,7 +60,7 @@ def test_a_hunt_without_counterexample_does_not_claim_correctness(hunt):
     found = hunt("redis", faults=["partition"], budget=0.5, seed=1, processes=1)
     assert found.valid and found.result is None and found.story == ()
     found.assert_valid()
-    assert "which does not show that it is right" in repr(found) and found.schedules > 0
+    assert "which does not show that it is correct" in repr(found) and found.schedules > 0
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ class Client:
         if os is not self.os:
             return
         for process, f in self.open_ops:
-            error = ["killed", "the worker is gone; whether this happened is not known"]
+            error = ["killed", "the worker has ended; whether this happened is not known"]
             self.sim.record(self.sim.world.now, process, "info", f, {}, error, self.node)
         self.open_ops.clear()
 

@@ -111,7 +111,7 @@ def test_a_run_gives_its_ops_holds_and_faults_as_data_frames(session):
 def test_a_run_that_was_never_judged_has_a_verdict_with_the_reason(session):
     folder = session.run("redis", **QUICK).folder
     (folder / "results.json").unlink()
-    with pytest.raises(BadArguments, match=r"`fencepost analyze .*` judges it"):
+    with pytest.raises(BadArguments, match=r"run `fencepost analyze .*`"):
         fencepost.load(folder)
 
 

@@ -104,6 +104,6 @@ def test_a_client_that_does_not_stop_is_a_crash_and_all_are_closed(cluster, monk
         time.sleep(0.005)  # so that they do not block each other
 
     cluster.service.answers = answers
-    with pytest.raises(Crashed, match=r"client-3 did not come to rest: its acquire has no answer"):
+    with pytest.raises(Crashed, match=r"client-3 did not stop its work: its acquire has no answer"):
         bench.measure(SPEC, cluster, 600, lambda text: None)
     assert cluster.left == []

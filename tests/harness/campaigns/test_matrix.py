@@ -57,7 +57,7 @@ def test_every_cell_is_a_valid_test_or_gives_the_reason():
     assert all((cell.spec is None) == bool(cell.reason) for cell in found)
     reasons = {cell.name: cell.reason for cell in found if cell.reason}
     assert reasons["redis-py/none/fenced"] == (
-        "guard fenced needs a fencing token, and redis-py gives none as it is set"
+        "guard fenced needs a fencing token, and redis-py gives none with these options"
     )
     assert not [cell.name for cell in found if cell.guard == "none" and cell.fault == "none"
                 and cell.reason]  # fmt: skip
@@ -329,7 +329,7 @@ def test_a_matrix_of_a_lock_that_is_gone_cannot_be_resumed(bench):
 
 
 def test_a_folder_that_is_no_matrix_is_not_resumed():
-    with pytest.raises(BadArguments, match="'nowhere' is no matrix"):
+    with pytest.raises(BadArguments, match="'nowhere' is not a matrix"):
         resumed("nowhere")
 
 

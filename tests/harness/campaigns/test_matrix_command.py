@@ -101,7 +101,7 @@ def test_two_cells_at_a_time_run_on_two_clusters_which_both_go_down(matrix, mach
 def test_inapplicable_arguments_are_reported_before_anything_starts(matrix):
     words = ["--locks", "redis,redis-py", "--faults", "none", "--guards", "none,fenced"]
     code, said = matrix(*words, "--time", "1s")
-    reason = "guard fenced needs a fencing token, and redis-py gives none as it is set"
+    reason = "guard fenced needs a fencing token, and redis-py gives none with these options"
     assert code == 0
     assert said.index(f"not tested: redis-py no fault: {reason}") < said.index("Bringing up")
 
@@ -136,7 +136,7 @@ def test_the_table_is_written_as_parquet_where_that_is_asked_for(matrix, monkeyp
         (["--budget", "0"], "budget '0' is not a duration"),
         (["--time", "soon"], "time 'soon' is not a duration"),
         (["--seed", "lucky"], "seed 'lucky' is not an integer"),
-        (["--resume", "nowhere"], "'nowhere' is no matrix (the path of a folder, or"),
+        (["--resume", "nowhere"], "'nowhere' is not a matrix (the path of a folder, or"),
         (
             ["--resume", "x", "--locks", "redis"],
             "--locks cannot be combined with --resume",

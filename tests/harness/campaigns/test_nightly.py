@@ -216,7 +216,7 @@ def test_stages_beyond_the_budget_are_reported_and_completed_ones_kept():
     assert states["suite/redis-control-none"] == "new"
     left = [one for one in made.entries if one.key == "suite/redis-both-stall-fenced"]
     assert [(one.state, one.said) for one in left] == [
-        ("not run", "its share of the budget was used up")
+        ("not run", "it used up its share of the budget")
     ]
 
 
@@ -306,12 +306,12 @@ def test_a_changed_outcome_is_shown_next_to_the_known_one(call, tmp_path):
     [
         (["run", "--budget", "soon"], "budget 'soon' is not a duration"),
         (["run", "--budget", "5s"], "too short for a night"),
-        (["run", "--baseline", "none.json"], "the baseline none.json is not there"),
+        (["run", "--baseline", "none.json"], "the baseline none.json does not exist"),
         (["run", "--baseline", "bad.json"], "the baseline bad.json cannot be used"),
         (["run", "--only", "suits"], "Did you mean suites?"),
         (["run", "--junit", "/dev/null/x"], "cannot be written"),
-        (["report-issue", "no-night"], "'no-night' is no nightly run"),
-        (["trend", "t.html"], "there is no night yet"),
+        (["report-issue", "no-night"], "'no-night' is not a nightly run"),
+        (["trend", "t.html"], "there is no nightly run yet"),
     ],
 )
 def test_bad_input_is_one_sentence(call, tmp_path, words, said):
@@ -326,7 +326,7 @@ def test_a_baseline_is_made_of_nightly_runs_and_of_single_suites(call, tmp_path)
     folder, _ = night(Parts())
     (alone,) = suite_of(scenario("b"))
     code, said = call("nightly", "baseline", folder, "suite-redis", "--baseline", "new.json")
-    assert code == 0 and "suite/redis-control-none: not known -> as published" in said
+    assert code == 0 and "suite/redis-control-none: new -> as published" in said
     assert set(baseline.read(tmp_path / "new.json")) >= {"suite/redis-control-none", alone.key}
 
 

@@ -59,7 +59,7 @@ def test_a_matrix_and_a_sweep_are_resumed_where_they_were_stopped(file, plan, ag
     results.write(place / f"{file}.json", content)
     before = batches.read(place)
     made, (warning,) = resumed("latest", file, again)
-    assert f"{file}.json is of an earlier version; converted to campaign.json" in warning
+    assert f"{file}.json has an earlier format; converted to campaign.json" in warning
     assert (made.plan, made.folder) == (plan, place.resolve())
     assert [item.key for item in made.left(1)] == [item.key for item in plan.items(1)[2:]]
     found = batches.read(place)

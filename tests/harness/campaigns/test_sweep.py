@@ -107,14 +107,23 @@ def test_a_parameter_that_the_servers_do_not_support_is_a_cell_with_its_reason()
         ({"x": "speed=1..2"}, "there is no axis 'speed'; choose one of: ttl, clients, pause"),
         ({"x": "ttl=1s"}, "axis 'ttl=1s': write ttl=FROM..TO"),
         ({"x": "ttl=soon..2s"}, "axis ttl: 'soon' is not a duration"),
-        ({"x": "ttl=4s..1s"}, "axis ttl=4 s..1 s is out of range, or does not rise (100 ms to 10"),
+        ({"x": "ttl=4s..1s"}, "axis ttl=4 s..1 s is out of range or not ascending (100 ms to 10"),
         ({"y": "drift=0.5..2"}, "axis drift=0.5..2 is out of range"),
-        ({"y": "clients=2..4"}, "ttl and clients: one side is a setting (ttl, clients), and the"),
-        ({"x": "jump=1s..2s"}, "jump and pause: one side is a setting"),
-        ({"steps": "6"}, "steps '6': write 6x6, of 2 to 12"),
+        (
+            {"y": "clients=2..4"},
+            "ttl and clients: one axis must be a setting (ttl, clients), and the",
+        ),
+        ({"x": "jump=1s..2s"}, "jump and pause: one axis must be a setting"),
+        ({"steps": "6"}, "steps '6': write 6x6, with 2 to 12"),
         ({"steps": "1x6"}, "steps '1x6'"),
-        ({"lock": "etcd", "y": "drift=1.1..2"}, "etcd cannot be swept so: etcd shows its clocks"),
-        ({"guard": "fenced", "lock": "redis-py"}, "redis-py cannot be swept so: guard fenced"),
+        (
+            {"lock": "etcd", "y": "drift=1.1..2"},
+            "etcd cannot be swept with these arguments: etcd shows its clocks",
+        ),
+        (
+            {"guard": "fenced", "lock": "redis-py"},
+            "redis-py cannot be swept with these arguments: guard fenced",
+        ),
     ],
 )
 def test_invalid_arguments_are_refused_before_anything_starts(given, message):
@@ -181,7 +190,7 @@ def test_a_stored_sweep_that_cannot_be_used_is_refused(change, message):
 
 
 def test_a_folder_that_is_no_sweep_is_not_resumed():
-    with pytest.raises(BadArguments, match="'nowhere' is no sweep"):
+    with pytest.raises(BadArguments, match="'nowhere' is not a sweep"):
         resumed("nowhere")
 
 

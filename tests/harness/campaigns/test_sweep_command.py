@@ -79,7 +79,7 @@ def test_a_budget_that_is_too_short_leaves_cells_and_says_how_to_resume(sweep):
         ([*ASKED, "--guard", "high"], "guard 'high'"),
         ([*ASKED, "-o", "luck=1"], "luck"),
         ([*ASKED, "--budget", "0"], "budget '0' is not a duration"),
-        (["--resume", "nowhere"], "'nowhere' is no sweep (the path of a folder, or"),
+        (["--resume", "nowhere"], "'nowhere' is not a sweep (the path of a folder, or"),
         (["redis", "--resume", "x"], "LOCK cannot be combined with --resume"),
     ],
 )

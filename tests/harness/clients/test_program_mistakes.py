@@ -66,7 +66,9 @@ def why_not_up(worker):
 
 def test_a_missing_binary_is_named(worker):
     said = why_not_up(worker("./no-such-worker"))
-    assert said.startswith("./worker on client-1 did not say 'ready'; it ended with exit code 127")
+    assert said.startswith(
+        "./worker on client-1 did not report 'ready'; it ended with exit code 127"
+    )
     assert "./no-such-worker cannot be started: No such file or directory" in said
 
 
@@ -79,7 +81,7 @@ def test_a_file_that_is_no_program_is_named(worker, tmp_path):
 def test_a_program_that_exits_before_it_is_ready_is_quoted(program):
     said = why_not_up(program("sys.exit('no config')"))
     assert said == (
-        "./worker on client-1 did not say 'ready'; it ended with exit code 1; it said: no config"
+        "./worker on client-1 did not report 'ready'; it ended with exit code 1; it said: no config"
     )
 
 
@@ -87,13 +89,13 @@ def test_a_program_that_exits_before_it_is_ready_is_quoted(program):
 def test_rubbish_instead_of_ready_is_reported_at_once(program, rubbish):
     said = why_not_up(program(f"print('{rubbish}', flush=True)\nsys.stdin.read()"))
     assert said.startswith(f"client-1 wrote before it was ready {rubbish!r}: ")
-    assert said.endswith('How it should be is in docs/protocol.md, "setup, and `ready`"')
+    assert said.endswith('The correct form is in docs/protocol.md, "setup, and `ready`"')
 
 
 def test_a_program_of_another_protocol_is_refused(program):
     said = why_not_up(program("ready(version=7)\nsys.stdin.read()"))
-    assert said.startswith("./worker on client-1 speaks version 7 of the line protocol, and this ")
-    assert "speaks 1:" in said
+    assert said.startswith("./worker on client-1 uses version 7 of the line protocol, but this ")
+    assert "supports 1:" in said
 
 
 def test_a_program_that_names_no_version_speaks_the_first(program):
@@ -129,7 +131,7 @@ def test_an_ok_without_a_required_field_is_the_client_s_mistake(
     worker.wait_ready()
     worker.begin(f, {"lock": "orders"})
     eventually(lambda: worker.broken)
-    assert f"an ok of {f} has to tell its {lacking!r}, and this one does not" in worker.broken
+    assert f"an ok of {f} must have {lacking!r}, and this one does not" in worker.broken
     assert worker.broken.startswith("client-1 wrote '{")
     assert worker.broken.endswith('docs/protocol.md, "Ops, and their events"')
     assert recorded(recorder) == [(3, f, "invoke")]
@@ -143,7 +145,7 @@ def test_a_hold_that_is_null_is_a_mistake_and_a_token_that_is_null_is_none(progr
     assert worker.broken == ""
     worker.begin("acquire", {"lock": "orders", "hold": None})
     eventually(lambda: worker.broken)
-    assert "an ok of acquire has to tell its 'hold', and here it is null" in worker.broken
+    assert "an ok of acquire must have 'hold', and here it is null" in worker.broken
 
 
 def test_output_of_a_library_during_a_run_is_ignored(program):

@@ -20,7 +20,7 @@ def test_a_program_that_does_not_start_is_a_crash_with_its_last_output(recorder,
     worker = Worker(Local(spawn), recorder, typed(setup | {"lock": "no-such-lock"}), COMMAND)
     with pytest.raises(Crashed) as error:
         worker.wait_ready()
-    assert "the worker on client-1 did not say 'ready'" in str(error.value)
+    assert "the worker on client-1 did not report 'ready'" in str(error.value)
     assert "no-such-lock" in str(error.value)
     worker.close()
 
@@ -56,7 +56,7 @@ def test_a_client_that_gives_the_pid_of_another_process_is_refused(recorder, spa
     pid = {"nobody's": -1, "init's": 1, "the harness's": os.getpid(), "none's": 2**22 + 1}[whose]
     program = FOREIGN.replace("PID", str(pid))
     worker = Worker(Local(spawn), recorder, typed(setup), [*MARKED, sys.executable, "-c", program])
-    with pytest.raises(Crashed, match=f"says that its pid is {pid}, and no process of its own"):
+    with pytest.raises(Crashed, match=f"reports pid {pid}, which no process of its own has"):
         worker.wait_ready()
     worker.close()
 

@@ -58,7 +58,7 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--schedule", "/no/such"], "schedule /no/such cannot be read: No"),
         (["test", "redlock", "--schedule", "/dev/null"], "schedule /dev/null is not JSON"),
         (["test", "redlock", "--schedule", "x", "--nemesis", "pause"], "exclude one another"),
-        (["test", "--replay", "nowhere"], "'nowhere' is no run (the path of a folder, or"),
+        (["test", "--replay", "nowhere"], "'nowhere' is not a run (the path of a folder, or"),
         (
             ["test", "--replay", "x", "--seed", "4"],
             "--replay takes all settings from the run that it names",
@@ -84,8 +84,11 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--locks", "101"], "locks 101 is out of range (1 to 100)"),
         (["test", "redlock", "--until", "owner"], "until owner: there is no such checker; choose"),
         (["test", "redlock", "--until", "fencing"], "does not run it (the lock issues no token"),
-        (["test", "redlock", "--until", "ownership,liveness"], "judged only once the run is over"),
-        (["test", "redlock", "--until", "faults"], "until faults: it is judged only once the run"),
+        (["test", "redlock", "--until", "ownership,liveness"], "judged once the run has ended"),
+        (
+            ["test", "redlock", "--until", "faults"],
+            "until faults: it can only be judged once the run",
+        ),
         (["test", "redlock", "--until", "store", "--until-violation"], "cannot be combined"),
         (["test", "redlock", "-o", "quorum=2"], "lock redlock has no option quorum; it has"),
         (["test", "redlock", "-o", "token"], "option 'token' has no value: write -o token=VALUE"),
@@ -95,14 +98,14 @@ def run(monkeypatch, capsys, tmp_path):
         (["tset", "redlock"], "tset"),
         (["suite", "mongo"], "there is no suite 'mongo'; choose one of: redlock, redis, zoo"),
         (["test", "redlock", "--nemesis", "failover"], "are: redis-replicated"),
-        (["test", "redis", "--guard", "paired"], "These do: redis -o token=paired"),
-        (["test", "redis", "--guard", "transaction"], "These do: etcd, chubby"),
+        (["test", "redis", "--guard", "paired"], "Locks that do: redis -o token=paired"),
+        (["test", "redis", "--guard", "transaction"], "Locks that do: etcd, chubby"),
         (
             ["test", "etcd", "--guard", "fenced", "--store", "etcd"],
             "choose one of: redis, postgres",
         ),
         (["test", "etcd", "--ttl", "2500ms"], "are whole seconds"),
-        (["test", "zookeeper", "--ttl", "500ms"], "give no lease or session below 1000 ms"),
+        (["test", "zookeeper", "--ttl", "500ms"], "give no lease or session of less than 1000 ms"),
         (["test", "redis", "--shared", "0.5"], "redis has no shared mode; these have: chubby"),
         (
             ["test", "etcd", "--server", "etcd=3.6"],
@@ -116,8 +119,14 @@ def run(monkeypatch, capsys, tmp_path):
         (["suite", "redlock", "--hosts", "/none"], "/none cannot be read: No such file"),
         (["heal", "--hosts", "/none"], "/none cannot be read: No such file"),
         (["suite", "redlock", "--seed", "x"], "seed 'x' is not an integer"),
-        (["analyze", "nowhere"], "'nowhere' is no run (the path of a folder, or TEST, TEST/TIME,"),
-        (["report", "nowhere"], "'nowhere' is no run (the path of a folder, or TEST, TEST/TIME,"),
+        (
+            ["analyze", "nowhere"],
+            "'nowhere' is not a run (the path of a folder, or TEST, TEST/TIME,",
+        ),
+        (
+            ["report", "nowhere"],
+            "'nowhere' is not a run (the path of a folder, or TEST, TEST/TIME,",
+        ),
         (["cluster", "up", "redis-9"], "there is no node or kind 'redis-9'; choose from: redis"),
     ],
 )
@@ -311,7 +320,7 @@ def test_a_schedule_s_faults_become_the_test_s_faults(run, carried_out, tmp_path
     assert schedule[0].arguments["offset_s"] == 5
     code, said = run("test", "redlock", "--schedule", str(path), "--time", "1s")
     assert code == 254
-    assert "a fault at 2 s never comes in a run of 1 s; write --time 3s" in said
+    assert "a fault at 2 s is after the end of a run of 1 s; use --time 3s" in said
 
 
 # lincheck has a parser of its own, whose examples are below.

@@ -18,7 +18,7 @@ from tests.harness.memory import STOPPED
 
 pytestmark = pytest.mark.slow
 
-SILENT = "a request without an answer is not called certain"
+SILENT = "a request without an answer is not reported as certain"
 LATE = "a late release does not end another's hold"
 
 
@@ -70,11 +70,11 @@ def test_a_sound_lock_keeps_the_contract_but_for_requests_without_a_timeout(chec
         "a held lock is released": True,
         "a released lock is granted to another": True,
         "an extension keeps the lock": True,
-        "a lease that is not released ends, and not early": True,
+        "a lease that is not released ends, but not early": True,
         LATE: True,
         "its deadline is no later than its lease": True,
         SILENT: False,
-        "it can be killed, and the lock comes back": True,
+        "it can be killed, and the lock is granted again": True,
         "tokens rise": "unknown",
         "it closes when its input ends": True,
     }
@@ -86,7 +86,7 @@ def test_a_lock_that_is_granted_twice_is_not_checked_further(checked, cluster):
     found = checked()
     one = found["a held lock is refused, for certain"]
     assert (one.valid, one.how) == (False, "client-1 held it, and client-2 was answered ok")
-    assert list(found)[-1] == "the check goes on after a held lock, and its release"
+    assert list(found)[-1] == "the check continues after a held lock, and its release"
 
 
 def test_a_release_that_deletes_another_client_s_lock_is_detected(checked, cluster, monkeypatch):
@@ -94,7 +94,7 @@ def test_a_release_that_deletes_another_client_s_lock_is_detected(checked, clust
     monkeypatch.setattr(service, "release", lambda lock, _: service._held.pop(lock, None) or True)
     found = checked()
     assert found[LATE].valid is False
-    assert "release only what is your own" in found[LATE].how
+    assert "release only your own hold" in found[LATE].how
 
 
 def test_a_lock_without_an_expiry_is_found(checked, cluster, monkeypatch):
@@ -106,7 +106,7 @@ def test_a_lock_without_an_expiry_is_found(checked, cluster, monkeypatch):
 
     monkeypatch.setattr(cluster.service, "acquire", forever)
     found = checked()
-    one = found["a lease that is not released ends, and not early"]
+    one = found["a lease that is not released ends, but not early"]
     assert one.valid is False
     assert "give the lock a TTL on the server" in one.how
 
@@ -119,13 +119,13 @@ def test_a_deadline_later_than_the_server_s_ttl_is_found(checked, cluster, monke
         return None if until is None else until + ttl_ns // 2
 
     monkeypatch.setattr(cluster.service, "acquire", shorter)
-    one = checked()["a lease that is not released ends, and not early"]
+    one = checked()["a lease that is not released ends, but not early"]
     assert one.valid is False
-    assert "the server's TTL is shorter than what the client believes" in one.how
+    assert "the server's TTL is shorter than the client's lease" in one.how
 
 
 def test_a_release_that_does_nothing_is_found(checked, cluster, monkeypatch):
     monkeypatch.setattr(cluster.service, "release", lambda lock, hold: True)
     one = checked()["a released lock is granted to another"]
     assert one.valid is False
-    assert "it is held until its lease is over" in one.how
+    assert "it stays held until its lease expires" in one.how

@@ -157,7 +157,7 @@ def test_a_failure_ends_the_run_and_its_recorded_part_is_judged(cluster, here):
     found = ended.results
     assert [row["valid"] for row in found["segments"]] == [True, "unknown"]
     assert found["valid"] == "unknown"
-    assert "The run ended before it was over" in found["checkers"]["run"]["summary"]
+    assert "The run ended early" in found["checkers"]["run"]["summary"]
     assert cluster.left == []
 
 

@@ -114,7 +114,7 @@ def two_holders(tmp_path, **test):
     return tmp_path
 
 
-WORDS = "It was stopped by what looked like a violation and was none."
+WORDS = "The run was stopped early by a violation that the final check did not confirm."
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_violation_is_certain_only_up_to_the_last_event_of_every_client(
     (folder / "set-aside.jsonl").write_text(json.dumps(row) + "\n")
     found = judge(folder).verdicts
     assert found["mutual_exclusion"].valid == valid
-    assert ("an event that explains it may be missing" in found["mutual_exclusion"].summary) is (
+    assert ("may be missing, and could explain it" in found["mutual_exclusion"].summary) is (
         valid == "unknown"
     )
     assert found["server-log"].valid is False
@@ -169,7 +169,7 @@ def described(recorder):
     return folder
 
 
-LIVE = "The run was going on when this was judged: it says nothing of what came later."
+LIVE = "The run was in progress when this was judged: later events are not covered."
 
 
 def test_judging_a_run_in_progress_keeps_its_history_and_says_so(recorder):
@@ -187,7 +187,7 @@ def test_results_found_during_a_run_are_no_note_of_the_run(recorder):
     judge(folder)
     recorder.close()
     again = judge(folder)
-    assert again.results["run_notes"] == ["The run was ended from outside before it was over."]
+    assert again.results["run_notes"] == ["The run was ended from outside before its time."]
 
 
 def test_a_run_that_ended_while_it_was_judged_keeps_its_own_results(recorder, monkeypatch):

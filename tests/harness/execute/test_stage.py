@@ -50,7 +50,7 @@ def test_a_ttl_is_waited_for_by_the_client_s_clock_and_cut_short_by_its_jump():
 
 
 def test_a_client_without_a_noted_time_does_not_wait():
-    with pytest.raises(NotAsScheduled, match="has noted no time"):
+    with pytest.raises(NotAsScheduled, match="has not noted a time"):
         stage(Jumping(), 80)._step(TtlByClock("client-3"))
 
 

@@ -31,7 +31,7 @@ def test_a_client_that_hangs_is_named_with_the_op_that_it_hangs_in(cluster):
     cluster.service.answers = answers
     ended = carried_out(cluster, schedule=[])
     assert_judged_and_put_away(ended, cluster)
-    assert "client-2 did not come to rest: its acquire has no answer yet." in ended.notes
+    assert "client-2 did not stop its work: its acquire has no answer yet." in ended.notes
     assert ended.outcome.valid == "unknown"
 
 
@@ -60,7 +60,7 @@ def test_a_client_that_dies_by_itself_leaves_its_op_unknown_and_a_note(cluster):
     cluster.service.answers = answers
     ended = carried_out(cluster, schedule=[])
     assert_judged_and_put_away(ended, cluster)
-    assert "client-2 did not come to rest: its program has ended." in ended.notes
+    assert "client-2 did not stop its work: its program has ended." in ended.notes
     last = [op for op in history.read(ended.folder / "history.jsonl") if op.node == "client-2"][-1]
     assert (last.f, last.type, last.error[0]) == ("write", "info", "killed")
 

@@ -39,7 +39,7 @@ def test_a_step_with_another_outcome_ends_the_scenario_and_is_named(cluster):
     assert_judged_and_put_away(ended, cluster)
     assert ended.error is None
     assert "The schedule was not carried out: step 2, " in ended.notes
-    assert "it completed as fail, and the schedule has ok" in ended.notes
+    assert "it completed as fail, but the schedule has ok" in ended.notes
 
 
 def test_an_interrupted_scenario_sends_no_more_lock_requests(cluster, signals):

@@ -33,7 +33,7 @@ def test_a_signal_at_any_call_ends_in_a_judged_run(cluster, signals, number):
         with fresh(call, lambda of: os.kill(os.getpid(), number)) as hit:
             ended = carried_out(hit)
             assert isinstance(ended.error, KeyboardInterrupt | None), call
-            interrupted += "The run ended before it was over" in ended.notes
+            interrupted += "The run ended early" in ended.notes
             assert_judged_and_put_away(ended, hit)
     assert interrupted > 10
 
@@ -72,7 +72,7 @@ def test_a_second_signal_at_any_call_of_the_healing_is_as_the_first(cluster, sig
     ended = carried_out(cluster, FAULTY)
     assert isinstance(ended.error, KeyboardInterrupt)
     assert {"signal", "state", "wait", "get"} <= {call.verb for call in disturbed}
-    assert "The run ended before it was over: KeyboardInterrupt" in ended.notes
+    assert "The run ended early: KeyboardInterrupt" in ended.notes
     assert_judged_and_put_away(ended, cluster)
 
 

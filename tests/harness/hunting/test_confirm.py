@@ -60,7 +60,7 @@ def test_another_attempt_is_counted_and_the_difference_is_reported():
             "step 2",
         ),
         (BROKEN | {"faults": Verdict("unknown", "1 fault has no receipt.")}, "no receipt"),
-        (PROVED, "lease_exclusion was not asked"),
+        (PROVED, "lease_exclusion did not run"),
         (PROVED | {"lease_exclusion": Verdict("unknown", "Too few holds.")}, "Too few holds"),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_confirmed_counterexample_exits_with_1_and_a_sentence(command, service
     service.broken = True
     code, said = command(*HUNT, "--confirm")
     assert code == 1
-    assert "Playing it on real servers: 1 redis, 2 clients, a lease of 2 s" in said
+    assert "Replaying on real servers: 1 redis, 2 clients, a lease of 2 s" in said
     sentence = (
         "Confirmed on real servers, try 1 of up to 3: lease_exclusion is violated there, too."
     )
@@ -67,7 +67,7 @@ def test_an_unconfirmed_counterexample_exits_with_2_and_the_difference(command):
     assert said.count("Try ") == 3
     last = said.rstrip().splitlines()[-1]
     assert last.startswith("Not confirmed in 3 tries. The difference: ")
-    assert "it completed as fail, and the schedule has ok" in last
+    assert "it completed as fail, but the schedule has ok" in last
 
 
 def test_a_try_that_crashes_is_repeated_on_a_new_cluster(command, machine, service):

@@ -61,9 +61,9 @@ def test_latest_is_the_newest_of_the_kind_that_is_asked_for():
     assert find("latest", ANY) == newer.resolve()
     assert find(table.name, "matrix") == find(f"matrix/{table.name}", "matrix") == table.resolve()
     assert find("redlock") == first.resolve()
-    with pytest.raises(BadArguments, match="'matrix' is no run"):
+    with pytest.raises(BadArguments, match="'matrix' is not a run"):
         find("matrix")
-    with pytest.raises(BadArguments, match=r"'redis' is no matrix .*; the newest here: matrix/"):
+    with pytest.raises(BadArguments, match=r"'redis' is not a matrix .*; the newest here: matrix/"):
         find("redis", "matrix")
 
 
@@ -81,7 +81,7 @@ def test_an_unknown_name_is_an_error_that_names_the_newest():
     names = [f"redlock/{one.name}" for one in runs[:0:-1]]
     assert newest(5) == names
     assert str(error.value) == (
-        "'redlok' is no run (the path of a folder, or TEST, TEST/TIME, TIME or latest in "
+        "'redlok' is not a run (the path of a folder, or TEST, TEST/TIME, TIME or latest in "
         f"{results.root()}); the newest here: {', '.join(names)}"
     )
 

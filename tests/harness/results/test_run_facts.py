@@ -61,13 +61,13 @@ def test_run_json_has_what_was_learnt(cluster):
 
 def test_a_run_that_is_in_progress_has_what_its_checkers_need(cluster, monkeypatch):
     seen = {}
-    striking = timed._strike
+    inject = timed._inject
 
     def look(running, schedule):
         seen.update(results.read_test(running.recorder.path.parent))
-        return striking(running, schedule)
+        return inject(running, schedule)
 
-    monkeypatch.setattr(timed, "_strike", look)
+    monkeypatch.setattr(timed, "_inject", look)
     ended = carried_out(cluster)
     assert seen == results.read_test(ended.folder)
     assert seen["ready_s"] > 0

@@ -155,9 +155,9 @@ def test_nothing_is_removed_if_a_run_is_in_progress_or_outside_the_folder(folder
     elsewhere = tmp_path / "results of another" / "one" / still.name
     elsewhere.mkdir(parents=True)
     (elsewhere / "test.json").write_text("{}")
-    with locked(going / "history.jsonl"), pytest.raises(BadArguments, match="goes on"):
+    with locked(going / "history.jsonl"), pytest.raises(BadArguments, match="is still running"):
         run_index.remove([still, going])
-    with pytest.raises(BadArguments, match="is no run of the results folder"):
+    with pytest.raises(BadArguments, match="is not a run of the results folder"):
         run_index.remove([still, elsewhere])
     assert still.exists()
     assert elsewhere.exists()
@@ -280,7 +280,7 @@ def test_a_campaign_that_found_nothing_and_a_suite_with_nothing_published_are_no
     ("made_of", "said"),
     [
         (lambda: suite(True, False), "redis-1 NOT as published; broken: resource"),
-        (lambda: campaign(["resource"]), "seed 5 broken: resource 1 strike, 40 schedules"),
+        (lambda: campaign(["resource"]), "seed 5 broken: resource 1 injection, 40 schedules"),
         (lambda: matrix(cell(ran(1000))), "redis, no fault, guard none kept"),
     ],
 )

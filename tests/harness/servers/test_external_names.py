@@ -94,13 +94,19 @@ def test_the_command_that_repeats_a_test_names_its_servers():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"servers": "a"}, "--servers a: of which Compose file"),
-        ({"compose": "c.yml"}, "which services of c.yml are the servers"),
+        ({"servers": "a"}, "--servers a needs a Compose file: name it with --compose"),
+        ({"compose": "c.yml"}, "--compose c.yml needs --servers: name the services"),
         ({"compose": "c.yml", "servers": "a", "containers": "b"}, "exclude one another"),
-        ({"containers": "a", "server": {"redis": "valkey"}}, "--server is about servers that"),
-        ({"containers": "a", "persistence": "always"}, "--persistence is about servers that"),
-        ({"containers": "etcd=a"}, "redlock runs on redis, and the servers are etcd"),
-        ({"lock": "redis", "containers": "a,b"}, "redis runs on one server, and 2 are named"),
+        (
+            {"containers": "a", "server": {"redis": "valkey"}},
+            "--server applies only to servers that",
+        ),
+        (
+            {"containers": "a", "persistence": "always"},
+            "--persistence applies only to servers that",
+        ),
+        ({"containers": "etcd=a"}, "redlock runs on redis, but the servers are etcd"),
+        ({"lock": "redis", "containers": "a,b"}, "redis runs on one server, but 2 are named"),
         ({"containers": "a", "nemesis": "power"}, "nemesis power: it needs fencepost's own disk"),
         ({"containers": "a", "nemesis": "kill:a/wiped"}, "the data of external servers must not"),
         ({"containers": "a", "nemesis": "pause:redis-1"}, "the test has no 'redis-1'"),

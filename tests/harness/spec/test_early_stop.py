@@ -33,8 +33,14 @@ def test_the_checkers_that_stop_a_run_are_those_its_description_names(stored, na
         ("owner", "until owner: there is no such checker; choose from: resource, any"),
         ("run", "until run: there is no such checker; choose from: resource, any"),
         ("fencing", "until fencing: this test does not run it (no token); choose from: resource,"),
-        ("liveness", "until liveness: it is judged only once the run is over; choose from: res"),
-        ("faults", "until faults: it is judged only once the run is over; choose from: resource"),
+        (
+            "liveness",
+            "until liveness: it can only be judged once the run has ended; choose from: res",
+        ),
+        (
+            "faults",
+            "until faults: it can only be judged once the run has ended; choose from: resource",
+        ),
     ],
 )
 def test_a_checker_that_cannot_stop_a_run_is_refused_with_the_reason(name, message):

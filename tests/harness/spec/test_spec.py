@@ -122,11 +122,12 @@ def test_a_value_at_its_bounds_is_valid(changed):
         ({"time_s": 86_401}, "time 86401 s is out of range (1 s to 24 h)"),
         (
             {"ttl_ms": 250},
-            "node_timeout_ms 50 on 5 server(s) can use up the whole TTL of 250 ms: it must be far",
+            "node_timeout_ms 50 on 5 server(s) can use up the whole TTL of 250 ms: set it far",
         ),
         (
             {"guard": "fenced"},
-            "guard fenced needs a fencing token, and redlock gives none as it is set. These do: "
+            "guard fenced needs a fencing token, and redlock gives none with these options. "
+            "Locks that do: "
             "redlock -o token=value, redlock -o token=one, redlock -o token=majority, "
             "redis -o token=incr",
         ),
@@ -136,11 +137,12 @@ def test_a_value_at_its_bounds_is_valid(changed):
         ),
         (
             {"store": "sentinel"},
-            "store sentinel is kept by the lock's servers, which redlock has not; these have: ",
+            "store sentinel is a store of the lock's servers, and redlock runs on other servers; "
+            "locks that run on them: ",
         ),
         (
             SENTINEL | {"server": {"redis": "valkey"}},
-            "redis-sentinel needs redis=sentinel, which it has if --server is left out",
+            "redis-sentinel needs redis=sentinel: leave --server out",
         ),
         (SENTINEL | {"nemesis": ("failover",)}, "Sentinel fails over by itself"),
     ],

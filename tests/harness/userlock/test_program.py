@@ -156,7 +156,7 @@ def spec(**settings):
 
 def test_in_an_image_a_clock_that_a_restart_would_mend_is_refused():
     spec(nemesis=["kill"])
-    with pytest.raises(BadArguments, match="ask for clock or for kill, and not for both"):
+    with pytest.raises(BadArguments, match="use either clock or kill, not both"):
         spec(nemesis=["kill", "clock:client/wall"])
 
 

@@ -176,7 +176,7 @@ def test_neither_a_run_in_progress_nor_runs_chosen_with_it_are_deleted(made, bro
     with locked(live):
         assert "end it first" in browser.get("/remove", params=chosen).text
         answer = browser.post("/remove", data=chosen, headers={"Origin": HERE})
-    assert (answer.status_code, "goes on" in answer.text) == (400, True)
+    assert (answer.status_code, "is still running" in answer.text) == (400, True)
     assert one.exists() and live.exists()
 
 

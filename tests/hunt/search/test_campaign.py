@@ -186,7 +186,7 @@ def test_without_a_counterexample_it_says_so(run, folder):
             "needs no hosts: leave --hosts and --remote out, or add --conf",
         ),
         (("--seeds", "2", "--confirm"), "--confirm is for a hunt from one seed"),
-        (("--resume", "yesterday"), "'yesterday' is no campaign"),
+        (("--resume", "yesterday"), "'yesterday' is not a campaign"),
         (("--resume", "latest", "--faults", "packet"), "--faults cannot be combined with --resume"),
     ],
 )
@@ -197,7 +197,7 @@ def test_invalid_arguments_are_refused(run, arguments, said):
 
 def test_a_campaign_on_another_lock_is_not_resumed(run):
     run(*COMMAND, "--seeds", "1", "--processes", "1")
-    with pytest.raises(BadArguments, match="is a campaign on redis, and not on redlock"):
+    with pytest.raises(BadArguments, match="the campaign hunts redis, not redlock"):
         resumed("redlock", "latest")
 
 
@@ -277,4 +277,4 @@ def test_a_scheduler_that_does_not_answer_is_reported(run, monkeypatch):
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
         code, said = run("hunt", "redis", "--engine", "dask", "--scheduler", address)
-    assert code == 254 and f"the scheduler {address} does not answer within 1 s" in said
+    assert code == 254 and f"the scheduler {address} did not answer within 1 s" in said

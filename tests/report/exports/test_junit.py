@@ -63,7 +63,7 @@ def test_an_uncounted_checker_is_skipped_with_its_verdict(suite, clash):
 
 
 def test_unknown_is_skipped_with_its_reason_and_harness_trouble_is_an_error(suite, calm):
-    trouble = {"valid": "unknown", "summary": "The run ended before it was over.", "evidence": []}
+    trouble = {"valid": "unknown", "summary": "The run ended early.", "evidence": []}
     quiet = {"valid": "unknown", "summary": "Nothing was tested.", "evidence": []}
     found, cases = suite(calm, run=trouble, lease_exclusion=quiet)
     assert cases["service", "lease_exclusion"].find("skipped").get("message") == (
