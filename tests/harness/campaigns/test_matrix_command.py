@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from fencepost.harness.campaigns import item
 from fencepost.harness.campaigns import matrix as matrices
+from fencepost.harness.campaigns.executors import Clusters
 from fencepost.harness.command import app
 from fencepost.harness.command import matrix as command
 from fencepost.harness.results import finder
@@ -86,7 +86,7 @@ def test_an_interrupted_matrix_resumes(matrix, machine):
 
 
 def test_two_cells_at_a_time_run_on_two_clusters_which_both_go_down(matrix, machine, monkeypatch):
-    monkeypatch.setattr(item, "UP_S", 1)  # or four cells were not worth a second one
+    monkeypatch.setattr(Clusters, "up_s", 1)  # or four cells were not worth a second one
     words = ["--locks", "redis", "--faults", "none,pause:server@200ms,kill,partition"]
     code, said = matrix(
         *words, "--guards", "none", "--time", "2s", "--seed", "7", "--parallel", "2"
