@@ -213,5 +213,10 @@ def _compare(number: int, clients: list[Waiting], ends: dict[str, int]) -> None:
 def test_clients_that_wait_for_a_list_are_answered_as_by_redis(address: tuple[str, int]) -> None:
     seed, random = drawn_from()
     ends = play(address, random, DEEDS)
-    # How often a wait times out depends on the speed of the machine.
-    assert min(ends.values()) > 0, (seed, ends)
+    # How often a wait times out depends on the draw: draw more until each end was seen often.
+    for _ in range(3):
+        if min(ends.values()) > 5:
+            break
+        more = play(address, random, DEEDS)
+        ends = {end: count + more[end] for end, count in ends.items()}
+    assert min(ends.values()) > 5, (seed, ends)
