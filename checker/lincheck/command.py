@@ -44,7 +44,9 @@ def main(argv: list[str]) -> int:
     parser = _parser()
     try:
         arguments = parser.parse_args(argv)
-        model = named(arguments.model, _json(arguments.init), arguments.failed_release)
+        model = named(
+            arguments.model, _json(arguments.init), arguments.failed_release, arguments.keyed
+        )
         if arguments.html and len(arguments.files) > 1:
             raise _Usage("--html takes only one file at a time")
     except SystemExit:  # --help
@@ -86,6 +88,11 @@ def _parser() -> argparse.ArgumentParser:
         choices=FAILED_RELEASE,
         default="nothing",
         help="effect of a failed release: nothing, or the hold ended",
+    )
+    add(
+        "--keyed",
+        action="store_true",
+        help="values are [key, value], and each key is an object (jepsen.independent)",
     )
     add(
         "--time-limit",

@@ -151,6 +151,18 @@ class Model:
     show: Callable[[Any], str] = shown
 
 
+class _Map(Enum):
+    """Marks a map among tuples: no list of a history has it."""
+
+    MAP = "map"
+
+    def __repr__(self) -> str:
+        return "map"
+
+
+MAP: Final = _Map.MAP
+
+
 def frozen(value: Any) -> Any:
     """Convert a JSON or EDN value to a hashable one: lists to tuples, maps to sorted tuples of
     pairs.
@@ -160,13 +172,15 @@ def frozen(value: Any) -> Any:
     kind = type(value)
     if kind is int or kind is str or value is None or value is UNKNOWN:
         return value
+    if kind is Pair:
+        raise BadValue(f"{list(value)!r:.40} is a [key, value] of jepsen.independent: add --keyed")
     if kind is bool:
         return Truth.TRUE if value else Truth.FALSE
     if isinstance(value, list | tuple):
         return tuple([frozen(item) for item in value])
     if isinstance(value, dict):
         pairs = [(frozen(key), frozen(item)) for key, item in value.items()]
-        return ("map", *sorted(pairs, key=repr))
+        return (MAP, *sorted(pairs, key=repr))
     if isinstance(value, set | frozenset):
         return frozenset(frozen(item) for item in value)
     try:
@@ -174,6 +188,20 @@ def frozen(value: Any) -> Any:
     except TypeError:
         raise BadValue(f"a value of type {kind.__name__} cannot be compared") from None
     return value
+
+
+class Pair(list[Any]):
+    """A value that its history marks as [key, value] of jepsen.independent."""
+
+
+def refuse_pair(call: Call) -> None:
+    """Raise BadValue if an op that asks for a value names a key, as in jepsen.independent."""
+    value = call.value
+    if isinstance(value, list | tuple) and len(value) == 2 and value[1] is None:
+        raise BadValue(
+            f"{call.f} is invoked with {list(value)!r:.40}, a [key, value] of several objects, as "
+            "in jepsen.independent: add --keyed"
+        )
 
 
 class Truth(Enum):

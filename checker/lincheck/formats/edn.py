@@ -2,8 +2,9 @@
 
 EDN (github.com/edn-format/edn) as far as histories use it: nil, booleans, numbers, strings,
 characters, keywords and symbols (both read as their names), lists, vectors, maps, sets, tagged
-values (read as what they tag: `#jepsen.history.Op{...}` is its map), `#_` and `;`. A read that
-returned nil carries no information, as in Knossos: its result is UNKNOWN.
+values (read as what they tag: `#jepsen.history.Op{...}` is its map; the tag of
+jepsen.independent's tuples is kept), `#_` and `;`. Decimals with the suffix M are exact. A read
+that returned nil carries no information, as in Knossos: its result is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 
 from fencepost.checker.lincheck.history import UNKNOWN, BadHistory
-from fencepost.checker.lincheck.model import frozen
+from fencepost.checker.lincheck.model import Pair, frozen
 
 _TOKEN = re.compile(
     r"""[\s,]+|;[^\n]*
@@ -36,6 +38,7 @@ _CHARS = {
     "formfeed": "\f",
     "backspace": "\b",
 }
+_INDEPENDENT = "#jepsen.independent.Tuple"
 _WORDS = {"nil": None, "true": True, "false": False}
 _CLOSING = {"(": ")", "[": "]", "{": "}", "#{": "}"}
 
@@ -109,6 +112,8 @@ def _forms(text: str) -> Iterator[tuple[int, Any, bool]]:
         else:
             form = _atom(kind, token, began)
         prefixes = stack[-1].prefixes
+        if _INDEPENDENT in prefixes and isinstance(form, list):
+            form = Pair(form)
         if _discarded(prefixes):
             continue
         depth = len(stack)
@@ -177,7 +182,7 @@ def _atom(kind: str, token: str, line: int) -> Any:
     if kind == "name":
         return _WORDS[token] if token in _WORDS else token.removeprefix(":")
     if kind == "number":
-        return _number(token.rstrip("NM"))
+        return _number(token)
     if kind == "char":
         name = token[1:]
         return (
@@ -188,9 +193,12 @@ def _atom(kind: str, token: str, line: int) -> Any:
     return _ESCAPE.sub(lambda match: _unescaped(match[1], line), token[1:-1])
 
 
-def _number(token: str) -> int | float | str:
+def _number(token: str) -> int | float | str | Decimal:
     if "/" in token:
         return token  # a ratio: its name suffices for comparison
+    if token.endswith("M"):
+        return Decimal(token[:-1])  # exact, as it was written
+    token = token.removesuffix("N")
     try:
         return int(token)
     except ValueError:

@@ -12,6 +12,7 @@ from fencepost.checker.lincheck.models.collection import (
     set_model,
     unordered_queue,
 )
+from fencepost.checker.lincheck.models.independent import independent
 from fencepost.checker.lincheck.models.keyed import kv, multi_register
 from fencepost.checker.lincheck.models.lease import lease_mutex
 from fencepost.checker.lincheck.models.lock import (
@@ -44,15 +45,24 @@ LOCKS: Final[dict[str, Callable[[Any, str], Model]]] = {
     "lease-mutex": lease_mutex,
 }
 NAMES: Final = (*DATA, *LOCKS)
+KEYED: Final = tuple(name for name in DATA if name not in ("kv", "multi-register"))
+"""The models that --keyed multiplies; the values of the others name their keys already."""
 
 
-def named(name: str, init: Any = None, failed_release: str = "nothing") -> Model:
+def named(
+    name: str, init: Any = None, failed_release: str = "nothing", keyed: bool = False
+) -> Model:
     """Return the model of this name, started with `init` (a JSON value; null is the model's
     default).
 
-    `failed_release` is `nothing` or `ended` and matters to locks only. Raises BadValue for an
+    `failed_release` is `nothing` or `ended` and matters to locks only. `keyed`: each value is
+    [key, value], and each key is an object of its own (jepsen.independent). Raises BadValue for an
     unknown name or an invalid start.
     """
+    if keyed:
+        if name not in KEYED:
+            raise BadValue(f"--keyed is for {', '.join(KEYED)}, not for {name}")
+        return independent(named(name, init))
     if failed_release not in FAILED_RELEASE:
         raise BadValue(f"failed_release must be nothing or ended, not {failed_release!r}")
     if name in LOCKS:

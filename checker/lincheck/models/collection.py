@@ -11,7 +11,14 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from fencepost.checker.lincheck.history import UNKNOWN, Call
-from fencepost.checker.lincheck.model import Action, BadValue, Inconsistent, Model, frozen
+from fencepost.checker.lincheck.model import (
+    Action,
+    BadValue,
+    Inconsistent,
+    Model,
+    frozen,
+    refuse_pair,
+)
 
 _NOTHING: Final = (
     "nothing",
@@ -45,6 +52,7 @@ def _items(name: str, init: Any) -> list[Any]:
 def _set_action(call: Call) -> Action | None:
     if call.f == "add":
         return None if call.type == "fail" else Action("add", frozen(call.value))
+    refuse_pair(call)
     if call.type != "ok" or call.result is UNKNOWN or call.result is None:
         return None
     if not isinstance(call.result, list | tuple | set | frozenset):
@@ -129,6 +137,7 @@ def _queue_action(call: Call) -> Action | None:
         if call.value is None:
             raise BadValue("null cannot be enqueued: a dequeue of null means an empty queue")
         return Action("enqueue", frozen(call.value))
+    refuse_pair(call)
     return Action("dequeue", result=frozen(call.result) if call.type == "ok" else UNKNOWN)
 
 

@@ -19,8 +19,10 @@ from fencepost.checker.lincheck.model import (
     BadValue,
     Inconsistent,
     Model,
+    Pair,
     State,
     frozen,
+    refuse_pair,
     shown,
 )
 
@@ -58,6 +60,8 @@ def action(call: Call) -> Action | None:
     if call.type == "fail":
         return None
     if call.f == "read":
+        if call.value is not None:
+            refuse_pair(call)
         if call.type != "ok" or call.result is UNKNOWN:
             return None
         return Action("read", result=frozen(_plain(call.result)))
@@ -67,6 +71,8 @@ def action(call: Call) -> Action | None:
 
 
 def _cas(call: Call) -> Action | None:
+    if type(call.value) is Pair:
+        frozen(call.value)
     if not isinstance(call.value, list | tuple) or len(call.value) != 2:
         raise BadValue(f"cas needs [old, new], not {call.value!r:.40}")
     old, new = frozen(call.value[0]), frozen(call.value[1])

@@ -1,10 +1,13 @@
 """Readers of histories, line by line: values, comments, and text that cannot be parsed."""
 
+from decimal import Decimal
+
 import pytest
 
 from fencepost.checker.lincheck import UNKNOWN, BadHistory
 from fencepost.checker.lincheck.formats import edn, jsonl, porcupine
 from fencepost.checker.lincheck.formats.files import detect, read
+from fencepost.checker.lincheck.model import MAP
 
 
 def given(reader, text, warn=pytest.fail):
@@ -31,8 +34,8 @@ def value(text):
         ("1.5", 1.5),
         ("2.", 2.0),
         ("1e3", 1000.0),
-        ("-1.5E-2M", -0.015),
-        ("3M", 3),
+        ("-1.5E-2M", Decimal("-0.015")),
+        ("3M", Decimal(3)),
         ("2/3", "2/3"),
         ("nil", None),
         ("true", True),
@@ -60,7 +63,7 @@ def value(text):
         ("#{1 [2 3]}", frozenset({1, (2, 3)})),
         ("{}", {}),
         ("{[1 2] 3}", {(1, 2): 3}),
-        ("{{:a 1} 2}", {("map", ("a", 1)): 2}),
+        ("{{:a 1} 2}", {(MAP, ("a", 1)): 2}),
         ("#a/b [1]", [1]),
         ("#a #b 1", 1),
         ("[#_1]", []),
