@@ -7,6 +7,7 @@ judged per lock: tokens of two locks have no order, even if one resource is writ
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,9 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
         "untested": untested,
     }
     if not misordered and not late:
+        if not _compared(found, written):
+            summary = "No two tokens could be compared: nothing was tested."
+            return Verdict("unknown", noted(summary, untested), [], details)
         summary = f"{count(granted, 'token')}, unique and rising."
         return Verdict(True, noted(summary, untested), [], details)
     parts = []
@@ -59,6 +63,15 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
     evidence += [_write_evidence(*row, on, known) for row in late]
     evidence.sort(key=lambda row: row["time_ns"])
     return Verdict(False, noted(f"{' and '.join(parts)}.", untested), evidence, details)
+
+
+def _compared(found: list[Hold], written: list[_Written]) -> bool:
+    """Return whether two grants of a lock had tokens, or two accepted writes of a resource."""
+    tokens = Counter(hold.lock for hold in found if hold.token is not None)
+    writes = Counter[Any]()
+    for each in written:
+        writes[each.resource] += 0 if each.lock is None else len(each.writes)
+    return max(*tokens.values(), *writes.values(), 0) > 1
 
 
 def _untested(found: list[Hold], in_order: bool, written: list[_Written]) -> list[str]:

@@ -20,7 +20,8 @@ from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import FOREVER, ends_with
 from fencepost.checker.facts.faults import during, faults, over_time
-from fencepost.checker.facts.holds import Hold, holds, seconds
+from fencepost.checker.facts.grant_events import refused
+from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
 from fencepost.checker.facts.untested import untested
 from fencepost.checker.history.history import LOCK_OPS, Call, History, Op
 from fencepost.checker.lincheck import Evidence, named
@@ -29,10 +30,13 @@ from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.verdict import check_calls
 from fencepost.checker.signs import GRANTED_EARLY, GRANTED_LATE, TOKEN_FELL, any_of
-from fencepost.checker.verdict import Verdict, noted
+from fencepost.checker.verdict import Verdict, count, noted
 
 REQUEUED = "requeued"
 """The error kind of `lost` for a client that may have lost only its place in a queue."""
+
+UNREACHABLE = "unreachable"
+"""The error kind of a request that no server received."""
 
 _TIME_LIMIT_S = 60.0
 _EVIDENCE_S = 5.0
@@ -43,19 +47,24 @@ _MORE_NS = 200_000
 
 def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     """Check that the lock's ops linearize against lease-mutex, each lock by itself."""
-    calls = [call for call in _granted_early(history) if call.begin.f in LOCK_OPS]
+    failed, clocks = str(test.get("failed_release", "ended")), Clocks(test)
+    granted = holds(history, test)
+    again = _again(granted)
+    called = [call for call in _granted_early(history) if call.begin.f in LOCK_OPS]
+    calls = list(_of_the_model(called, again, failed == "nothing"))
     grants = [call for call in calls if call.begin.f == "acquire" and call.type == "ok"]
     if not grants:
         return Verdict("unknown", "The lock was never granted: nothing was tested.")
-    if any(call.begin.value.get("mode") == "shared" for call in calls):
+    if any(call.begin.value.get("mode") == "shared" for call in called):
         return Verdict("unknown", "There is no model of shared holds with leases.")
-    failed, clocks = str(test.get("failed_release", "ended")), Clocks(test)
-    model = named("lease-mutex", failed_release=failed)
-    called = _called(calls, holds(history, test), clocks)
-    if clocks:
+    # Releases that failed without an effect are left out already.
+    model = named("lease-mutex", failed_release="ended")
+    vague = bool(clocks) or _tied(calls)
+    if vague:
         model = _by_call(model, calls)
+    ordered = _called(calls, granted, clocks, vague)
     limit_s = _TIME_LIMIT_S + len(calls) * _MORE_NS / 1e9
-    found = check_calls(called, model, Budget.starting_now(limit_s, None))
+    found = check_calls(ordered, model, Budget.starting_now(limit_s, None))
     details: dict[str, Any] = {
         "model": "lease-mutex",
         "operations": found.operations,
@@ -63,13 +72,13 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
         "ends_with": ends_with(test),
     }
     if found.valid is True:
-        missing = details["untested"] = _untested(calls, grants)
+        missing = details["untested"] = _untested(calls, grants, len(again))
         words = f"{found.operations} ops of the lock fit one order that respects every lease."
         return Verdict(True, noted(words, missing), [], details)
     if found.valid == "unknown":
         return Verdict("unknown", f"The search was stopped: {found.reason}.", [], details)
     # Without a total order of one process' ops, no sub-history shows the failure alone.
-    evidence = None if clocks else found.evidence(_EVIDENCE_S)
+    evidence = None if vague else found.evidence(_EVIDENCE_S)
     if evidence is None or evidence.failed is None:
         near = found.failed or found.near
         assert near is not None, "the general engine fails at an op"
@@ -77,10 +86,73 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     return _invalid(history, evidence, details, evidence.failed)
 
 
-def _untested(calls: list[Call], grants: list[Call]) -> list[str]:
+def _again(granted: list[Hold]) -> dict[int, Hold]:
+    """Return the holds that a process was granted while it had one, by the grant's position.
+
+    A reentrant lock gives them. The model has one hold of a process, so that the first one stands
+    for all.
+    """
+    found: dict[int, Hold] = {}
+    last: dict[tuple[str, int | str], Hold] = {}
+    for hold in granted:
+        mine = hold.lock, hold.process
+        first = last.get(mine)
+        if first is not None and min(first.strict_end, first.deadline) > hold.asked:
+            found[hold.index] = hold
+        else:
+            last[mine] = hold
+    return found
+
+
+def _of_the_model(calls: list[Call], again: Mapping[int, Hold], keeps_on: bool) -> Iterator[Call]:
+    """Yield the calls that the model has.
+
+    Left out are second grants to a holder, with what concerns them; releases that certainly had no
+    effect: refused as `unreachable`, or failed where a failed release ends nothing (`keeps_on`),
+    but for those refused because the hold had ended; and releases of a hold that the service has
+    released before: they change nothing, whatever the answer.
+    """
+    nested = {(hold.process, hold.name) for hold in again.values()}
+    over: set[tuple[int | str, str, Any]] = set()
+    for call in calls:
+        begin, end = call.begin, call.end
+        name = call.get("hold")
+        if end is not None and (end.index in again or (begin.process, str(name)) in nested):
+            continue
+        hold = begin.process, lock_of(begin.value), name
+        if begin.f == "acquire" and call.type != "fail":
+            over.discard((*hold[:2], None))
+        if begin.f == "release":
+            if hold in over:
+                continue
+            if call.type == "ok":
+                over.add(hold)
+            elif call.type == "fail" and not refused(call):
+                kind = end.error[0] if end is not None and end.error else ""
+                if keeps_on or kind == UNREACHABLE:
+                    continue
+        yield call
+
+
+def _tied(calls: list[Call]) -> bool:
+    """Return whether an answer and a later invocation of another process have one stamp, which does
+    not order them."""
+    answered: dict[int, list[Op]] = {}
+    for call in calls:
+        if call.end is not None:
+            answered.setdefault(call.end.time, []).append(call.end)
+    return any(
+        end.index < call.begin.index and end.process != call.begin.process
+        for call in calls
+        for end in answered.get(call.begin.time, ())
+    )
+
+
+def _untested(calls: list[Call], grants: list[Call], again: int) -> list[str]:
     blind = all(call.get("deadline") is None and "ttl" in call.value for call in grants)
     clients = (call.begin.node or call.begin.process for call in calls)
-    return untested(clients, sees_lease=not blind)
+    found = untested(clients, sees_lease=not blind)
+    return found + ([f"{count(again, 'second grant')} to a holder"] if again else [])
 
 
 def _invalid(
@@ -138,18 +210,20 @@ def _before(call: Call, notices: Mapping[int | str, list[Op]]) -> Call:
     return Call(call.begin, structs.replace(end, time=lost[place].time, index=lost[place].index))
 
 
-def _called(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[lincheck.Call]:
+def _called(
+    calls: list[Call], granted: list[Hold], clocks: Clocks, vague: bool
+) -> Iterator[lincheck.Call]:
     """Yield the calls in lincheck's form, in the order of their completion.
 
-    Where clocks are known only to a bound, each op gets the widest possible interval. Ops of one
-    process may then overlap, so each gets its own process number.
+    `vague`: clocks are known only to a bound, or equal stamps order nothing. Then each op gets the
+    widest possible interval. Ops of one process may overlap by that, so each gets its own process
+    number.
     """
     by_asked = {hold.asked_index: hold for hold in granted}
     by_extend = {extend: hold for hold in granted for extend in hold.extends}
-    places = _places(calls, clocks) if clocks else {}
+    places = _places(calls, clocks) if vague else {}
     completed = [(call.end.index, call) for call in calls if call.end is not None]
-    # The history's order counts, also of equal times, unless stamps were moved.
-    completed.sort(key=(lambda row: places[row[0]]) if clocks else itemgetter(0))
+    completed.sort(key=(lambda row: places[row[0]]) if vague else itemgetter(0))
     for _, call in completed + [(0, call) for call in calls if call.end is None]:
         begin, end = call.begin, call.end
         hold = by_asked.get(begin.index)
@@ -158,8 +232,10 @@ def _called(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[
         if end is not None and end.type == "info":
             end = None
         bound = clocks.bound(begin.node)
-        process = begin.index if clocks else begin.process
+        process = begin.index if vague else begin.process
         value = begin.value if hold is None else begin.value | _lease(call, hold)
+        if value.get("ttl") is not None:
+            value = value | {"ttl": max(0, int(value["ttl"]))}
         invoked, time, line = places.get(begin.index, begin.index), begin.time - bound, begin.index
         kind: str = "info"
         result: Any = lincheck.UNKNOWN
@@ -175,25 +251,25 @@ def _called(calls: list[Call], granted: list[Hold], clocks: Clocks) -> Iterator[
 
 def _places(calls: list[Call], clocks: Clocks) -> dict[int, int]:
     """Return the positions of the calls' ops, by their indices, in an order that their clocks
-    allow."""
+    allow. Of equal times, invocations come first."""
     rows = []
     for call in calls:
         bound = clocks.bound(call.begin.node)
-        rows.append((call.begin.time - bound, call.begin.index))
+        rows.append((call.begin.time - bound, False, call.begin.index))
         if call.end is not None:
-            rows.append((call.end.time + bound, call.end.index))
-    return {index: place for place, (_, index) in enumerate(sorted(rows))}
+            rows.append((call.end.time + bound, True, call.end.index))
+    return {index: place for place, (_, _, index) in enumerate(sorted(rows))}
 
 
 def _lease(call: Call, hold: Hold | None) -> dict[str, int]:
     """Return the ttl (ns) that the client may count on, from the invocation of an acquire or
     extend.
 
-    The service may have heard of a session last before the op was invoked, so the session may
-    expire before its invocation + ttl: if the client's own deadline is earlier, that counts. If the
-    client can see no deadline, its lease may expire at any time. A lease that was renewed in the
-    background, each time before it expired, lasts to the end of the last renewal. From `may_end` on
-    the service may have ended the grant, so the lease is cut off there.
+    The client's own deadline counts: earlier than the invocation + ttl for a session that the
+    service heard of last before the op, later for one that was renewed while its client waited. If
+    the client can see no deadline, its lease may expire at any time. A lease that was renewed in
+    the background, each time before it expired, lasts to the end of the last renewal. From
+    `may_end` on the service may have ended the grant, so the lease is cut off there.
     """
     begin, end, ttl = call.begin, call.end, call.begin.value.get("ttl")
     if hold is None or end is None or (ttl is None and hold.may_end == FOREVER):
@@ -205,7 +281,7 @@ def _lease(call: Call, hold: Hold | None) -> dict[str, int]:
     if deadline is None:
         return {"ttl": 0}
     until = _renewed(call, int(deadline), hold)
-    lease = min(ttl, int(deadline) - begin.time) if until is None else until - begin.time
+    lease = (int(deadline) if until is None else until) - begin.time
     return {"ttl": int(min(max(0, lease), early))}
 
 

@@ -3,7 +3,8 @@
 From the outside this shows only in its effects: a hold that certainly ended early
 (early_losses.py), and meanwhile a release of an expired hold that was answered ok (releases.py).
 Both are required, because a library that answers ok to the release of a lost lock steals nothing.
-Only a release that names another process' hold and is answered ok needs no further proof.
+Only a release that names another process' hold, while that is certainly on, and is answered ok
+needs no further proof.
 
 If a server that lost its state or the holder's own process may have ended the hold, or the effect
 of a release is unknown, the verdict is `unknown`.
@@ -38,8 +39,9 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     events = trusted_hold_events(history, test, clocks)
     released = list(releases(found, events, test, struck, clocks))
     forgetting = _forgetting(struck, history, test)
-    thefts = [_foreign(one, on) for one in released if one.foreign and one.answered is not None]
-    doubts = []
+    foreign = [one for one in released if one.foreign and not _ended_before(one, clocks)]
+    thefts = [_foreign(one, on) for one in foreign if _during(one, clocks)]
+    doubts = [_maybe(one, on) for one in foreign if one.answered and not _during(one, clocks)]
     lost = list(losses(history, test, found, events))
     suspects = Suspects(released if lost else (), clocks)
     for loss in lost:
@@ -49,6 +51,18 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
         elif blame is not None:
             doubts.append(_doubted(blame, loss, on))
     return _verdict(released, thefts, doubts)
+
+
+def _ended_before(release: Release, clocks: Clocks) -> bool:
+    """Return whether a release of another's hold was sent when that had certainly ended."""
+    gap = clocks.between(release.sent.node, release.hold.node)
+    return release.over_by + gap <= release.sent.time
+
+
+def _during(release: Release, clocks: Clocks) -> bool:
+    """Return whether it was answered ok while that hold was certainly on."""
+    answered, gap = release.answered, clocks.between(release.sent.node, release.hold.node)
+    return answered is not None and answered.time + gap < release.on_until
 
 
 def _verdict(
@@ -95,7 +109,7 @@ def _blame(
         if release.sent.process == loss.hold.process:
             by_itself = by_itself or f"its own process released hold {release.hold.name} as well"
             continue
-        if release.foreign and release.answered is not None:
+        if release.foreign and _during(release, clocks):
             continue  # counted already
         why = doubt(release, loss, clocks)
         if why is not None and (first is None or (first.doubt and not why)):
@@ -184,6 +198,11 @@ def _foreign(release: Release, on: Spans[Fault]) -> dict[str, Any]:
         "holds": [hold.name],
         "ops": [release.sent.index, answered.index],
     }
+
+
+def _maybe(release: Release, on: Spans[Fault]) -> dict[str, Any]:
+    row = _foreign(release, on)
+    return row | {"what": f"{row['what']} That hold may have ended before."}
 
 
 CHECKER = Checker(

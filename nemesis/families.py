@@ -60,7 +60,7 @@ def collide(mine: Strike, other: Strike, at: Layout) -> bool:
 
 
 def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts about a fault: `impairs`, `links`, `forgets`; empty for an unknown
+    """Return the facts about a fault: `impairs`, `links`, `forgets`, `loses`; empty for an unknown
     family."""
     found = FAMILIES.get(family)
     if found is None:
@@ -69,6 +69,7 @@ def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[st
         "impairs": found.impairs(targets, arguments),
         "links": found.links(targets, arguments),
         "forgets": found.forgets,
+        "loses": found.loses(targets, arguments),
     }
 
 

@@ -104,6 +104,7 @@ class Family:
     - `impairs`: the nodes that cannot answer, or not in time, while it is active.
     - `links`: the pairs of nodes that it separates.
     - `forgets`: whether servers may lose, or end early, what they have granted.
+    - `loses`: whether it loses messages of its targets, by which their connections may end.
 
     Display: `describe` gives a fault as a sentence; `colour` is the report's; `columns` are the
     columns of a matrix that names no faults; `axes`: what a sweep can vary about it.
@@ -132,6 +133,7 @@ class Family:
     impairs: Callable[[list[str], dict[str, Any]], list[str]] = _targets
     links: Callable[[list[str], dict[str, Any]], list[list[str]]] = _no_links
     forgets: bool = False
+    loses: Callable[[list[str], dict[str, Any]], bool] = lambda targets, arguments: False
     colour: Colour = Colour()
     columns: tuple[Column, ...] = ()
     axes: tuple[FaultAxis, ...] = ()

@@ -127,5 +127,6 @@ FAMILY = Family(
     variants=tuple(KINDS),
     validate=validate,
     leftovers=leftovers,
+    loses=lambda targets, arguments: arguments.get("kind") == "loss",
     colour=Colour("#b483c2", "#d0a6dc"),
 )

@@ -91,9 +91,10 @@ class Story:
         done: float | None = None,
         type: str = "ok",
         lock: str = "orders",
+        kind: str = "not-held",
     ) -> None:
         asked = {"lock": lock, "hold": hold}
-        error = ["not-held", "it is gone"] if type == "fail" else None
+        error = [kind, "no"] if type == "fail" else None
         self.call(process, "release", at, at if done is None else done, asked, {}, type, error)
 
     def extend(

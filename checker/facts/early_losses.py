@@ -3,7 +3,9 @@
 The lease of a hold still runs, and neither its holder nor the service may have ended it, yet an op
 proves it gone: its own holder is refused (`not-held`), or another process is granted the lock. Two
 shared holds may coexist, so one proves nothing about the other. A second grant to the same process
-proves nothing either, since the lock may be reentrant.
+proves nothing either, since the lock may be reentrant. The same holds for a grant by servers of
+which none had granted the hold. If a client sees no deadline, its lease is certain for its ttl,
+counted from the request.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def _refused(hold: Hold, events: HoldEvents, test: Mapping[str, Any]) -> Op | No
     for call in events.own.get(hold.index, ()):
         end = refusal(call)
         if end is not None:
-            leased = any(since <= call.begin.time and end.time < to for since, to in hold.leases)
+            leased = any(since <= call.begin.time and end.time < to for since, to in _leased(hold))
             reported = lost is not None and lost.index < end.index
             over = call.begin.time > hold.strict_end or end.time >= hold.may_end
             if leased and not reported and not over:
@@ -72,6 +74,26 @@ def _refused(hold: Hold, events: HoldEvents, test: Mapping[str, Any]) -> Op | No
         if ends(call, test):
             return None
     return None
+
+
+def _leased(hold: Hold) -> Sequence[tuple[float, float]]:
+    """Return the leases of a hold, as far as they are certain."""
+    if hold.leases[-1][1] < FOREVER or hold.ttl is None:
+        return hold.leases
+    # Of a later lease, its begin is known and not its request.
+    known = [(since, until) for since, until in hold.leases if until < FOREVER]
+    since, until = hold.leases[0]
+    if until == FOREVER and hold.asked + hold.ttl > since:
+        known.insert(0, (since, hold.asked + hold.ttl))
+    return known
+
+
+def _believed(hold: Hold) -> list[tuple[float, float]]:
+    """Return the leases of a hold as far as they are certain, cut off like `Hold.believed`."""
+    over = min(hold.strict_end, hold.may_end)
+    return [
+        (start, min(end, over)) for start, end in _leased(hold) if start < end and start <= over
+    ]
 
 
 class _Rivals:
@@ -91,7 +113,7 @@ class _Rivals:
         """Return the first conflicting grant to another process that was answered while this hold
         was believed, and certainly not given before it."""
         row = self._exclusive if hold.shared else self._all
-        for since, until in hold.believed:
+        for since, until in _believed(hold):
             place = bisect_left(self._starts[hold.shared], since)
             while place < len(row) and row[place].start < until:
                 other = row[place]
@@ -103,7 +125,7 @@ class _Rivals:
                     return other
         return None
 
-    def _follows(self, other: Hold, hold: Hold, since: int, gap: int) -> bool:
+    def _follows(self, other: Hold, hold: Hold, since: float, gap: int) -> bool:
         """Return whether `other` was granted after this lease began at `since`.
 
         A grant may be answered so late that its lease has expired: it may have come before. But if
@@ -111,6 +133,8 @@ class _Rivals:
         """
         first = since == hold.start
         if other.index < hold.index:
+            return False
+        if hold.granted_by and other.granted_by and not {*hold.granted_by} & {*other.granted_by}:
             return False
         if hold.token is not None and other.token is not None and hold.token != other.token:
             if other.token < hold.token:

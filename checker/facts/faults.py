@@ -26,7 +26,8 @@ class Fault:
     `impairs`: the nodes that cannot answer, or not in time, while it is active; `links`: the pairs
     of nodes that it separates; `forgets`: whether servers may lose, or end early, what they have
     granted. Each is None if unknown. `surely`: the span in which it was certainly active, from its
-    receipt until its heal was ordered; None if one of these was never seen.
+    receipt until its heal was ordered; None if one of these was never seen. `loses`: whether it
+    loses messages of the nodes that it impairs.
     """
 
     name: str
@@ -42,15 +43,18 @@ class Fault:
     links: tuple[tuple[str, str], ...] | None = None
     forgets: bool | None = None
     surely: tuple[int, int] | None = None
+    loses: bool = False
 
     def disconnects(self, node: str | None, servers: Set[str]) -> bool:
         """Return whether it may end this node's connections to a server (to any node, without
-        `node`): it cuts them, or the server stops and loses its state. A fault with unknown effects
-        may."""
+        `servers`): it cuts them, it loses messages of either end, or the server stops and loses its
+        state. A fault with unknown effects may."""
         if self.links is None or self.impairs is None or self.forgets is None:
             return True
         others = {far for link in self.links for far in link if node in link and far != node}
-        if self.forgets:
+        if self.loses and node in self.impairs:
+            return True
+        if self.forgets or self.loses:
             others |= self.impairs - {node}
         return bool(others & servers if servers else others)
 
@@ -108,6 +112,7 @@ def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
         impairs=frozenset(value["impairs"]) if "impairs" in value else None,
         links=tuple((near, far) for near, far in value["links"]) if "links" in value else None,
         forgets=value.get("forgets"),
+        loses=value.get("loses", False),
         surely=next(((op.time, end[0].time) for op in start if end and _proved([op])), None),
     )
 

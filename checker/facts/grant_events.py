@@ -12,13 +12,17 @@ from typing import Any
 from fencepost.checker.facts.ends import End
 from fencepost.checker.history.history import SPONTANEOUS, Call, History, Op
 
+NOT_HELD = "not-held"
+"""The error kind of an extend or release that was refused because the hold had ended."""
+
 
 class GrantEvents:
     """`grants`: the acquires answered ok. By a grant's position in the history: `longer` has the
     events that may have changed its deadline, in order (extends that did not fail, with their
     invocations, and renewals); `ends` has the ends that its holder reported.
 
-    keeps_on: a hold continues after a failed release.
+    keeps_on: a hold continues after a release that failed, unless it was refused because the hold
+    had ended.
     """
 
     def __init__(self, history: History, keeps_on: bool) -> None:
@@ -38,7 +42,7 @@ class GrantEvents:
             f, end = call.begin.f, call.end
             if f == "extend":
                 self._calls[call.begin.index] = call
-            elif f == "release" and keeps_on and call.type == "fail":
+            elif f == "release" and keeps_on and call.type == "fail" and not refused(call):
                 self._idle.add(call.begin.index)
             if end is not None and (f == "extend" or (f == "acquire" and end.type == "ok")):
                 self._calls[end.index] = call
@@ -108,6 +112,14 @@ class GrantEvents:
         if hold is not None:
             return self._named.get((op.process, hold))
         return self._nameless.get((op.process, lock_of(op.value)))
+
+
+def refused(call: Call) -> bool:
+    """Return whether an extend or release was refused because its hold had ended."""
+    end = call.end
+    if end is None or end.type != "fail" or not end.error:
+        return False
+    return bool(end.error[0] == NOT_HELD)
 
 
 def lock_of(value: Mapping[str, Any]) -> str:

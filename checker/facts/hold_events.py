@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.grant_events import refused
 from fencepost.checker.facts.holds import Hold, facts, lock_of
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.history.history import Call, History, Op
-
-NOT_HELD = "not-held"
-"""The error kind of an extend or release that was refused because the hold had ended."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +74,15 @@ def hold_events(history: History, found: list[Hold]) -> HoldEvents:
 
 def refusal(call: Call) -> Op | None:
     """Return the answer that refused a call because the hold had ended, or None."""
-    end = call.end
-    if end is None or end.type != "fail" or not end.error:
-        return None
-    return end if end.error[0] == NOT_HELD else None
+    return call.end if refused(call) else None
 
 
 def ends(call: Call, test: Mapping[str, Any]) -> bool:
     """Return whether a release, whatever its answer, may have ended its hold.
 
-    The test's `failed_release` defines the effect of a failed one.
+    The test's `failed_release` defines the effect of a failed one; one that was refused as
+    `not-held` shows that the hold has ended.
     """
     keeps_on = test.get("failed_release", "ended") == "nothing"
-    return call.begin.f == "release" and not (keeps_on and call.type == "fail")
+    failed = call.type == "fail" and not refused(call)
+    return call.begin.f == "release" and not (keeps_on and failed)

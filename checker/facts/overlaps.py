@@ -1,4 +1,8 @@
-"""Overlapping holds of one lock."""
+"""Overlapping holds of one lock by two processes.
+
+A second grant to the process that holds the lock is no overlap: a reentrant lock gives it, and no
+two clients hold the lock by it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from fencepost.checker.history.history import History
 Kind = Literal["believed", "strict"]
 Span = tuple[float, float, Hold]
 """[start, end) of a hold, in ns."""
+_Last = tuple[tuple[float, Hold], ...]
+"""The hold that ends last, and the one that ends last among those of other processes."""
 
 
 def believed(found: Iterable[Hold]) -> list[Span]:
@@ -65,18 +71,37 @@ def overlaps(intervals: Iterable[Span], clocks: Clocks | None = None) -> list[Ov
 def _on_one_clock(rows: Iterable[Span]) -> list[Overlap]:
     """An interval that begins at the instant of another's end overlaps it."""
     found: list[Overlap] = []
-    last: dict[tuple[str, bool], tuple[float, Hold]] = {}  # by lock, and whether it is shared
+    last: dict[tuple[str, bool], _Last] = {}  # by lock, and whether it is shared
     for start, end, hold in rows:
-        before = last.get((hold.lock, False))
-        other = last.get((hold.lock, True))
-        if not hold.shared and other and (before is None or other[0] > before[0]):
+        before = _of_another(last.get((hold.lock, False), ()), hold)
+        other = None if hold.shared else _of_another(last.get((hold.lock, True), ()), hold)
+        if other and (before is None or other[0] > before[0]):
             before = other
         if before is not None and start < before[0]:
             found.append(Overlap(before[1], hold, start, min(end, before[0])))
-        mine = last.get((hold.lock, hold.shared))
-        if mine is None or mine[0] < end:
-            last[hold.lock, hold.shared] = (end, hold)
+        key = hold.lock, hold.shared
+        last[key] = _later(last.get(key, ()), end, hold)
     return found
+
+
+def _of_another(last: _Last, hold: Hold) -> tuple[float, Hold] | None:
+    """Return the one that ends last among those of other processes than this hold's."""
+    for row in last:
+        if row[1].process != hold.process:
+            return row
+    return None
+
+
+def _later(last: _Last, end: float, hold: Hold) -> _Last:
+    """Return the last ends once a hold was added; the earlier of two equal ones stays."""
+    if not last:
+        return ((end, hold),)
+    first = last[0]
+    if first[1].process == hold.process:
+        return ((end, hold), *last[1:]) if first[0] < end else last
+    if first[0] < end:
+        return (end, hold), first
+    return last if len(last) > 1 and last[1][0] >= end else (first, (end, hold))
 
 
 def _on_several_clocks(rows: Iterable[Span], clocks: Clocks) -> list[Overlap]:
@@ -88,7 +113,7 @@ def _on_several_clocks(rows: Iterable[Span], clocks: Clocks) -> list[Overlap]:
             (until, other)
             for rival in rivals
             for node, lane in lanes.get(rival, {}).items()
-            for until, other in lane.last(end, clocks.between(hold.node, node))
+            for until, other in lane.last(end, clocks.between(hold.node, node), hold)
             if start + clocks.between(hold.node, node) < until
         ]
         if before:
@@ -104,15 +129,16 @@ class _Lane:
 
     def __init__(self) -> None:
         self._starts: list[float] = []
-        self._last: list[tuple[float, Hold]] = []
+        self._last: list[_Last] = []
 
     def add(self, start: float, end: float, hold: Hold) -> None:
         self._starts.append(start)
-        last = self._last[-1] if self._last else None
-        self._last.append(last if last and last[0] >= end else (end, hold))
+        self._last.append(_later(self._last[-1] if self._last else (), end, hold))
 
-    def last(self, end: float, gap: int) -> list[tuple[float, Hold]]:
-        """Return the one that ends last of those that certainly began before `end`."""
+    def last(self, end: float, gap: int, hold: Hold) -> list[tuple[float, Hold]]:
+        """Return the one of another process that ends last of those that certainly began before
+        `end`."""
         # On one clock, an interval that begins at the instant of an end overlaps.
         place = bisect_left(self._starts, end - gap) if gap else bisect_right(self._starts, end)
-        return [self._last[place - 1]] if place else []
+        before = _of_another(self._last[place - 1], hold) if place else None
+        return [] if before is None else [before]

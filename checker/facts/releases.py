@@ -80,7 +80,7 @@ def releases(
                 if call.type != "info" and call.end is not None:
                     ended_by = min(ended_by, call.end.time)
     for call, hold in events.foreign:
-        yield Release(call, hold, call.begin.time, FOREVER, FOREVER, foreign=True)
+        yield _foreign(call, hold, events, test)
 
 
 def _since(call: Call, stops: Iterable[tuple[int, int]], clocks: Clocks) -> int:
@@ -108,6 +108,22 @@ def _release(
         since=since,
         over_by=min(lease, ended_by, known),
         on_until=min(lease, began, reported, hold.may_end),
+    )
+
+
+def _foreign(call: Call, hold: Hold, events: HoldEvents, test: Mapping[str, Any]) -> Release:
+    """Build a release of another process' hold."""
+    own = [one for one in events.own.get(hold.index, ()) if ends(one, test)]
+    lost = events.lost.get(hold.index)
+    over = [one.end.time for one in own if one.type != "info" and one.end is not None]
+    reported = [] if lost is None else [lost.time]
+    return Release(
+        call=call,
+        hold=hold,
+        since=call.begin.time,
+        over_by=min([hold.deadline, *over, *reported]),
+        on_until=min([hold.deadline, hold.may_end, *(one.begin.time for one in own), *reported]),
+        foreign=True,
     )
 
 

@@ -3,7 +3,8 @@
 A grant is given between its invocation and its answer, so it is before another only if it was
 answered certainly before the other was asked for. Shared holds may carry one token, that of their
 generation (Burrows 2006, section 2.2): the order of two readers decides nothing. An exclusive grant
-begins a new generation, even if it carries no token itself.
+begins a new generation, even if it carries no token itself. A second grant to the process that
+holds the lock, as a reentrant lock gives it, may carry its token again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -141,25 +143,43 @@ def repeated(mine: Grants) -> list[Misorder]:
 
 
 def _repeats(found: list[Hold], between: _Between) -> Iterator[Misorder]:
-    exclusive: Hold | None = None
-    # The first to be answered on each node: if any is before another grant, it is this one.
-    shared: dict[str | None, Hold] = {}
-    for hold in found:
+    exclusive: list[Hold] = []
+    # The first to be answered of each process: if any is before another grant, it is this one. A
+    # later one counts if it ended sooner, because another grant may lie within the first.
+    shared: dict[int | str, list[Hold]] = {}
+    for place, hold in enumerate(found):
         how = f"the same token as {hold.token}"
-        if not hold.shared and hold is not found[0]:
-            yield Misorder(found[0], hold, how)
-        elif exclusive is not None:
-            yield Misorder(exclusive, hold, how)
-        else:
-            apart = ((first, between.find(first, hold)) for first in shared.values())
-            for first, other in apart:
+        earlier = exclusive if hold.shared else islice(found, place)
+        rival = next((one for one in earlier if not _again(one, hold)), None)
+        if rival is not None:
+            yield Misorder(rival, hold, how)
+        elif hold.shared and not exclusive:
+            firsts = (one for row in shared.values() for one in row if not _again(one, hold))
+            for first in firsts:
+                other = between.find(first, hold)
                 if other is not None:
                     yield Misorder(first, hold, f"after the exclusive hold {other.name} {how}")
                     break
         if hold.shared:
-            shared.setdefault(hold.node, hold)
+            row = shared.setdefault(hold.process, [])
+            if not row or _over(hold) < _over(row[-1]):
+                row.append(hold)
         else:
-            exclusive = hold
+            exclusive.append(hold)
+
+
+def _over(hold: Hold) -> float:
+    return min(hold.strict_end, hold.deadline)
+
+
+def _again(first: Hold, second: Hold) -> bool:
+    """Return whether the process asked for the second hold while it had the first one: a reentrant
+    lock may give it the same token."""
+    return (
+        first.process == second.process
+        and first.index < second.asked_index
+        and _over(first) > second.asked
+    )
 
 
 class _Between:

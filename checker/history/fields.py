@@ -78,6 +78,7 @@ _OF_NEMESIS: Mapping[str, Check] = {
     "impairs": _NODES,
     "links": (_are_pairs, "a list of pairs of nodes"),
     "forgets": (lambda value: isinstance(value, bool), "true or false"),
+    "loses": (lambda value: isinstance(value, bool), "true or false"),
     "arguments": (_are_arguments, "an object, its links pairs of nodes"),
     "receipt": (_is_receipt, "an object, its processes a list of numbers"),
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.checker.facts.hold_events import NOT_HELD
+from fencepost.checker.facts.grant_events import NOT_HELD
 from fencepost.checker.history.history import NEMESIS
 from fencepost.checker.signs import (
     GRANTED_BESIDE,

@@ -23,7 +23,7 @@ def test_a_hold_starts_when_acquire_returns_and_ends_when_its_release_is_invoked
 def test_a_failed_release_ends_the_hold_or_does_nothing_as_the_test_says():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
-    story.release(1, "h", at=100, type="fail")
+    story.release(1, "h", at=100, type="fail", kind="no-quorum")
     assert only(story).strict_end == 100 * MS
     assert only(story, failed_release="ended").strict_end == 100 * MS
     assert only(story, failed_release="nothing").strict_end == FOREVER
@@ -32,7 +32,7 @@ def test_a_failed_release_ends_the_hold_or_does_nothing_as_the_test_says():
 def test_a_release_that_succeeds_after_one_that_did_nothing_ends_the_hold():
     story = Story()
     story.grant(1, "h", at=0, until=1000)
-    story.release(1, "h", at=100, type="fail")
+    story.release(1, "h", at=100, type="fail", kind="no-quorum")
     story.release(1, "h", at=200)
     assert only(story, failed_release="nothing").strict_end == 200 * MS
 
@@ -40,7 +40,7 @@ def test_a_release_that_succeeds_after_one_that_did_nothing_ends_the_hold():
 def test_the_meaning_of_a_failed_release_decides_and_is_printed_with_the_verdict():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
-    story.release(1, "h1", at=100, type="fail")
+    story.release(1, "h1", at=100, type="fail", kind="no-quorum")
     story.grant(2, "h2", at=200, until=1200)
     assert verdicts(story) == (True, True)
     assert verdicts(story, failed_release="nothing") == (False, False)

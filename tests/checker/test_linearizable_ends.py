@@ -173,7 +173,7 @@ def test_it_may_have_been_given_before(story):
 @pytest.mark.parametrize(("meaning", "valid"), [("ended", True), ("nothing", False)])
 def test_a_failed_release_means_what_the_test_says(story, meaning, valid):
     story.grant(0, "a", 1, 5001, ttl=5000)
-    story.release(0, "a", 10, type="fail")
+    story.release(0, "a", 10, type="fail", kind="no-quorum")
     story.grant(1, "b", 20, 5020, ttl=5000)
     assert verdict(story, failed_release=meaning).valid is valid
 

@@ -109,11 +109,11 @@ def test_without_time_to_find_that_op_the_progress_of_the_search_is_reported(sto
     A token is given twice, and an acquire may or may not have been granted.
     """
     monkeypatch.setattr("fencepost.checker.linearizable._EVIDENCE_S", -1.0)
-    story.grant(1, "z", 10, 13, asked=5, ttl=3)
+    story.grant(1, "z", 10, 8, asked=5, ttl=3)
     story.grant(0, "a", 12, 21, asked=11, token=4, ttl=10)
     story.call(3, "acquire", 18, None, {"lock": "orders", "ttl": 10 * MS})
     story.release(1, "z", 19, 24)
-    story.grant(2, "b", 32, 62, asked=26, token=4, ttl=30)
+    story.grant(2, "b", 32, 56, asked=26, token=4, ttl=30)
     found = verdict(story)
     assert found.summary == (
         "The lock's ops are not linearizable: no order respects every lease. The search got "

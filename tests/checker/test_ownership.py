@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.checker.ownership_stories import lapsed_then_granted, verdict
+import pytest
+
+from tests.checker.ownership_stories import CLOCKS, lapsed_then_granted, verdict
 from tests.histories import MS
 
 
@@ -27,10 +29,78 @@ def test_a_release_of_another_process_hold_is_theft(story):
 
 def test_a_late_release_after_such_a_theft_is_one_of_its_own(story):
     lapsed_then_granted(story)
-    story.release(3, "h1", at=1550)
+    story.release(3, "h1", at=500)
     story.release(1, "h1", at=1600)
     story.grant(3, "h3", at=1700, until=2700)
     assert [row["holds"] for row in verdict(story).evidence] == [["h1"], ["h1", "h2"]]
+
+
+def test_another_process_release_of_a_hold_that_was_over_ended_nothing(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=100)
+    story.release(2, "h1", at=200)
+    story.grant(1, "h2", at=300, until=1300)
+    story.release(2, "h2", at=1400)
+    assert verdict(story).valid is True
+
+
+def test_another_process_release_of_a_hold_that_was_over_may_end_the_next_one(story):
+    lapsed_then_granted(story)
+    story.release(3, "h1", at=1550)
+    assert verdict(story).valid is True
+    story.grant(3, "h3", at=1700, until=2700)
+    assert [row["holds"] for row in verdict(story).evidence] == [["h1", "h2"]]
+
+
+def test_another_process_release_at_the_end_of_a_hold_is_unknown(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=100, done=300)
+    story.release(2, "h1", at=150, done=200)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.evidence[0]["what"].endswith(" That hold may have ended before.")
+    assert verdict(story, **CLOCKS).valid == "unknown"
+
+
+@pytest.mark.parametrize(("done", "valid"), [(990, False), (992, "unknown")])
+def test_it_is_theft_only_beyond_the_bounds_of_both_clocks(story, done, valid):
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(2, "h1", at=done, done=done)
+    assert verdict(story, **CLOCKS).valid == valid
+    assert verdict(story).valid is False
+
+
+def by(story, process, hold, at, *servers, until=2000):
+    """Grant a hold by some servers."""
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    answer = {"hold": hold, "token": None, "deadline": until * MS, "granted_by": list(servers)}
+    story.call(process, "acquire", at, at, asked, answer)
+
+
+@pytest.mark.parametrize(("servers", "valid"), [(("s4", "s5"), True), (("s3", "s4", "s5"), False)])
+def test_a_grant_by_other_servers_proves_no_loss(story, servers, valid):
+    by(story, 1, "h1", 0, "s1", "s2", "s3", until=1000)
+    by(story, 2, "h2", 1500, "s1", "s2", "s3", until=2500)
+    story.release(1, "h1", at=1600)
+    by(story, 3, "h3", 1700, *servers, until=2700)
+    assert verdict(story).valid is valid
+
+
+@pytest.mark.parametrize(("at", "valid"), [(2499, False), (2500, True), (9000, True)])
+def test_a_hold_without_a_deadline_is_certain_for_its_ttl_only(story, at, valid):
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", at=1500, until=None, ttl=1000)
+    story.release(1, "h1", at=1600)
+    story.grant(3, "h3", at=at, until=at + 1000)
+    assert verdict(story).valid is valid
+
+
+def test_without_a_ttl_a_hold_without_a_deadline_lasts(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.call(2, "acquire", 1500, 1500, {"lock": "orders"}, {"hold": "h2", "deadline": None})
+    story.release(1, "h1", at=1600)
+    story.grant(3, "h3", at=9000, until=10000)
+    assert verdict(story).valid is False
 
 
 def test_such_a_theft_is_counted_once_even_if_its_victim_notices(story):

@@ -141,7 +141,7 @@ def test_a_second_release_of_one_hold_is_theft_also_while_its_first_lease_would_
 
 def test_a_first_release_that_was_refused_ended_the_hold_unless_the_test_says_otherwise(story):
     story.grant(1, "h1", at=0, until=1000)
-    story.release(1, "h1", at=100, type="fail")
+    story.release(1, "h1", at=100, type="fail", kind="no-quorum")
     story.grant(2, "h2", at=200, until=1200)
     story.release(1, "h1", at=300)
     story.grant(3, "h3", at=400, until=1400)

@@ -64,7 +64,7 @@ def test_tokens_that_fell_within_the_bounds_of_clocks_still_tell_which_hold_is_l
 def test_a_hold_whose_release_failed_continues_where_the_test_says_so(story):
     """So the other hold has no order with it."""
     story.grant(1, "h1", at=0, until=1000)
-    story.release(1, "h1", at=500, type="fail")
+    story.release(1, "h1", at=500, type="fail", kind="no-quorum")
     story.grant(2, "h2", at=700, until=1700)
     story.write(2, 800, "b", 0, 1, hold="h2")
     story.write(1, 900, "a", 1, 2, hold="h1")

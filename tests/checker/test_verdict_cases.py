@@ -28,20 +28,9 @@ _WRONG = {
     "N10": "liveness",
     "N12": "liveness",
     "N14": "liveness",
-    "N15": "fencing",
-    "N16": "ownership",
-    "N18": "ownership",
-    "N19": "linearizable",
-    "N21": "linearizable",
-    "N22": "linearizable",
-    "N23": "linearizable",
-    "N25": "lease_exclusion mutual_exclusion fencing linearizable",
-    "N26": "mutual_exclusion",
-    "N27": "lease_exclusion",
     "S1": "server-log",
     "S2": "server-log",
     "S4": "server-log",
-    "X1": "linearizable",
 }
 
 

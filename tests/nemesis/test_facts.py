@@ -68,6 +68,7 @@ def test_a_family_names_its_impaired_nodes_cut_links_and_forgetting_servers(fami
         "impairs": impairs,
         "links": links,
         "forgets": forgets,
+        "loses": (family, arguments.get("kind")) == ("packet", "loss"),
     }
 
 
@@ -78,7 +79,7 @@ def test_the_facts_are_in_the_history_where_a_fault_starts(director, recorded, f
     begun, done = recorded.ops[:2]
     for op in (begun, done):
         assert op.value["phase"] == "start"
-        said = {fact: op.value[fact] for fact in ("impairs", "links", "forgets")}
+        said = {fact: op.value[fact] for fact in ("impairs", "links", "forgets", "loses")}
         assert said == facts(family, one.targets, one.arguments)
 
 
@@ -92,6 +93,7 @@ def test_a_checker_reads_them_back_whether_or_not_it_knows_the_family(director, 
     (found,) = faults(History(ops))
     said = facts(family, one.targets, one.arguments)
     assert (found.impairs, found.forgets) == (frozenset(said["impairs"]), said["forgets"])
+    assert found.loses is said["loses"]
     assert found.links == tuple((near, far) for near, far in said["links"])
 
 

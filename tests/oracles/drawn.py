@@ -14,6 +14,8 @@ from fencepost.nemesis.families import facts
 
 MS = 1_000_000
 ENDS_WITH = ("lease", "close", "connection")
+KINDS = ("not-held", "not-held", "not-held", "no-quorum", "unreachable")
+"""Of errors of a failed op."""
 
 
 def in_order(ops: list[Op]) -> list[Op]:
@@ -98,7 +100,8 @@ class Drawing:
             answer = dict(asked)
             if type == "ok":
                 answer |= self._answered(f, over, held, asked)
-            error = {"ok": None, "fail": ["not-held", "no"], "info": ["timeout", "-"]}[type]
+            kind = random.choice(KINDS)
+            error = {"ok": None, "fail": [kind, "no"], "info": ["timeout", "-"]}[type]
             self.op(over, process, type, f, answer, error, node)
             now = over
             self._aside(process, node, begun, now, held)

@@ -18,9 +18,12 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         at = random.randrange(20)
         until = random.choice((None, at + 5))
         one, far = f"client-{random.randrange(3)}", random.choice(("s1", "storage"))
-        family = random.choice(("partition", "partition", "kill", "power", "pause", "clock"))
+        families = ("partition", "partition", "kill", "power", "pause", "clock", "packet")
+        family = random.choice(families)
         targets = [one] if family == "partition" else [random.choice((one, far, far))]
-        arguments = {"links": [[one, far]]} if family == "partition" else {}
+        arguments: dict[str, Any] = {"links": [[one, far]]} if family == "partition" else {}
+        if family == "packet":
+            arguments = {"kind": random.choice(("loss", "loss", "delay"))}
         drawing.fault(family, at, at, targets, arguments=arguments, until=until)
         drawing.ops = in_order(drawing.ops)
     return drawing.ops, drawing.test
@@ -48,7 +51,7 @@ def _verdict(ops: list[Op], test: dict[str, Any], spans: Any) -> Verdicts:
 
 def _both(test: dict[str, Any], one: Held, other: Held, spans: Any) -> bool:
     """Return whether each certainly started before the other ended."""
-    if one.lock != other.lock or (one.shared and other.shared):
+    if one.lock != other.lock or (one.shared and other.shared) or one.process == other.process:
         return False
     between = gap(test, one.node, other.node)
     return any(_in(a, b, one, other, between) for a in spans(one) for b in spans(other))

@@ -7,7 +7,7 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, in_order
-from tests.oracles.holds import before, completion, invocation
+from tests.oracles.holds import before, completion, holds, invocation
 
 LOCKS = ("a", "b")
 
@@ -46,7 +46,9 @@ class _Drawing:
         for _ in range(random.choice((1, 2, 3, 4))):
             begun = now + random.choice((0, 0, 1, 2, 5))
             now = begun + random.choice((0, 0, 1, 2, 5))
-            if held is None or random.random() < 0.35:
+            if held is not None and random.random() < 0.2:
+                self._release(process, begun, now, held)
+            elif held is None or random.random() < 0.35:
                 held = self._acquire(process, begun, now) or held
             elif random.random() < 0.75:
                 self._write(process, begun, now, held)
@@ -68,12 +70,18 @@ class _Drawing:
         # A sound lock's tokens rise with time, by one of three clocks of its own.
         token = 2 + begun // random.choice((1, 3, 3, 6)) + random.choice((0, 0, 0, 0, -1, 1))
         without = not shared and random.random() < self._bare
-        answer: dict[str, Any] = {"deadline": None, "token": None if without else token}
+        until = random.choice((None, None, None, (now + random.choice((1, 5, 20))) * MS))
+        answer: dict[str, Any] = {"deadline": until, "token": None if without else token}
         if random.random() < self._named:
             answer["hold"] = f"h{len(self.ops)}"
         self._op(begun, process, "invoke", "acquire", asked)
         self._op(now, process, type, "acquire", asked | (answer if type == "ok" else {}))
         return asked | answer if type == "ok" else None
+
+    def _release(self, process: int, begun: int, now: int, held: dict[str, Any]) -> None:
+        value = {name: held[name] for name in ("lock", "hold") if name in held}
+        self._op(begun, process, "invoke", "release", value)
+        self._op(now, process, self.random.choice(("ok", "ok", "fail", "info")), "release", value)
 
     def _write(self, process: int, begun: int, now: int, held: dict[str, Any]) -> None:
         random, resource = self.random, self.random.choice(self._resources)
@@ -106,6 +114,10 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     if any(_wrong(ops, test, granted, one, two) for one in tokens for two in tokens):
         return {False}
     writes = _accepted(ops, test, granted)
+    pairs = any(a is not b and a.value["lock"] == b.value["lock"] for a in tokens for b in tokens)
+    pairs = pairs or any(a is not b and a[0] == b[0] for a in writes for b in writes)
+    if not pairs:
+        return {"unknown"}
     late = (
         _late(test, one, two, _fell(test, writes, one))
         for one in writes
@@ -123,6 +135,8 @@ def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two:
         return before(test, one, invocation(ops, two))
     if one.value["token"] < two.value["token"]:
         return False
+    if _within(ops, test, one, two) or _within(ops, test, two, one):
+        return False
     if not (_is_shared(one) and _is_shared(two)):
         return True
     return any(
@@ -132,6 +146,15 @@ def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two:
         and before(test, other, invocation(ops, two))
         for other in granted
     )
+
+
+def _within(ops: list[Op], test: dict[str, Any], outer: Op, inner: Op) -> bool:
+    """Return whether a process asked for one grant while it had the other."""
+    asked = invocation(ops, inner)
+    if outer.process != inner.process or outer.index > asked.index:
+        return False
+    held = next(one for one in holds(ops, test) if one.grant is outer)
+    return min(held.first, held.leases[-1][1]) > asked.time
 
 
 def _is_shared(op: Op) -> bool:

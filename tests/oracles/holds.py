@@ -125,7 +125,8 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         if op.f == "release" and op.type == "invoke":
             done = completion(ops, op)
             failed = done is not None and done.type == "fail"
-            if not (failed and test.get("failed_release") == "nothing"):
+            over = failed and done is not None and done.error and done.error[0] == "not-held"
+            if over or not (failed and test.get("failed_release") == "nothing"):
                 ends.append((op.time, op.time))
     gone, how = _gone(ops, test, grant)
     went = gone is not None and all(gone < end for end in ends)
@@ -224,6 +225,10 @@ def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
         if op.f == "delay":
             links.append([arguments.get("source"), arguments.get("to")])
         far = {node for link in links if asked.node in link for node in link} - {asked.node}
+        hit = set(op.value.get("impairs", op.value["targets"]))
+        lost = op.value.get("loses") or (op.f == "packet" and arguments.get("kind") == "loss")
+        if lost:
+            far |= set(test.get("servers", ("some server",))) if asked.node in hit else hit
         if op.f in _GOES or op.value.get("forgets"):
             far |= set(op.value.get("impairs", op.value["targets"])) - {asked.node}
         unknown = op.f == "gremlin" and "links" not in op.value

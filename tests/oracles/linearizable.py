@@ -56,7 +56,11 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     for op in ops:
         moved = bound(test, op.node) if op.process != "nemesis" else 0
         moments[op.index] = op.time + (-moved if op.type == "invoke" else moved)
-    order = sorted(moments, key=lambda index: (moments[index] if clocks else 0, index))
+    vague = clocks or _tied(ops)
+    order = sorted(
+        moments,
+        key=lambda index: (moments[index], ops[index].type != "invoke", index) if vague else index,
+    )
     place = {index: number for number, index in enumerate(order)}
     times = [moments[index] for index in order]
     by_lock: dict[str, list[_Act]] = {}
@@ -70,12 +74,24 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     return {loose, strict}
 
 
+def _tied(ops: list[Op]) -> bool:
+    """Return whether an answer and a later invocation of another process have one stamp."""
+    return any(
+        one.time == other.time and one.process != other.process
+        for place, one in enumerate(ops)
+        for other in ops[place:]
+        if one.type != "invoke" and other.type == "invoke"
+    )
+
+
 def _act(
     ops: list[Op], test: dict[str, Any], begun: Op, found: list[Held], place: dict[int, int]
 ) -> _Act | None:
     done = completion(ops, begun)
     type = done.type if done is not None and not by_harness(done) else "info"
-    if type == "fail" and not (begun.f == "release" and test["failed_release"] == "ended"):
+    if type == "fail" and not (begun.f == "release" and _had_ended(test, done)):
+        return None
+    if _nested(found, begun, done) or _released_before(ops, begun):
         return None
     last = None if type == "info" or done is None else place[_end(ops, begun, done)]
     name = (done.value if done is not None and begun.f == "acquire" else begun.value).get("hold")
@@ -90,6 +106,68 @@ def _act(
     over = _over(ops, begun, done if type == "ok" else None, found)
     moved = bound(test, begun.node)
     return _Act(*me, begun.f, place[begun.index], last, whose, token, over - moved)
+
+
+def _had_ended(test: dict[str, Any], done: Op | None) -> bool:
+    """Return whether this hold has ended once its release has failed like this."""
+    assert done is not None and done.error is not None
+    kind = done.error[0]
+    return kind == "not-held" or (test["failed_release"] == "ended" and kind != "unreachable")
+
+
+def _firsts(found: list[Held], one: Held) -> list[Held]:
+    """Return the holds, neither granted to a holder, that the process had when it asked for one."""
+    return [
+        other
+        for other in found
+        if other.process == one.process
+        and other.lock == one.lock
+        and other.grant.index < one.asked.index
+        and min(other.first, other.leases[-1][1]) > one.asked.time
+    ]
+
+
+def _again(found: list[Held]) -> list[Held]:
+    """Return the holds that a process was granted while it had another, which it was not."""
+    again: list[Held] = []
+    for one in found:
+        # Of its process, the last one that is no second grant decides.
+        mine = [
+            other
+            for other in found
+            if other.process == one.process
+            and other.lock == one.lock
+            and other.grant.index < one.grant.index
+            and not any(other is inner for inner in again)
+        ]
+        if mine and any(mine[-1] is first for first in _firsts(found, one)):
+            again.append(one)
+    return again
+
+
+def _nested(found: list[Held], begun: Op, done: Op | None) -> bool:
+    for one in _again(found):
+        name = one.grant.value.get("hold")
+        if begun is one.asked:
+            return True
+        if name is not None and (begun.process, begun.value.get("hold")) == (one.process, name):
+            return True
+    return False
+
+
+def _released_before(ops: list[Op], begun: Op) -> bool:
+    """Return whether this is the release of a hold that was released ok before."""
+    if begun.f != "release":
+        return False
+    lock, name = str(begun.value.get("lock", "")), begun.value.get("hold")
+    for op in reversed(ops[: begun.index]):
+        if op.process != begun.process or str(op.value.get("lock", "")) != lock:
+            continue
+        if name is None and op.f == "acquire" and op.type == "ok":
+            return False
+        if op.f == "release" and op.type == "ok" and op.value.get("hold") == name:
+            return True
+    return False
 
 
 def _end(ops: list[Op], begun: Op, done: Op) -> int:
@@ -123,15 +201,13 @@ def _over(ops: list[Op], begun: Op, done: Op | None, found: list[Held]) -> float
     if deadline is None:
         over: float = begun.time
     else:
-        over, renewed = deadline, False
+        over = deadline
         for op in ops:
             ours = op.f == "renewed" and op.process == begun.process
             ours = ours and op.value.get("hold") == done.value.get("hold")
             after = begun.f == "acquire" or op.time >= done.time
             if ours and after and op.value["deadline"] is not None and op.time <= over:
-                over, renewed = op.value["deadline"], True
-        if not renewed:
-            over = min(deadline, begun.time + ttl)
+                over = op.value["deadline"]
     return max(begun.time, min(over, early))
 
 

@@ -105,6 +105,7 @@ class _Robbery(Drawing):
             self.test["clocks"] = {n: {"bound_ns": b, "offset_ns": 0} for n, b in bounds.items()}
         self._tokens = random.random() < 0.3
         self._readers = random.random() < 0.25
+        self._shows = random.random() < 0.25
         self._names = 0.0 if random.random() < 0.1 else 1.0
         for process, start in enumerate((0, 10, 18)):
             self._holder(process, start + random.choice((0, 0, 0, -3, 3)))
@@ -155,6 +156,8 @@ class _Robbery(Drawing):
             "deadline": None if lease is None else (now + lease) * MS,
             "token": process + random.choice((0, 0, 1, 2)) if self._tokens else None,
         }
+        if self._shows:
+            answer["granted_by"] = random.sample(["s1", "s2", "s3"], random.choice((1, 2)))
         if self._names:
             hold["hold"] = f"h{len(self.ops)}"
         self.op(now, process, "invoke", "acquire", asked, node=f"client-{process}")
@@ -167,9 +170,13 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     sent = [op for op in ops if op.f == "release" and op.type == "invoke"]
     releases = [(op, completion(ops, op), *_named(ops, found, op)) for op in sent]
     doubt = False
-    for _, done, hold, own in releases:
+    for begun, done, hold, own in releases:
         if hold is not None and not own and done is not None and done.type == "ok":
-            return {False}
+            on, over = _span(ops, test, hold)
+            between = gap(test, begun.node, hold.node)
+            if done.time + between < on:
+                return {False}
+            doubt = doubt or begun.time < over + between
     for victim in found:
         shown = _shown(ops, test, found, victim)
         if shown is None:
@@ -194,6 +201,36 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         doubt = doubt or bool(thefts or maybe)
     answered = [done for _, done, hold, _ in releases if hold and done and done.type == "ok"]
     return {"unknown"} if doubt or not answered else {True}
+
+
+def _span(ops: list[Op], test: dict[str, Any], hold: Held) -> tuple[float, float]:
+    """Return until when a hold was certainly on, and by when it was certainly over."""
+    on, over = [hold.leases[-1][1], hold.early], [hold.leases[-1][1]]
+    for op in _lost(ops, hold):
+        on.append(op.time)
+        over.append(op.time)
+    for op in hold.said:
+        if op.f != "release" or op.type != "invoke":
+            continue
+        done = completion(ops, op)
+        failed = done is not None and done.type == "fail" and done.error[0] != "not-held"
+        if failed and test["failed_release"] == "nothing":
+            continue
+        on.append(op.time)
+        if done is not None and done.type != "info":
+            over.append(done.time)
+    return min(on), min(over)
+
+
+def _sure(victim: Held) -> list[tuple[float, float]]:
+    """Return the leases as far as they are certain: for the ttl where no deadline can be seen."""
+    ttl = victim.asked.value.get("ttl")
+    if victim.leases[-1][1] < FOREVER or ttl is None:
+        return victim.leases
+    found = [lease for lease in victim.leases if lease[1] < FOREVER]
+    if victim.leases[0][1] == FOREVER:
+        found.append((victim.grant.time, victim.asked.time + ttl))
+    return found
 
 
 def _before_it_went_on(ops: list[Op], test: dict[str, Any], shown: Op, begun: Op) -> bool:
@@ -239,7 +276,7 @@ def _refuses(ops: list[Op], test: dict[str, Any], found: list[Held], victim: Hel
         return False
     if begun.time > victim.first or op.time >= victim.early:
         return False
-    return any(since <= begun.time and op.time < until for since, until in victim.leases)
+    return any(since <= begun.time and op.time < until for since, until in _sure(victim))
 
 
 def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], held: Held, op: Op) -> bool:
@@ -250,7 +287,7 @@ def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], held: Held
     if op.f != "release" or op.type != "invoke" or _named(ops, found, op) != (held, True):
         return False
     done = completion(ops, op)
-    failed = done is not None and done.type == "fail"
+    failed = done is not None and done.type == "fail" and done.error[0] != "not-held"
     return not (failed and test["failed_release"] == "nothing")
 
 
@@ -265,7 +302,13 @@ def _replaces(test: dict[str, Any], victim: Held, other: Held) -> bool:
     ordered = mine is not None and its is not None and mine != its
     if ordered and its < mine:
         return False
-    for since, until in victim.believed():
+    gave, gives = (one.grant.value.get("granted_by") or () for one in (victim, other))
+    if gave and gives and not any(server in gives for server in gave):
+        return False
+    for since, until in _sure(victim):
+        until = min(until, victim.first, victim.early)
+        if since >= until and since != victim.grant.time:
+            continue
         if not (since <= other.grant.time and other.grant.time + between < until):
             continue
         if since != victim.grant.time:
@@ -290,7 +333,7 @@ def _theft(
     victim: Held,
     shown: Op,
 ) -> bool:
-    if done is None or not own or _harmless(ops, test, begun, done, hold, own, victim):
+    if done is None or _harmless(ops, test, begun, done, hold, own, victim):
         return False
     between = gap(test, hold.node, victim.node)
     over = min(
@@ -298,8 +341,11 @@ def _theft(
         + [end for _, end in _earlier(ops, test, hold, begun)]
         + [op.time for op in _lost(ops, hold) if op.index < begun.index]
     )
+    on = _on(ops, test, hold, begun)
+    if not own:
+        on, over = _span(ops, test, hold)
     together = hold.shared and victim.shared
-    sound = together or _on(ops, test, hold, begun) + between <= victim.grant.time
+    sound = together or on + between <= victim.grant.time
     waited = _waited(ops, test, begun)
     if waited is None:
         late = over <= begun.time and sound and before(test, victim.grant, begun)
@@ -322,8 +368,9 @@ def _harmless(
     victim: Held,
 ) -> bool:
     """Return whether a release ended its own hold."""
-    if not own:
-        return done is not None  # such a release is theft by itself
+    if not own:  # during the hold, such a release is theft by itself
+        between = gap(test, begun.node, hold.node)
+        return done is not None and done.time + between < _span(ops, test, hold)[0]
     on = _on(ops, test, hold, begun)
     if done is not None and done.time <= on:
         return True
@@ -383,7 +430,8 @@ def _earlier(
                 continue
             done = completion(ops, op)
             type = "info" if done is None else done.type
-            if type != "fail" or test["failed_release"] == "ended":
+            over = done is not None and type == "fail" and done.error[0] == "not-held"
+            if type != "fail" or over or test["failed_release"] == "ended":
                 yield op.time, FOREVER if done is None or type == "info" else done.time
 
 

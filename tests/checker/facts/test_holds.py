@@ -20,7 +20,7 @@ def test_a_lock_without_a_declared_end_ends_with_its_lease(test):
 def test_a_release_that_failed_ended_the_hold_unless_the_test_says_otherwise(test):
     story = Story()
     story.grant(0, "a", 1, 1001)
-    story.release(0, "a", 5, type="fail")
+    story.release(0, "a", 5, type="fail", kind="no-quorum")
     assert [hold.strict_end for hold in holds(story.history(), test)] == [5 * MS]
     [goes_on] = holds(story.history(), {"failed_release": "nothing"})
     assert goes_on.ended_by == "never"

@@ -54,7 +54,7 @@ def test_cached_facts_hold_for_the_clocks_and_the_test_that_they_were_computed_w
     story = Story()
     story.grant(1, "a", 10, 1000, token=5)
     story.grant(2, "b", 50, 2000, asked=40, token=4)
-    story.release(1, "a", 60, type="fail")
+    story.release(1, "a", 60, type="fail", kind="no-quorum")
     history, vague = story.history(), Clocks({"clocks": {"client-2": {"bound_ns": 10**9}}})
     assert [hold.token for hold in trusted(history, {}, Clocks())] == [None, None]
     assert [hold.token for hold in trusted(history, {}, vague)] == [5, 4]

@@ -1,0 +1,131 @@
+"""What the ops of a lock mean to the model: waiting, second grants, releases without effect."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.checker.exclusion import mutual_exclusion
+from fencepost.checker.ownership import ownership
+from tests.checker.linearizable_stories import CLOCKS, verdict
+from tests.histories import MS
+
+
+def test_a_client_that_waited_longer_than_a_ttl_may_rely_on_its_own_deadline(story):
+    story.grant(0, "b", 5000, 6000, asked=100)
+    story.grant(1, "c", 5500, 6500, asked=5400)
+    assert verdict(story).valid is False
+
+
+def test_after_that_deadline_another_grant_is_fine(story):
+    story.grant(0, "b", 5000, 6000, asked=100)
+    story.grant(1, "c", 6100, 7100, asked=6050)
+    assert verdict(story).valid is True
+
+
+def test_a_second_grant_to_the_holder_is_left_out_and_named(story):
+    story.grant(0, "outer", 1, 1001)
+    story.grant(0, "inner", 100, 1100)
+    story.release(0, "inner", 200)
+    story.release(0, "outer", 300)
+    story.grant(1, "c", 400, 1400)
+    found = verdict(story)
+    assert found.valid is True
+    assert found.details["operations"] == 3
+    assert found.details["untested"] == ["1 second grant to a holder"]
+
+
+def test_another_s_grant_after_the_inner_release_alone_is_a_double_grant(story):
+    story.grant(0, "outer", 1, 1001)
+    story.grant(0, "inner", 100, 1100)
+    story.release(0, "inner", 200)
+    story.grant(1, "c", 400, 1400)
+    assert verdict(story).valid is False
+
+
+def test_a_grant_to_a_process_whose_lease_has_expired_is_no_second_one(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(0, "b", 1500, 2500)
+    story.grant(1, "c", 2000, 3000)
+    found = verdict(story)
+    assert (found.valid, found.details["operations"]) == (False, 3)
+
+
+@pytest.mark.parametrize("failed", ["ended", "nothing"])
+def test_a_release_that_reached_no_server_changed_nothing(story, failed):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100, type="fail", kind="unreachable")
+    story.release(0, "a", 200)
+    story.grant(1, "b", 300, 1300)
+    assert verdict(story, failed_release=failed).valid is True
+
+
+@pytest.mark.parametrize("failed", ["ended", "nothing"])
+def test_a_lock_granted_after_a_release_that_reached_no_server_is_granted_twice(story, failed):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100, type="fail", kind="unreachable")
+    story.grant(1, "b", 300, 1300)
+    assert verdict(story, failed_release=failed).valid is False
+
+
+@pytest.mark.parametrize("failed", ["ended", "nothing"])
+def test_a_release_refused_as_not_held_shows_that_the_hold_has_ended(story, failed):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100, type="fail")
+    story.grant(0, "b", 200, 1200)
+    story.release(0, "b", 300)
+    story.grant(1, "c", 400, 1400)
+    assert verdict(story, failed_release=failed).valid is True
+    assert mutual_exclusion(story.history(), {"failed_release": failed}).valid is True
+
+
+def test_a_second_release_of_a_hold_steals_nothing(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100)
+    story.release(0, "a", 200)
+    story.grant(1, "b", 300, 1300)
+    assert verdict(story).valid is True
+    assert ownership(story.history(), {}).valid is True
+
+
+def test_a_second_release_that_ends_another_s_hold_is_a_double_grant(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100)
+    story.grant(1, "b", 150, 1150)
+    story.release(0, "a", 200)
+    story.grant(2, "c", 300, 1300)
+    assert verdict(story).valid is False
+    assert ownership(story.history(), {}).valid is False
+
+
+def test_a_release_of_the_next_hold_without_a_name_counts(story):
+    for at in (1, 100):
+        asked = {"lock": "orders", "ttl": 1000 * MS}
+        story.call(0, "acquire", at, at, asked, {"deadline": (at + 1000) * MS})
+        story.call(0, "release", at + 50, at + 50, {"lock": "orders"})
+    story.grant(1, "b", 300, 1300)
+    assert verdict(story).valid is True
+
+
+def test_equal_stamps_of_two_processes_are_not_ordered(story):
+    """The answer stands first in the history, and may have come after the other's invocation."""
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 500, 1400, asked=400)
+    story.release(0, "a", 500, 501)
+    assert verdict(story).valid is True
+
+
+def test_stamps_that_differ_are_ordered(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 499, 1400, asked=400)
+    story.release(0, "a", 500, 501)
+    assert verdict(story).valid is False
+
+
+@pytest.mark.parametrize("ttl", [-1, 2.5e9, 1e9])
+def test_a_ttl_that_is_no_whole_number_from_0_on_is_rounded_down(story, ttl):
+    asked = {"lock": "orders", "ttl": ttl}
+    story.call(0, "acquire", 1, 2, asked, type="info", error=["timeout", "-"])
+    story.call(2, "acquire", 1, 2, asked, {"deadline": None, "hold": "x"})
+    story.grant(1, "b", 3000, 3500, asked=2900)
+    assert verdict(story).valid is True
+    assert verdict(story, clocks=CLOCKS).valid is True
