@@ -6,8 +6,9 @@ log-file-pattern does).
 
 Faults leave marks in logs too, which must not count. Killed servers write nothing; as they restart,
 PostgreSQL refuses clients with FATAL, which is not a failure of the server and is not searched for.
-A server that exits because its disk is full says so: if a fault of the run hit that server, the
-line is only named (`after_faults`), else it counts.
+A server that exits because its disk is full says so, and PostgreSQL names a process that was
+killed: if a fault of the run hit that server, or made it lose its processes, the line is only named
+(`after_faults`), else it counts.
 
 A log of a long run lacks its middle (`left_out`), which its node searched by the same patterns
 before dropping it. If it was not searched, the verdict cannot be true.
@@ -28,14 +29,23 @@ from fencepost.checker.verdict import Verdict, count
 BAD = re.compile(
     r"^(?:panic|fatal error|runtime error): "  # Go's runtime: etcd
     r"|\"level\":\"(?:panic|dpanic|fatal)\""  # etcd's own log
+    r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ C \| "  # etcd 3.4 without zap (capnslog)
     r"|Out Of Memory allocating|REDIS BUG REPORT START|Guru Meditation|ASSERTION FAILED"  # Redis
-    r"|OutOfMemoryError|A fatal error has been detected by the Java Runtime"  # Java: ZooKeeper
-    r"|Severe unrecoverable error"  # ZooKeeper
-    r"|\bPANIC:  |\bERROR:  out of memory"  # PostgreSQL
-    r"|terminated by signal (?:4|6|7|8|11)\b"  # PostgreSQL's own processes; 9 and 15 are kills
+    # Redis: it exits after these (server.c, aof.c, rdb.c, config.c of 7.0).
+    r"|Fatal error loading the DB|FATAL CONFIG FILE ERROR|Fatal error, can't open config file"
+    r"|(?:Bad file format|Unexpected end of file|Unrecoverable error) reading the append only file"
+    r"|Terminating server after rdb file reading failure"
+    # Java: ZooKeeper. The name alone also stands in options of the JVM.
+    r"|java\.lang\.OutOfMemoryError|A fatal error has been detected by the Java Runtime"
+    # ZooKeeper (QuorumPeerMain, ZooKeeperServerMain, ZooKeeperCriticalThread, ServiceUtils).
+    r"|Severe unrecoverable error|exiting abnormally|Exiting JVM with code [1-9]"
+    # PostgreSQL, and its own processes; 15 is an order to end.
+    r"|\bPANIC:  |\bERROR:  out of memory|aborting startup due to startup process failure"
+    r"|terminated by signal (?:4|6|7|8|9|11)\b"
     r"|Out of memory: Killed process|segfault at "  # the kernel
 )
 """Patterns of lines that a server writes when it crashes."""
+_KILLED = re.compile(r"terminated by signal 9\b")
 _FULL = re.compile(r"no space left on device", re.IGNORECASE)
 _GAP = re.compile(r"^\.\.\. (\d+) bytes were left out here(, once they had been searched)?")
 _NEAR = 5  # lines after a bad one in which a Java program gives the reason
@@ -50,12 +60,14 @@ def gap(count: int, searched: bool) -> str:
 
 @dataclass(frozen=True)
 class _Line:
-    """A bad line of a server's log. full: it, or what follows, blames a full disk."""
+    """A bad line of a server's log. full: it, or what follows, blames a full disk. killed: it says
+    that a process was killed."""
 
     server: str
     number: int
     text: str
     full: bool
+    killed: bool
 
     def __str__(self) -> str:
         return f"{self.server}, line {self.number}: {self.text[:_SHOWN]}"
@@ -63,7 +75,9 @@ class _Line:
 
 def server_log(run: Run) -> Verdict:
     """Check that no server panicked, exited with a fatal error or ran out of memory."""
-    struck = {node for fault in faults(run.history) for node in fault.targets}
+    on = faults(run.history)
+    struck = {node for fault in on for node in fault.targets}
+    down = {node for fault in on if fault.forgets is not False for node in fault.targets}
     servers = list(run.test.get("servers") or sorted(run.logs))
     bad: list[_Line] = []
     excused: list[_Line] = []
@@ -77,7 +91,8 @@ def server_log(run: Run) -> Verdict:
         for count_, looked in _gaps(lines):
             (searched if looked else missing).append(f"{server} ({count_} bytes)")
         for line in _bad(server, lines):
-            (excused if line.full and server in struck else bad).append(line)
+            explained = (line.full and server in struck) or (line.killed and server in down)
+            (excused if explained else bad).append(line)
     details: dict[str, Any] = {
         "logs": len(servers) - len(silent),
         "after_faults": [str(line) for line in excused],
@@ -100,7 +115,7 @@ def server_log(run: Run) -> Verdict:
         return Verdict("unknown", summary, [], details)
     summary = f"No panic, fatal error or out-of-memory exit in {count(len(servers), 'log')}."
     if excused:
-        summary += f" Caused by a full disk, which was a fault of the run: {excused[0]}."
+        summary += f" Explained by a fault of the run: {excused[0]}."
     if searched:
         summary += f" Left out, once it had been searched: the middle of {', '.join(searched)}."
     return Verdict(True, summary, [], details)
@@ -122,7 +137,8 @@ def _bad(server: str, lines: list[str]) -> Iterator[_Line]:
     for place, text in enumerate(lines):
         if BAD.search(text):
             near = lines[place : place + _NEAR + 1]
-            yield _Line(server, place + 1, text.strip(), any(map(_FULL.search, near)))
+            full, killed = any(map(_FULL.search, near)), bool(_KILLED.search(text))
+            yield _Line(server, place + 1, text.strip(), full, killed)
 
 
 CHECKER = Checker(

@@ -23,8 +23,13 @@ CALM = {
     "postgres": "2026-11-22 01:36:11 UTC [66] ERROR:  duplicate key value violates unique "
     'constraint "pg_class_relname_nsp_index"\n'
     "2026-11-22 01:36:12 UTC [70] FATAL:  the database system is starting up\n"
-    "2026-11-22 01:36:12 UTC [71] FATAL:  terminating connection due to administrator command\n"
-    "2026-11-22 01:36:13 UTC [46] LOG:  server process (PID 70) was terminated by signal 9: Killed",
+    "2026-11-22 01:36:12 UTC [71] FATAL:  terminating connection due to administrator command",
+    "java": "Picked up JAVA_TOOL_OPTIONS: -XX:+ExitOnOutOfMemoryError -Xmx512m\n"
+    "-XX:+HeapDumpOnOutOfMemoryError -XX:OnOutOfMemoryError=/bin/true\n"
+    "2026-01-01 00:00:00,010 [myid:1] - INFO  [main:ServiceUtils@45] - Exiting JVM with code 0",
+    "redis that loads a truncated file": "1:M 01 Jan 2026 00:00:00.000 # !!! Warning: short read "
+    "while loading the AOF file !!!\n1:M 01 Jan 2026 00:00:00.000 # AOF loaded anyway because "
+    "aof-load-truncated is enabled",
 }
 BAD = [
     "panic: tocommit(7) is out of range [lastIndex(5)]. Was the raft log corrupted?",
@@ -41,6 +46,16 @@ BAD = [
     "2026-11-22 01:36:13 UTC [46] LOG:  server process (PID 70) was terminated by signal 11: "
     "Segmentation fault",
     "Out of memory: Killed process 4711 (etcd)",
+    "2026-11-22 01:36:13 UTC [46] LOG:  server process (PID 70) was terminated by signal 9: Killed",
+    "2026-11-22 01:36:13 UTC [1] LOG:  aborting startup due to startup process failure",
+    "2026-01-01 00:00:00,000 [myid:1] - ERROR [main:QuorumPeerMain@114] - Unexpected exception, "
+    "exiting abnormally",
+    "2026-01-01 00:00:00,010 [myid:1] - ERROR [main:ServiceUtils@42] - Exiting JVM with code 12",
+    "1:M 01 Jan 2026 00:00:00.000 # Bad file format reading the append only file a.aof: make a "
+    "backup of your AOF file",
+    "1:M 01 Jan 2026 00:00:00.001 # Fatal error loading the DB, check server logs. Exiting.",
+    "Terminating due to java.lang.OutOfMemoryError: Java heap space",
+    "2026-11-22 01:54:35.123456 C | etcdserver: walpb: crc mismatch",
 ]
 FULL = (
     '{"level":"fatal","msg":"failed to save Raft entries","error":"write 0.tmp: no space left on '
@@ -116,7 +131,25 @@ def test_a_server_whose_disk_a_fault_filled_is_named_and_not_accused(judged):
     assert found.valid is True
     assert found.details["after_faults"] == [f"etcd-2, line 1: {FULL}"]
     assert found.summary.startswith("No panic, fatal error or out-of-memory exit in 2 logs. ")
-    assert "Caused by a full disk, which was a fault of the run: etcd-2, line 1" in found.summary
+    assert "Explained by a fault of the run: etcd-2, line 1" in found.summary
+
+
+KILLED = "2026-11-22 01:36:13 UTC [46] LOG:  process (PID 7) was terminated by signal 9: Killed"
+
+
+@pytest.mark.parametrize(
+    ("family", "told", "valid"),
+    [
+        ("kill", {"forgets": True}, True),
+        ("strange", {}, True),
+        ("partition", {"forgets": False}, False),
+    ],
+)
+def test_a_killed_process_counts_unless_a_fault_took_its_server_down(judged, family, told, valid):
+    value = {"fault": "k", "targets": ["etcd-2"], **told}
+    history = [Op(0, 5, "nemesis", "invoke", family, value)]
+    assert judged("fine", KILLED, history=history).valid is valid
+    assert judged(KILLED, "fine", history=history).valid is False
 
 
 def test_a_full_disk_that_no_fault_filled_counts(judged):

@@ -1,4 +1,4 @@
-"""A release that deletes the key, whoever holds the lock."""
+"""A release that deletes the key of any client."""
 
 import uuid
 
