@@ -19,7 +19,7 @@ FAMILIES = {
     "tokens": "Fencing tokens",
     "waiting": "Waiting for the lock",
     "modes": "Reentrant and shared holds, names",
-    "answers": "What the lock answers",
+    "answers": "Answers of the lock",
     "cancellation": "Interrupted calls",
 }
 """The parts of the catalogue, in its order, with their titles."""
@@ -29,7 +29,7 @@ FAMILIES = {
 class Defect:
     """A defect of a lock.
 
-    `what` says in one sentence what the code does wrong. `seen` is where it was found: a library
+    `what` describes the mistake in one sentence. `seen` is where it was found: a library
     with its version, an issue, an article; or "by construction". `breaks` is the promise that it
     breaks. `checker` is the checker that must refute it; "" if no history shows the defect, and
     `hidden` says why. `also`: checkers that may refute it as well, because it leads there.
