@@ -80,6 +80,7 @@ class Client:
         self._holds: dict[Owner, Held] = {}
         self._gone: dict[Owner, str] = {}
         self._waits_for = ""
+        self._kind = ""  # of the last refusal
         process = self.process
         host = Host(
             *(self.sim.world, self.sim.network, self.sim.cluster, self.sim.service, self.sim.plan),
@@ -289,7 +290,8 @@ class Client:
                 if again or not world.chance(plan.twice):
                     return
             elif plan.failed_release == "nothing":
-                held.goes_on()
+                if self._kind != "not-held":  # else it was over
+                    held.goes_on()
                 if not world.chance(0.5):
                     return
             else:
@@ -365,6 +367,7 @@ class Client:
         else:
             yield from self.reach("answered")
             return done if found is None else found
+        self._kind = refused.kind
         self._event("fail", f, value, refused)
         self.open_ops.pop()
         return None

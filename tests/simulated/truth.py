@@ -156,7 +156,7 @@ def rivals(truth: Truth) -> Iterator[tuple[Held, Held]]:
         by_lock.setdefault(held.lock, []).append(held)
     for mine in by_lock.values():
         for one, other in permutations(mine, 2):
-            if not (one.shared and other.shared):
+            if one.process != other.process and not (one.shared and other.shared):
                 yield one, other
 
 
