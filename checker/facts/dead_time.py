@@ -324,7 +324,9 @@ def _alone(
     stood = -FOREVER
     begins = [one.begin for one in requests]
     for call, one, following in zip(acquires, requests, [*begins[1:], FOREVER], strict=True):
-        until = one.asked_until if call.end is None else call.end.time
+        until = one.asked_until if one.died else FOREVER
+        if call.end is not None:
+            until = call.end.time
         by_itself = stood + apart < one.begin and until + apart < following
         counts = call.begin.index in among and not one.died and call.type != "ok"
         if by_itself and counts and call.end is not None and one.asked_until >= until:

@@ -321,6 +321,7 @@ class _Lock:
         for one in self.asked:
             over = one.done.time if one.done is not None else FOREVER
             over = one.died if one.died is not None else over
+            over = over if one.held else min(over, one.told)
             if one.begun.time <= fault.end and over >= fault.start:
                 met.append(one.ttl)
         for held in self.held:

@@ -278,6 +278,7 @@ class Client:
         plan, world = self.sim.plan, self.sim.world
         held = self._holds[grant.owner]
         yield from self.reach("before-release")
+        over = False  # an answer said so
         for again in range(3):
             value = {"lock": grant.lock} | self._named(grant)
             sent = self._invoke("release", value)
@@ -290,7 +291,8 @@ class Client:
                 if again or not world.chance(plan.twice):
                     return
             elif plan.failed_release == "nothing":
-                if self._kind != "not-held":  # else it was over
+                over = over or self._kind == "not-held"
+                if not over:
                     held.goes_on()
                 if not world.chance(0.5):
                     return
