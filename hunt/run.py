@@ -30,8 +30,6 @@ from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
 from fencepost.workloads.locks.user_lock import forget
 
-# Far more steps than any run of a working lock takes.
-_MOST_STEPS = 200_000
 _STORAGE = 99
 
 
@@ -47,7 +45,10 @@ class Run:
     then one client checks that the lock recovers. `healed_ns`: when all faults had ended.
     `working`: the number of clients still at work. `denied`: the lock was not granted although only
     a minority of the servers was down. `missed`: an action waited for a message, but none came.
+    `most_steps`: far more steps than any run of a working lock takes.
     """
+
+    most_steps = 200_000
 
     def __init__(
         self,
@@ -155,7 +156,7 @@ class Run:
     # Decisions.
 
     def _next(self) -> int:
-        return min(self._injections[0][0], _MOST_STEPS) if self._injections else _MOST_STEPS
+        return min(self._injections[0][0], self.most_steps) if self._injections else self.most_steps
 
     def inject_after(self, steps: int, action: int) -> None:
         """Schedule an action to be injected after this number of steps."""
@@ -167,7 +168,7 @@ class Run:
     def decide(self, event: Event | None) -> int:
         """Inject the actions due at this step; return the next step with an action."""
         step = self.world.step
-        if step >= _MOST_STEPS:
+        if step >= self.most_steps:
             where = where_now()
             error = LockError(f"the lock does not terminate within {step:,} steps{where}")
             self._fail(error)
@@ -216,15 +217,15 @@ class Run:
 
     def _life(self, node: ClientNode) -> Callable[[], None]:
         setting = self.setting
-        plan = Plan.of(setting, self.schedule, node.index)
+        begins_ns = Plan.of(setting, self.schedule, node.index).begins_ns
 
         def live() -> None:
             try:
                 # A user lock may connect in its constructor; its servers are up then, as in a test.
                 made = self._create_undisturbed(node) if setting.own else None
-                self.world.sleep(plan.begins_ns)
+                self.world.sleep(begins_ns)
                 client = made or self.client(node, node.out)
-                sections(client, plan, setting, self.world, node)
+                self.work(node, client)
                 node.activity = "rest"
                 self._rest(node, client)
             except GreenletExit:
@@ -233,6 +234,11 @@ class Run:
                 self._fail(error)
 
         return live
+
+    def work(self, node: ClientNode, client: Client) -> None:
+        """Let a client do its work."""
+        plan = Plan.of(self.setting, self.schedule, node.index)
+        sections(client, plan, self.setting, self.world, node)
 
     def _create_undisturbed(self, node: ClientNode) -> Client:
         """Create a client; no fault is injected until all clients exist."""
@@ -248,6 +254,23 @@ class Run:
             client.close()
             return
         self.finish(node, client)
+
+    def gone(self, node: ClientNode) -> None:
+        """Continue after the kill of this client: it does not return. After the kill of the last
+        working client, another one checks that the lock recovers."""
+        self.working -= 1
+        if self.working == 0:
+            self._begin_end()
+
+    def _begin_end(self) -> None:
+        alive = next(client for client in self.clients if client.up)
+        process = alive.out.process + len(self.clients) * 1000
+        out = Outbox(self.world, self.rows, process, alive.name)
+
+        def look() -> None:
+            self.finish(alive, self.client(alive, out))
+
+        self.world.start(alive, self.thread(look), self.world.now)
 
     def finish(self, node: ClientNode, client: Client) -> None:
         world, setting = self.world, self.setting

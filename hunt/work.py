@@ -74,6 +74,8 @@ def _section(client: Client, plan: Plan, setting: Setting, world: World, node: A
     if hold is None:
         return
     about = {"lock": LOCK, "hold": hold}
+    if setting.reentrant and not _again(client, setting, node):
+        return
     if plan.extends and client.extends:
         world.sleep(plan.works_ns // 2)
         if _do(client, node, "extend", {**about, "ttl": setting.ttl_ns})[0] == "info":
@@ -85,6 +87,15 @@ def _section(client: Client, plan: Plan, setting: Setting, world: World, node: A
         if _do(client, node, "write", value)[0] == "info":
             return
     _do(client, node, "release", about)
+
+
+def _again(client: Client, setting: Setting, node: Activity) -> bool:
+    """Acquire the lock a second time, and release that hold; return False if an answer is unknown,
+    because the process is gone then."""
+    type, answer = _do(client, node, "acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
+    if type == "ok":
+        type, _ = _do(client, node, "release", {"lock": LOCK, "hold": answer["hold"]})
+    return type != "info"
 
 
 def _acquire(client: Client, setting: Setting, world: World, node: Activity) -> str | None:

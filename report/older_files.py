@@ -16,6 +16,7 @@ from fencepost.strictjson import decode
 FILES = {
     "suite": "suite.json", "matrix": "matrix.json", "sweep": "sweep.json",
     "track-record": "track-record.json", "campaign": "campaign.json", "bench": "bench.json",
+    "defects": "defects.json",
 }  # fmt: skip
 _SCHEMA = 1
 _SEEDS = "seeds.jsonl"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ def run(
     *,
     servers: str = "",
     ends_with: str = "",
+    promises: str | Sequence[str] = "",
     requirements: Path | str | None = None,
     program: str = "",
     ship: Path | str | None = None,
@@ -40,10 +41,11 @@ def run(
     Numbers for times are seconds. `options` are the lock's own (`fencepost locks redlock`).
 
     A user lock is FILE.py:CLASS or the class itself, with its `servers`, for example "redis:1",
-    `ends_with` if its grants end differently from the usual on these servers, and a file of its
-    `requirements` (docs/your-lock.md). One in another language is a `program`, with its working
-    folder (`ship`) and the image of its clients. `containers`, or `compose` with its services as
-    `servers`, are external servers (docs/your-servers.md).
+    `ends_with` if its grants end differently from the usual on these servers, its `promises` in
+    addition to exclusion (`["fifo"]`), and a file of its `requirements` (docs/your-lock.md). One in
+    another language is a `program`, with its working folder (`ship`) and the image of its clients.
+    `containers`, or `compose` with its services as `servers`, are external servers
+    (docs/your-servers.md).
 
     Results are written to results/ or to FENCEPOST_RESULTS. `say` receives messages about the
     set-up, `progress` the status of the run twice a second.
@@ -57,6 +59,7 @@ def run(
             lock,
             servers=servers,
             ends_with=ends_with,
+            promises=promises,
             requirements=requirements,
             program=program,
             ship=ship,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,7 @@ def hunt(
     *,
     servers: str = "",
     ends_with: str = "",
+    promises: str | Sequence[str] = "",
     options: Mapping[str, Any] | None = None,
     faults: str | list[str] | None = None,
     goal: str | list[str] | None = None,
@@ -108,9 +109,9 @@ def hunt(
     """Search simulated runs of a lock for a schedule that breaks it (docs/hunt.md).
 
     It takes the arguments of `fencepost hunt`; instead of a lock's name, the class of a user lock
-    with its `servers`. `settings` are its guard, ttl, persistence and restart, `server` the version
-    of its servers ("etcd=3.4"). A number as `budget` is seconds. A counterexample is written as a
-    run's folder. With `play` it is confirmed on real servers.
+    with its `servers` and `promises`. `settings` are its guard, ttl, persistence and restart,
+    `server` the version of its servers ("etcd=3.4"). A number as `budget` is seconds. A
+    counterexample is written as a run's folder. With `play` it is confirmed on real servers.
 
     Raises:
         BadArguments: this lock cannot be simulated with these arguments.
@@ -135,6 +136,7 @@ def hunt(
         | ({"server": versions} if versions else {}),
         servers=servers,
         ends_with=ends_with,
+        promises=promises,
         clients=clients,
         faults=given_faults,
         goal=goals,

@@ -6,7 +6,7 @@ with the session, however that ends. Each session has its own cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,6 +70,7 @@ class Session:
         *,
         servers: str = "",
         ends_with: str = "",
+        promises: str | Sequence[str] = "",
         requirements: Path | str | None = None,
         program: str = "",
         ship: Path | str | None = None,
@@ -84,7 +85,9 @@ class Session:
         needs = Path(requirements) if requirements is not None else None
         beside = from_arguments.beside(servers, settings)
         files = Path(ship) if ship is not None else None
-        asked = LockRequest(servers, ends_with, needs, beside, program, files, client_image)
+        asked = LockRequest(
+            servers, ends_with, needs, beside, program, files, client_image, promises
+        )
         name, own = resolve(lock, asked)
         spec = from_arguments.spec(name, options or {}, settings, own)
         spec, faults = from_arguments.scheduled(

@@ -10,12 +10,14 @@ VERSIONS = (1,)
 
 class Ready(msgspec.Struct, tag_field="control", tag="ready"):
     """The client is up. `pid`: its pid on its node; `version`: of the protocol that it uses;
-    `generates`: it runs the generator itself; `extends`: its lock has that verb."""
+    `generates`: it runs the generator itself; `extends`: its lock has that verb;
+    `promises`: those of its lock in addition to exclusion, None if it does not name them."""
 
     pid: int
     version: int = 1
     generates: bool = True
     extends: bool = True
+    promises: list[str] | None = None
 
 
 class Idle(msgspec.Struct, tag_field="control", tag="idle"):

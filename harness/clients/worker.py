@@ -78,6 +78,7 @@ class Worker:
         self._own = setup.own is not None
         self._seed = work_seed(setup.seed, setup.process)
         self._generates = self._extends = True
+        self.promises: list[str] | None = None
         self.broken = ""
         self._driver: Driver | None = None
         self._recorder = recorder
@@ -135,6 +136,7 @@ class Worker:
             )
         self.pid, self.started = process.pid, process.started
         self._generates, self._extends = ready.generates, ready.extends
+        self.promises = ready.promises
 
     def _answer(
         self, wanted: type[Answered], timeout_s: float, slow: Callable[[], None] = lambda: None

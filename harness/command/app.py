@@ -118,6 +118,16 @@ COMMANDS = (
         ),
     ),
     Command(
+        "defects",
+        "defects:defects",
+        "List the catalogue of lock defects, or play it: which of them are found?",
+        examples=(
+            "fencepost defects",
+            "fencepost defects --play --by history,hunt",
+            "fencepost defects --play release-without-owner-check --seeds 1",
+        ),
+    ),
+    Command(
         "nightly",
         "nightly",
         "Run everything within a time budget and report changed outcomes.",

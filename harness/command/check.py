@@ -15,6 +15,7 @@ from fencepost.harness.command.options import (
     HostsFile,
     OwnProgram,
     OwnServers,
+    Promises,
     Remote,
     Requirements,
     Ship,
@@ -37,6 +38,7 @@ def check(
     lock: Annotated[str, typer.Argument(help="The lock: mylock.py:MyLock, or a name.")] = "",
     servers: OwnServers = "",
     ends_with: EndsWith = "",
+    promises: Promises = "",
     requirements: Requirements = None,
     program: OwnProgram = "",
     ship: Ship = None,
@@ -51,7 +53,9 @@ def check(
 ) -> int:
     settings = {word: value for word, value in settings.items() if value is not None}
     beside = from_arguments.beside(servers, settings)
-    asked = LockRequest(servers, ends_with, requirements, beside, program, ship, client_image)
+    asked = LockRequest(
+        servers, ends_with, requirements, beside, program, ship, client_image, promises
+    )
     name, own = resolve(lock, asked)
     settings |= {"ttl": ttl, "concurrency": 2, "seed": 0, "nemesis": "pause:server,kill:client"}
     spec = from_arguments.spec(name, from_arguments.pairs(option or []), settings, own)

@@ -19,7 +19,7 @@ from fencepost.harness.campaigns.item import Item, test
 from fencepost.harness.command import hunt_campaign, screen
 from fencepost.harness.command.campaign import How, tell, with_how
 from fencepost.harness.command.exits import EXIT
-from fencepost.harness.command.options import EndsWith, OwnServers, with_settings
+from fencepost.harness.command.options import EndsWith, OwnServers, Promises, with_settings
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.confirm import TRIES
 from fencepost.harness.hunting.confirm import confirm as confirm_
@@ -62,6 +62,7 @@ def hunt(
     ] = None,
     servers: OwnServers = "",
     ends_with: EndsWith = "",
+    promises: Promises = "",
     faults: Annotated[
         str | None,
         typer.Option(
@@ -116,6 +117,7 @@ def hunt(
         "settings": settings,
         "servers": servers,
         "ends_with": ends_with,
+        "promises": promises,
         "clients": clients,
         "faults": faults,
         "goal": goal,

@@ -13,6 +13,7 @@ import typer
 
 from fencepost.setting import FLAG, Setting
 from fencepost.settings import SETTINGS
+from fencepost.workloads.contract.locktype import PROMISES
 
 
 def _in_folder(folder: Path | None) -> Path | None:
@@ -113,6 +114,14 @@ EndsWith = Annotated[
     typer.Option(
         help="What ends a grant of a user lock, except its release: lease, close, connection "
         "(docs/your-lock.md). [default: depends on the servers]"
+    ),
+]
+Promises = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME,...",
+        help=f"Promises of a user lock in addition to exclusion: {', '.join(PROMISES)}, or none "
+        "(docs/your-lock.md). [default: those that its class or its program names]",
     ),
 ]
 OwnProgram = Annotated[

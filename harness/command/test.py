@@ -21,6 +21,7 @@ from fencepost.harness.command.options import (
     LeaveUp,
     OwnProgram,
     OwnServers,
+    Promises,
     Quiet,
     Remote,
     Requirements,
@@ -58,6 +59,7 @@ _BESIDE = (
     "option",
     "servers",
     "ends_with",
+    "promises",
     "requirements",
     "remote",
     "hosts",
@@ -106,6 +108,7 @@ def test(
     ] = None,
     servers: OwnServers = "",
     ends_with: EndsWith = "",
+    promises: Promises = "",
     requirements: Requirements = None,
     program: OwnProgram = "",
     ship: Ship = None,
@@ -125,7 +128,9 @@ def test(
     asked = fail_ons.read(fail_on)
     with reporting(quiet, as_json, Files(junit, summary, badge), asked) as reporter:
         beside = from_arguments.beside(servers, settings)
-        own = LockRequest(servers, ends_with, requirements, beside, program, ship, client_image)
+        own = LockRequest(
+            servers, ends_with, requirements, beside, program, ship, client_image, promises
+        )
         named = given_lock(lock, own)
         scenario = None if schedule is None else scripted.read(schedule)
         if scenario is None:

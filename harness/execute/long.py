@@ -18,6 +18,7 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.interrupted import must_have_ended
+from fencepost.harness.execute.program_promises import write
 from fencepost.harness.execute.progress import Progress, Status
 from fencepost.harness.execute.run_once import Ended, describe, run_once
 from fencepost.harness.interrupts import undisturbed
@@ -59,6 +60,7 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
         with Judging(found.add) as judging:
             try:
                 for part, ended in _parts(spec, folder, cluster, progress):
+                    _as_named(folder, spec, ended.spec)
                     judging.begin(results.segment(folder, part.segment), ended.notes, ended.written)
                     failure = ended.failure
                     if failure is not None:
@@ -72,6 +74,12 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
         outcome = found.write(live=False)
         must_have_ended(failure, outcome)
         return outcome
+
+
+def _as_named(folder: Path, spec: Spec, ended: Spec | None) -> None:
+    """Write the promises that the clients' program named in a segment to the test of the run."""
+    if spec.own and ended and ended.own and ended.own.promises != spec.own.promises:
+        write(folder, replace(spec, own=replace(spec.own, promises=ended.own.promises)))
 
 
 def _parts(

@@ -25,6 +25,7 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute import timed
 from fencepost.harness.execute.periodic import give_back, now_and_then, share_heaps
+from fencepost.harness.execute.program_promises import adopt
 from fencepost.harness.execute.progress import Live, Progress, logged
 from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.site import RunSite
@@ -45,7 +46,8 @@ class Ended:
 
     written: number of ops in its history. time_s: how long clients worked and faults came.
     `unhealed`: faults that could not be healed. `stopped`: the checker that stopped it early, if
-    one did. `failure`: the error that ended it, if any, to be raised after the judgement.
+    one did. `failure`: the error that ended it, if any, to be raised after the judgement. `spec`:
+    its test, with the promises that its program named.
     """
 
     notes: list[str]
@@ -54,6 +56,7 @@ class Ended:
     time_s: float = 0.0
     stopped: str = ""
     failure: BaseException | None = None
+    spec: Spec | None = None
 
 
 def run_once(
@@ -95,6 +98,7 @@ def run_once(
                     clocks = site.client_fleet.clocks()
                     learn(folder, versions=versions, **({"clocks": clocks} if clocks else {}))
                     _start_clients(site, recorder, folder, live)
+                    spec = adopt(folder, spec, site.client_fleet.workers)
                     running = Running(
                         spec, site, director, recorder, live.say, notes.append, live.follow
                     )
@@ -116,7 +120,7 @@ def run_once(
     elif recorder.failure is not None:
         strerror = recorder.failure.strerror
         failure = Crashed(f"{recorder.path} could not be written: {strerror}")
-    return Ended(notes, recorder.written, unhealed, played.time_s, played.stopped, failure)
+    return Ended(notes, recorder.written, unhealed, played.time_s, played.stopped, failure, spec)
 
 
 def _start_clients(site: RunSite, recorder: Recorder, folder: Path, live: Live) -> None:

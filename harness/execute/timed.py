@@ -32,6 +32,7 @@ _LOOK_S = 0.05
 # Added to the bound of liveness: time until a grant at its very end is recorded, until a client has
 # left its critical section, and until a client ends that does not react to orders.
 _MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
+_AGAIN = 0.3  # how often a holder of a reentrant lock acquires it a second time
 _READ_S = 30.0
 # A shorter run ends before the first look.
 WHILE_S = 30.0
@@ -178,6 +179,7 @@ def client_settings(spec: Spec) -> dict[str, Any]:
         "clients": spec.concurrency,
         "shared_seed": str(spec.seed),
         "extend": None if spec.lock_type.extends else 0,
+        "again": _AGAIN if spec.lock_type.promises.get("reentrant") else 0,
     }
     return settings | work_of(spec)
 

@@ -5,7 +5,7 @@ A hunt simulates its servers (hunt/), so it needs no cluster, no Docker and no r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,7 @@ def described(
     *,
     servers: str = "",
     ends_with: str = "",
+    promises: str | Sequence[str] = "",
     clients: int = 2,
     faults: str | None = None,
     goal: str | None = None,
@@ -151,7 +152,7 @@ def described(
     depth: int | None = None,
 ) -> Hunt:
     """Return the hunt for these arguments. `settings` are those of a test that a hunt has too;
-    `servers` and `ends_with` are for a user lock.
+    `servers`, `ends_with` and `promises` are for a user lock.
 
     Raises:
         BadArguments: this lock cannot be simulated with these arguments; nothing was tried.
@@ -161,14 +162,19 @@ def described(
         raise BadArguments("--depth is for --search exhaustive")
     if search == "exhaustive":
         depth = depth or DEPTH
-    name, own = given_lock(lock, LockRequest(servers, ends_with))
+    name, own = given_lock(lock, LockRequest(servers, ends_with, promises=promises))
     budget_s = seconds("budget", budget)
     if budget_s > _LONGEST_S:
         raise BadArguments(f"budget {budget} is out of range (up to a week)")
     given = {word: value for word, value in settings.items() if value is not None}
     spec = from_arguments.spec(name, options, given | {"concurrency": clients}, own)
     setting = setting_of(spec, faults, goal, "guard" in given)
-    user_lock = (*option("servers", servers), *option("ends-with", ends_with))
+    named = promises if isinstance(promises, str) else ",".join(promises)
+    user_lock = (
+        *option("servers", servers),
+        *option("ends-with", ends_with),
+        *option("promises", named),
+    )
     versions = [word for one in spec.server.items() for word in option("server", "=".join(one))]
     words = (
         *lock_options(options),

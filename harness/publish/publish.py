@@ -222,6 +222,7 @@ def _nights(shelf: _Shelf) -> list[tuple[str, dict[str, Any]]]:
 _TITLES = {
     "night": "Nightly runs", "suite": "Suites", "matrix": "Matrices", "sweep": "Sweeps",
     "track-record": "Known defects", "campaign": "Hunt campaigns", "bench": "Costs",
+    "defects": "Defects of the catalogue",
 }  # fmt: skip
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.userlock import promises
 from fencepost.harness.userlock.files import tree
+from fencepost.harness.userlock.promises import Promised
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks import user_lock
 
@@ -22,12 +24,16 @@ _MARK = "LockType"
 
 @dataclass(frozen=True)
 class Source:
-    """A lock's file and the files that it imports; `reference` is FILE:NAME below their folder."""
+    """A lock's file and the files that it imports; `reference` is FILE:NAME below their folder.
+
+    `promises` are those that its class names.
+    """
 
     name: str
     reference: str
     files: dict[str, Path]
     bundle: LockType | None
+    promises: Promised = None
 
 
 def find(given: str) -> Source:
@@ -43,7 +49,8 @@ def find(given: str) -> Source:
             f"{given}: there is no file {text}; name the lock as FILE.py:CLASS, with a path from "
             "the current folder"
         )
-    names = _names(_parsed(path, given))
+    module = _parsed(path, given)
+    names = _names(module)
     if name not in names and "*" not in names:
         classes = [one for one, is_class in names.items() if is_class]
         has = f"it has {', '.join(classes)}" if classes else "it has no class"
@@ -55,7 +62,8 @@ def find(given: str) -> Source:
     else:
         files = {file.relative_to(root).as_posix(): file for file in _needed(path, root)}
     reference = f"{path.relative_to(root).as_posix()}:{name}"
-    return Source(name, reference, dict(sorted(files.items())), bundle(root, reference))
+    promised = promises.of_class(module, name, given)
+    return Source(name, reference, dict(sorted(files.items())), bundle(root, reference), promised)
 
 
 def bundle(folder: Path, reference: str) -> LockType | None:

@@ -10,6 +10,7 @@ Each kind of user lock has a function here that returns its name and an Own.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.userlock import program, python
+from fencepost.harness.userlock import program, promises, python
 from fencepost.harness.userlock.requirements import installed
 from fencepost.harness.userlock.servers import Servers
 from fencepost.harness.userlock.user_lock import EndsWith, UserLock
@@ -31,7 +32,8 @@ class LockRequest:
     `requirements`: a requirements file, a wheel, or a project's folder to install for it.
     `beside`: its external servers, if it uses such; `servers` names them then.
     `program`: a command instead of a class; it runs in the folder `ship`.
-    `client_image`: the image that its clients run in.
+    `client_image`: the image that its clients run in. `promises`: names of PROMISES, separated by
+    commas or as a list.
     """
 
     servers: str = ""
@@ -41,6 +43,7 @@ class LockRequest:
     program: str = ""
     ship: Path | None = None
     client_image: str = ""
+    promises: str | Sequence[str] = ""
 
 
 def resolve(lock: str | type, asked: LockRequest) -> tuple[str, UserLock | None]:
@@ -63,6 +66,11 @@ def resolve(lock: str | type, asked: LockRequest) -> tuple[str, UserLock | None]
     }
     if asked.beside is None:
         options["servers"] = asked.servers
+    if asked.promises:
+        raise BadArguments(
+            f"--promises is for user locks; the promises of {text or 'this lock'} are known: "
+            "`fencepost locks` lists them"
+        )
     for option, value in options.items():
         if value:
             raise BadArguments(
@@ -110,7 +118,10 @@ def of_python(text: str, asked: LockRequest) -> tuple[str, UserLock]:
     if asked.requirements is not None:
         files = files | installed(asked.requirements)
     name = bundle.name if bundle else found.name
-    return name, UserLock(there, ends, files, python=found.reference, bundle=bundle)
+    given = promises.read(asked.promises)
+    promised = found.promises if given is None else given
+    own = UserLock(there, ends, files, python=found.reference, bundle=bundle, promises=promised)
+    return name, own
 
 
 def in_image(text: str, asked: LockRequest) -> tuple[str, UserLock]:
@@ -141,7 +152,14 @@ def of_program(lock: str, asked: LockRequest) -> tuple[str, UserLock]:
     there = _servers(f"--program {asked.program!r}", asked)
     found = program.find(asked.program, asked.ship, bool(asked.client_image))
     ends = _ends_with(asked.ends_with, there)
-    own = UserLock(there, ends, found.files, program=found.words, image=asked.client_image)
+    own = UserLock(
+        there,
+        ends,
+        found.files,
+        program=found.words,
+        image=asked.client_image,
+        promises=promises.read(asked.promises),
+    )
     return lock or found.name, own
 
 

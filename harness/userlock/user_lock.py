@@ -17,6 +17,7 @@ import msgspec
 
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock import files, requirements
+from fencepost.harness.userlock.promises import Promised
 from fencepost.harness.userlock.servers import Servers
 from fencepost.node.places import DATA
 from fencepost.workloads.contract.locktype import LockType
@@ -37,7 +38,8 @@ class UserLock:
 
     `files` maps each path below that folder to the file on this machine. `ends_with` is what ends
     its grants (LockType). `bundle` is the LockType that FILE:NAME names, if it names one. `image`
-    is the image that its clients run in; empty: that of the nodes.
+    is the image that its clients run in; empty: that of the nodes. `promises`, if they are given,
+    replace those of the bundle, and those that its program names.
     """
 
     servers: Servers
@@ -47,11 +49,14 @@ class UserLock:
     program: tuple[str, ...] = ()
     bundle: LockType | None = None
     image: str = ""
+    promises: Promised = None
 
     def lock_type(self, name: str, options: Mapping[str, Any]) -> LockType:
         """Return the bundle of this lock with these options, as a registry would have it."""
+        promises = dict.fromkeys(self.promises or (), True)
         if self.bundle is not None:
-            return self.bundle
+            kept = self.promises is None
+            return self.bundle if kept else replace(self.bundle, promises=promises)
         return LockType(
             name=name,
             what=f"{self.described}, a user lock",
@@ -60,6 +65,7 @@ class UserLock:
             servers=self.servers.count,
             kind=self.servers.kind,
             options=dict.fromkeys(options, _GIVEN),
+            promises=promises,
             ends_with=self.ends_with,
             tells_tokens=False,
             # fencepost cannot tell which threads of a program in another language act.
@@ -92,6 +98,8 @@ class UserLock:
             "servers": str(self.servers),
             "ends_with": self.ends_with,
         }
+        if self.promises is not None:
+            row["promises"] = list(self.promises)
         if self.packages:
             row["packages"] = self.packages
         if self.image:
@@ -113,6 +121,7 @@ class _Stored(msgspec.Struct):
     python: str = ""
     program: tuple[str, ...] = ()
     image: str = ""
+    promises: tuple[str, ...] | None = None
 
 
 def from_json(row: Mapping[str, Any], run: Path) -> UserLock:
@@ -138,4 +147,5 @@ def from_json(row: Mapping[str, Any], run: Path) -> UserLock:
         found.program,
         python.bundle(run / FOLDER, found.python) if found.python else None,
         found.image,
+        found.promises,
     )

@@ -9,7 +9,6 @@ from fencepost.hunt.faults.simulated import Simulated
 from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.network import Server
 from fencepost.hunt.sim.protocols import Run
-from fencepost.hunt.sim.record import Outbox
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, NEVER, Event, Reaper
 from fencepost.workloads.contract.lock import Failed
@@ -22,7 +21,7 @@ def _kill(setting: Setting) -> Iterator[Action]:
     for server in range(len(setting.servers)):
         yield Action("kill", "one", crash(server, power=False))
     for client in range(len(setting.clients)):
-        yield Action("kill", "client", _kill_client(client), client)
+        yield Action("kill", "client", kill_client(client), client)
 
 
 def crash(index: int, power: bool) -> Inject:
@@ -53,7 +52,9 @@ def _crash(run: Run, server: Server, power: bool) -> None:
     )  # fmt: skip
 
 
-def _kill_client(index: int) -> Inject:
+def kill_client(index: int) -> Inject:
+    """Return the kill of a client."""
+
     def inject(run: Run, event: Event | None) -> bool:
         # At least one client must remain to ask for the lock.
         if sum(client.up for client in run.clients) > 1 and run.clients[index].up:
@@ -85,23 +86,9 @@ def _end_client(run: Run, node: ClientNode) -> None:
             f = invoked[-1][3]
             process, step = node.out.process, world.step
             run.rows.append((world.now, process, "info", f, {}, gone, node.name, step))
-        run.working -= 1
-        if run.working == 0:
-            _begin_end(run)
+        run.gone(node)
 
     world.at(world.now, Reaper(world.nowhere, die))
-
-
-def _begin_end(run: Run) -> None:
-    """After the kill of the last working client, let another one check that the lock recovers."""
-    alive = next(client for client in run.clients if client.up)
-    process = alive.out.process + len(run.clients) * 1000
-    out = Outbox(run.world, run.rows, process, alive.name)
-
-    def look() -> None:
-        run.finish(alive, run.client(alive, out))
-
-    run.world.start(alive, run.thread(look), run.world.now)
 
 
 SIMULATED = Simulated("kill", _kill, kills=True)

@@ -36,6 +36,9 @@ class Run(Protocol):
     def finish(self, node: ClientNode, client: Client) -> None:
         """Heal all faults, check that the lock recovers, and end the run."""
 
+    def gone(self, node: ClientNode) -> None:
+        """Continue after the kill of this client."""
+
     def ends(self, request: Request) -> tuple[str, str]:
         """Return the sender and the receiver of a message that is under way."""
 

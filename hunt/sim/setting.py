@@ -88,6 +88,11 @@ class Setting:
         return bool((self.test.get("promises") or {}).get("true_refusals"))
 
     @property
+    def reentrant(self) -> bool:
+        """Whether the lock promises that its holder may acquire it again."""
+        return bool((self.test.get("promises") or {}).get("reentrant"))
+
+    @property
     def keeps_on(self) -> bool:
         """Whether a hold continues after a failed release (checker/facts/holds.py)."""
         return self.test.get("failed_release") == "nothing"

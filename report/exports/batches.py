@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fencepost.checker.verdict import Valid, count
-from fencepost.report import campaign_files, known_defects
+from fencepost.report import campaign_files, defect_scores, known_defects
 from fencepost.report.pages import matrix, nightly, suite, sweep
 from fencepost.report.words.cells import STATES
 from fencepost.report.words.findings import headline
@@ -215,6 +215,36 @@ def _shown(row: Mapping[str, Any]) -> Line:
     return Line(outcome, str(row.get("said", "")), state, outcome, defect, where, text)
 
 
+def _defects(folder: Path) -> Collected:
+    stored = campaign_files.read(folder, "defects")
+    rows = defect_scores.of_rows(stored.rows)
+    scores = defect_scores.scores(rows)
+    words = "; ".join(f"{way}: {one.words}" for way, one in scores.items())
+    return Collected(
+        "defects",
+        words or "nothing was played yet",
+        None,
+        [],
+        {f"{row.defect}, {way}": _scored(row, way) for row in rows for way in row.cells},
+        int(stored.plan["seed"]),
+        runs=[str(line["run"]) for line in stored.lines if line.get("run")],
+        name="defects",
+    )
+
+
+def _scored(row: defect_scores.Row, way: str) -> Line:
+    """Return the result of one way. A missed defect is no failure, but an untrue verdict is one."""
+    cell = row.cells[way]
+    state: State = "passed" if cell.state == "found" else "skipped"
+    if cell.wrong:
+        state = "failure"
+    elif cell.state == "not played" and cell.words != "not played":
+        state = "error"
+    kind = "untrue" if cell.wrong else cell.state
+    outcome = f"{cell.state}, a verdict is untrue" if cell.wrong else cell.state
+    return Line(outcome, cell.words, state, kind, row.defect, way, row.what, cell.state == "missed")
+
+
 def _campaign(folder: Path) -> Collected:
     stored = campaign_files.read(folder, "campaign")
     found = sum(bool(line.get("broken")) for line in stored.lines)
@@ -294,6 +324,7 @@ KINDS: dict[str, Callable[[Path], Collected]] = {
     "track-record": _record,
     "campaign": _campaign,
     "bench": _bench,
+    "defects": _defects,
     "night": _night,
 }
 

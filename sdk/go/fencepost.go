@@ -10,7 +10,7 @@
 //	func main() {
 //		fencepost.Run(func(client *fencepost.Client) (fencepost.Lock, error) {
 //			return &MyLock{client.Servers}, nil
-//		})
+//		}, "minority") // what it promises in addition to exclusion
 //	}
 package fencepost
 
@@ -59,14 +59,20 @@ type Extender interface {
 // Deadline is until when the client may count on the lock. A time of time.Now() is of the monotonic
 // clock; one without a monotonic reading is of the wall clock. The zero Deadline means the TTL that
 // was asked for, from the call on. NoDeadline: unknown, for example for a session that is kept alive.
+//
+// Wakeups is how often the waiter was woken before it was granted the lock, or nil if that is unknown.
 type Grant struct {
 	Token      *int64
 	Deadline   time.Time
 	NoDeadline bool
+	Wakeups    *int64
 }
 
 // Token is a fencing token.
 func Token(token int64) *int64 { return &token }
+
+// Wakeups is a number of wakeups.
+func Wakeups(number int64) *int64 { return &number }
 
 // Failed means that the request was certainly not carried out. Kind is not-granted, not-held,
 // no-quorum or unreachable; by default the first for Acquire, and the second for Extend and Release.
@@ -134,8 +140,8 @@ func (c *Client) Renewed(name string, deadline time.Time) {
 func (c *Client) Failpoint(point string) { c.worker.reach(point) }
 
 // Run runs a lock as a client of fencepost, and does not return. `open` makes the lock, once for
-// each process.
-func Run(open func(*Client) (Lock, error)) {
+// each process. `promises` are what it promises in addition to exclusion, by name.
+func Run(open func(*Client) (Lock, error), promises ...string) {
 	// Standard output is reserved for events: output of a lock or its library goes to standard error.
 	fd, err := syscall.Dup(1)
 	if err == nil {
@@ -144,7 +150,7 @@ func Run(open func(*Client) (Lock, error)) {
 	if err != nil {
 		fail("standard output cannot be kept: " + err.Error())
 	}
-	w := &worker{open: open, out: os.NewFile(uintptr(fd), "events")}
+	w := &worker{open: open, promises: promises, out: os.NewFile(uintptr(fd), "events")}
 	w.armed, w.holds = map[string]bool{}, map[string]*hold{}
 	orders := json.NewDecoder(os.Stdin)
 	orders.UseNumber()
@@ -210,14 +216,15 @@ type hold struct {
 
 // worker reads ops and writes events.
 type worker struct {
-	setup   setup
-	open    func(*Client) (Lock, error)
-	out     *os.File
-	process int64
-	count   int64
-	client  *Client
-	lock    Lock
-	store   *store
+	setup    setup
+	open     func(*Client) (Lock, error)
+	promises []string // nil: not named
+	out      *os.File
+	process  int64
+	count    int64
+	client   *Client
+	lock     Lock
+	store    *store
 
 	// Reports of a lock come from other goroutines.
 	speaking sync.Mutex
@@ -232,10 +239,14 @@ func (w *worker) start() {
 	w.process = w.setup.Process
 	w.renew()
 	_, extends := w.lock.(Extender)
-	w.answer(fields{
+	ready := fields{
 		"control": "ready", "version": version, "pid": os.Getpid(), "generates": false,
 		"extends": extends || w.lock == nil, // unknown before it is made
-	})
+	}
+	if w.promises != nil {
+		ready["promises"] = w.promises
+	}
+	w.answer(ready)
 }
 
 // renew makes the store and the lock of this process. The servers are up when a test begins. Later
@@ -388,6 +399,9 @@ func (w *worker) acquire(value fields) (answer, error) {
 		deadline: grant.until(begun, ttl),
 	}
 	found := fields{"token": h.token, "deadline": w.time(h.deadline), "hold": h.id}
+	if grant.Wakeups != nil {
+		found["wakeups"] = *grant.Wakeups
+	}
 	return answer{found, h}, nil
 }
 

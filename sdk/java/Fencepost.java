@@ -84,10 +84,17 @@ public final class Fencepost {
         private Long token;
         private boolean asAsked = true;
         private Deadline deadline;
+        private Long wakeups;
 
         /** The fencing token. */
         public Grant token(Long number) {
             token = number;
+            return this;
+        }
+
+        /** How often the waiter was woken before it was granted the lock. */
+        public Grant wakeups(long number) {
+            wakeups = number;
             return this;
         }
 
@@ -204,8 +211,11 @@ public final class Fencepost {
         }
     }
 
-    /** Runs a lock as a client of fencepost, and does not return. */
-    public static void run(Open open) throws IOException {
+    /**
+     * Runs a lock as a client of fencepost, and does not return. The promises are what it promises
+     * in addition to exclusion, by name.
+     */
+    public static void run(Open open, String... promises) throws IOException {
         OutputStream out = new FileOutputStream(FileDescriptor.out);
         // Standard output is reserved for events: other output goes to standard error.
         System.setOut(System.err);
@@ -213,7 +223,7 @@ public final class Fencepost {
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         String setup = in.readLine();
         if (setup != null) {
-            Worker worker = new Worker(map(new Json(setup).read()), open, out);
+            Worker worker = new Worker(map(new Json(setup).read()), open, promises, out);
             worker.start();
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 worker.order(map(new Json(line).read()));
@@ -247,6 +257,7 @@ public final class Fencepost {
     private static final class Worker {
         private final Map<String, Object> setup;
         private final Open open;
+        private final String[] promises;
         private final OutputStream out;
         private final String node;
         private final String guard;
@@ -263,9 +274,10 @@ public final class Fencepost {
         private Lock lock;
         private Store store;
 
-        Worker(Map<String, Object> setup, Open open, OutputStream out) {
+        Worker(Map<String, Object> setup, Open open, String[] promises, OutputStream out) {
             this.setup = setup;
             this.open = open;
+            this.promises = promises;
             this.out = out;
             node = (String) setup.get("node");
             guard = (String) setup.get("guard");
@@ -285,6 +297,9 @@ public final class Fencepost {
             ready.put("pid", ProcessHandle.current().pid());
             ready.put("generates", false);
             ready.put("extends", extend());
+            if (promises.length > 0) {
+                ready.put("promises", List.of(promises));
+            }
             say(ready);
         }
 
@@ -448,6 +463,9 @@ public final class Fencepost {
             value.put("token", grant.token);
             value.put("deadline", time(deadline));
             value.put("hold", granted.id);
+            if (grant.wakeups != null) {
+                value.put("wakeups", grant.wakeups);
+            }
         }
 
         /** Records a hold, and writes the lock's reports about it. */

@@ -22,6 +22,9 @@
 // true, it is the TTL that was asked for, from the call on. null: unknown, for example for a session
 // that is kept alive.
 //
+// `wakeups`, if the lock knows it, is how often the waiter was woken before it was granted the lock.
+// `run(open, { promises: ['fifo'] })` names what the lock promises in addition to exclusion.
+//
 // A lock reports events between requests: client.lost(name, why), or with null for all holds;
 // client.renewed(name, deadline).
 
@@ -76,7 +79,7 @@ function granted(f, answer, asked) {
   if (answer !== true && typeof answer !== 'object') {
     throw wrong(String(answer), 'true or { token, deadline } (granted), or false (certainly not)');
   }
-  const { token = null, deadline = asked } = answer;
+  const { token = null, deadline = asked, wakeups } = answer;
   const whole = typeof token === 'bigint' ? BigInt.asIntN(64, token) === token : Number.isSafeInteger(token);
   if (token !== null && !whole) {
     throw wrong(`with the token ${String(token)}`, 'a whole number, a BigInt from 2^53 on, or null');
@@ -84,7 +87,10 @@ function granted(f, answer, asked) {
   if (deadline !== null && !(deadline instanceof Date) && !Number.isFinite(deadline)) {
     throw wrong(`with the deadline ${String(deadline)}`, 'ms of performance.now(), a Date, or null');
   }
-  return { token, deadline };
+  if (wakeups !== undefined && !(Number.isSafeInteger(wakeups) && wakeups >= 0)) {
+    throw wrong(`with the wakeups ${String(wakeups)}`, 'a whole number from 0 on');
+  }
+  return { token, deadline, wakeups };
 }
 
 /** The client that a lock belongs to; each process has its own. */
@@ -237,9 +243,10 @@ function key(resource) {
 
 /** Reads ops and writes events. */
 class Worker {
-  constructor(setup, open) {
+  constructor(setup, open, promises) {
     this.setup = setup;
     this.make = open;
+    this.promises = promises;
     this.process = setup.process;
     this.count = 0;
     this.armed = new Set();
@@ -256,6 +263,7 @@ class Worker {
       pid: process.pid,
       generates: false,
       extends: !this.lock || Boolean(this.lock.extend), // unknown before it is made
+      promises: this.promises,
     });
   }
 
@@ -360,7 +368,8 @@ class Worker {
     this.count += 1;
     const id = `${this.process}-${this.count}`;
     asking.hold = { id, name, lost: false, ...grant };
-    return { token: grant.token, deadline: this.deadline(grant.deadline), hold: id };
+    const { token, wakeups } = grant;
+    return { token, deadline: this.deadline(grant.deadline), hold: id, wakeups };
   }
 
   /** Returns the grant of acquire or extend. */
@@ -506,8 +515,11 @@ function certain(error, kind) {
   return error;
 }
 
-/** Runs a lock as a client of fencepost: `open(client)` makes it, once for each process. */
-async function run(open) {
+/**
+ * Runs a lock as a client of fencepost: `open(client)` makes it, once for each process. `promises`:
+ * what it promises in addition to exclusion, by name.
+ */
+async function run(open, { promises } = {}) {
   // Standard output is reserved for events: output of a lock or its library goes to standard error.
   process.stdout.write = process.stderr.write.bind(process.stderr);
   let worker = null;
@@ -516,7 +528,7 @@ async function run(open) {
     if (worker) {
       await worker.order(order);
     } else {
-      worker = new Worker(order, open);
+      worker = new Worker(order, open, promises);
       await worker.start();
     }
   }

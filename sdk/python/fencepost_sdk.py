@@ -13,7 +13,8 @@ client's node has its own Python:
 
     run(MyLock)
 
-The last line can be omitted: `python3 fencepost_sdk.py mylock.py:MyLock`.
+The last line can be omitted: `python3 fencepost_sdk.py mylock.py:MyLock`. `run(MyLock,
+promises=["fifo"])` names the promises of the lock in addition to exclusion (docs/your-lock.md).
 
 A lock may also have `extend(name, ttl)`, answered like acquire, and `close()`, which closes its
 connections. Raise `Failed` if the request has certainly not been carried out. Any other exception
@@ -35,7 +36,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
@@ -78,11 +79,13 @@ class Grant(NamedTuple):
     """A granting answer with details.
 
     `token` is a fencing token. `deadline` is until when the client may count on the lock, in s of
-    time.monotonic(); None: unknown, for example for a session that is kept alive.
+    time.monotonic(); None: unknown, for example for a session that is kept alive. `wakeups` is how
+    often the waiter was woken before it was granted the lock; None: unknown.
     """
 
     token: int | None = None
     deadline: float | Deadline | None = Deadline.AS_ASKED
+    wakeups: int | None = None
 
 
 class Misuse(BaseException):
@@ -127,8 +130,11 @@ def _class(file: str, name: str) -> Any:
     return getattr(import_module(".".join(Path(file).with_suffix("").parts)), name)
 
 
-def run(make: Callable[..., Any]) -> None:
-    """Run a lock as a client of fencepost: its class, or a function that makes it of a Client."""
+def run(make: Callable[..., Any], promises: Sequence[str] | None = None) -> None:
+    """Run a lock as a client of fencepost: its class, or a function that makes it of a Client.
+
+    `promises`: those of the lock in addition to exclusion, by name.
+    """
     # Standard output is reserved for events: output of a lock or its library goes to standard
     # error.
     out = os.dup(1)
@@ -137,7 +143,7 @@ def run(make: Callable[..., Any]) -> None:
     setup = orders.readline()
     if not setup:
         return
-    worker = _Worker(json.loads(setup), make, out)
+    worker = _Worker(json.loads(setup), make, out, promises)
     try:
         worker.start()
         for line in orders:
@@ -164,8 +170,15 @@ Say = Callable[[_Hold], None]
 class _Worker:
     """Reads ops and writes events."""
 
-    def __init__(self, setup: Value, make: Callable[..., Any], out: int) -> None:
+    def __init__(
+        self,
+        setup: Value,
+        make: Callable[..., Any],
+        out: int,
+        promises: Sequence[str] | None = None,
+    ) -> None:
         self.setup = setup
+        self._promises = promises
         self.process: int = setup["process"]
         self._make = make
         self._out = out
@@ -198,6 +211,7 @@ class _Worker:
                 "generates": False,
                 # Unknown before it is made.
                 "extends": self._lock is None or hasattr(self._lock, "extend"),
+                **({} if self._promises is None else {"promises": list(self._promises)}),
             }
         )
 
@@ -288,20 +302,22 @@ class _Worker:
         name = value["lock"]
         with self._speaking:
             self._asked, self._late = name, []
-        answer = _ask("acquire", "not-granted", lock.acquire, name, value["ttl"] / 1e9)
+        ttl = value["ttl"] / 1e9
+        token, deadline, wakeups = _ask("acquire", "not-granted", lock.acquire, name, ttl)
         guard = self.setup["guard"]
-        if answer[0] is None and guard.startswith("fenced"):
+        if token is None and guard.startswith("fenced"):
             raise Misuse(f"acquire granted without a token, which guard {guard} needs")
         self._count += 1
-        hold = self._granted = _Hold(f"{self.process}-{self._count}", name, *answer)
-        return {"token": hold.token, "deadline": self._time(hold.deadline), "hold": hold.id}
+        hold = self._granted = _Hold(f"{self.process}-{self._count}", name, token, deadline)
+        found = {"token": hold.token, "deadline": self._time(hold.deadline), "hold": hold.id}
+        return found if wakeups is None else {**found, "wakeups": wakeups}
 
     def _extend(self, value: Value) -> Value:
         hold = self._held(value)
         if not hasattr(self._lock, "extend"):
             raise Failed("not-granted", "this lock has no extend")
         ttl = value["ttl"] / 1e9
-        _, hold.deadline = _ask("extend", "not-held", self._lock.extend, hold.name, ttl)
+        _, hold.deadline, _ = _ask("extend", "not-held", self._lock.extend, hold.name, ttl)
         return {"deadline": self._time(hold.deadline)}
 
     def _release(self, value: Value) -> Value:
@@ -410,9 +426,9 @@ class _Worker:
 
 def _ask(
     f: str, kind: str, verb: Callable[[str, float], Any], name: str, ttl: float
-) -> tuple[int | None, float | None]:
-    """Return the token and the deadline that acquire or extend granted. Failed if it was
-    refused."""
+) -> tuple[int | None, float | None, int | None]:
+    """Return the token, the deadline and the wakeups that acquire or extend granted. Failed if it
+    was refused."""
 
     def wrong(what: str, meant: str) -> Misuse:
         return Misuse(f"{f} answered {what}; it should be {meant}")
@@ -424,14 +440,16 @@ def _ask(
     grant = Grant() if answer is True else answer
     if not isinstance(grant, Grant):
         raise wrong(repr(answer), "True or a Grant (granted), or False (certainly not)")
-    token, deadline = grant
+    token, deadline, wakeups = grant
     if token is not None and not (type(token) is int and -(2**63) <= token < 2**63):
         raise wrong(f"with the token {token!r}", "a whole number of at most 64 bits, or None")
+    if wakeups is not None and not (type(wakeups) is int and wakeups >= 0):
+        raise wrong(f"with the wakeups {wakeups!r}", "a whole number from 0 on, or None")
     if isinstance(deadline, Deadline):
-        return token, asked
+        return token, asked, wakeups
     if deadline is not None and not isinstance(deadline, (int, float)):
         raise wrong(f"with the deadline {deadline!r}", "s of time.monotonic(), or None")
-    return token, deadline
+    return token, deadline, wakeups
 
 
 def _said(kind: str, ask: Callable[[], Any]) -> Any:

@@ -33,6 +33,8 @@ class Program:
         self._node, self.pid, self._service = node, pid, service
         node.processes[self.pid] = RUNS
         self.stdin, self.stdout, self.stderr = Pipe(), Pipe(), Pipe()
+        # The promises that it names when it is ready, if any.
+        self.names = {} if service.names is None else {"promises": service.names}
         self._armed: set[str] = set()
         self._count = 0
         self._thread = threading.Thread(target=self._run, name=f"client {node.node}", daemon=True)
@@ -80,7 +82,7 @@ class Program:
             return
         try:
             self._process = self._setup["process"]
-            self._say({"control": "ready", "pid": self.pid})
+            self._say({"control": "ready", "pid": self.pid, **self.names})
             self._serve()
         except EOFError:
             self._event("invoke", "close", {})

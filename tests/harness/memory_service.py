@@ -18,6 +18,8 @@ class Service:
 
     def __init__(self) -> None:
         self.broken = False
+        # The promises that its clients' programs name, None for none.
+        self.names: list[str] | None = None
         self.answers: Callable[[str, str], None] = lambda node, f: None
         self._held: dict[str, tuple[str, int]] = {}
         self._stored: dict[str, tuple[Any, int]] = {}

@@ -32,6 +32,7 @@ def test_it_reports_that_it_is_ready_and_its_protocol(program):
         "pid": program.program.pid,
         "generates": False,
         "extends": True,
+        "promises": ["fifo", "one_wakeup"],
     }
 
 
@@ -77,6 +78,11 @@ def test_a_deadline_is_a_time_of_the_test(program):
 def test_a_token_of_64_bits_and_no_deadline_are_reported_unchanged(program):
     assert program.acquire("token")["value"]["token"] == 2**60 + 1
     assert program.acquire("endless")["value"]["deadline"] is None
+
+
+def test_the_wakeups_of_a_grant_are_reported_if_the_lock_counts_them(program):
+    assert program.acquire("woken")["value"]["wakeups"] == 2
+    assert "wakeups" not in program.acquire("orders")["value"]
 
 
 def test_an_op_that_certainly_did_not_happen_fails_and_the_process_continues(program):

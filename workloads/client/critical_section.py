@@ -50,8 +50,10 @@ class Settings:
     clients from `shared_seed`. `calm_ns`: from then on (since the test's start) holds and rests are
     short, and all contend. `extend`: probability that a holder extends its lease before it writes;
     None: by the length of the hold. `shared`: probability of a shared hold, under which the client
-    reads and does not write. `write`: whether there is a resource to write to. `locks`: the number
-    of locks, of which each section draws one; each protects its own resource.
+    reads and does not write. `again`: probability that a holder acquires the lock a second time
+    and then releases that hold alone, for a reentrant lock. `write`: whether there is a resource to
+    write to. `locks`: the number of locks, of which each section draws one; each protects its own
+    resource.
     """
 
     lock: str = "orders"
@@ -67,6 +69,7 @@ class Settings:
     calm_ns: int | None = None
     extend: float | None = 0.2
     shared: float = 0.0
+    again: float = 0.0
     write: bool = True
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -108,6 +111,7 @@ class _Plan:
     read: int | None
     write: int | None
     give_up: int | None
+    again: int | None = None
 
 
 class _Lengths:
@@ -144,6 +148,7 @@ class CriticalSection:
         self._reads = False
         self._plan = _Plan("", 0, None, None, None, None)
         self._version: Any = None  # the value read
+        self._nested = False  # it acquires the lock that it holds, or releases that second hold
 
     def first(self, now: int) -> Next:
         return self._begin(now)
@@ -152,7 +157,13 @@ class CriticalSection:
         """Return the next op after op `f` completed with `type` (ok, fail, info) and `value`, at
         `now`."""
         if type == "info":
+            self._nested = False
             return self._begin(now)  # for a successor: this process is gone, and its hold with it
+        if self._nested:
+            if f == "acquire" and type == "ok":
+                return Next("release", {"lock": self._lock, "hold": value["hold"]})
+            self._nested = False
+            return self._step(now)
         if f == "acquire":
             return self._granted(value, now) if type == "ok" else self._again()
         if f == "release":
@@ -206,6 +217,8 @@ class CriticalSection:
         self._plan = _Plan(value["hold"], now + length, None, None, None, give_up)
         if self._settings.write:
             self._plan_work(now, length, leased, kind)
+        if self._settings.again and self._random.random() < self._settings.again:
+            self._plan.again = now + int(self._random.uniform(0, 0.5) * min(length, leased))
         return self._step(now)
 
     def _plan_work(self, now: int, length: int, leased: int, kind: int) -> None:
@@ -257,6 +270,9 @@ class CriticalSection:
             value = {"resource": self._resource, "version": self._version, "hold": plan.hold}
         else:
             at, f, value = plan.release, "release", about
+        if plan.again is not None and plan.again <= at:
+            again, plan.again, self._nested = plan.again, None, True
+            return self._acquire(self._wait_s(again, now))
         if plan.give_up is not None and plan.give_up < min(at, self._settings.calm_ns or at):
             left = int(_RENEWED * self._settings.ttl_ns)
             at, f, value = plan.give_up, GIVE_UP, {**about, "left": left}

@@ -25,6 +25,7 @@ PROMISES = {
     "fifo": "grants in order of asking",
     "one_wakeup": "a release wakes one waiter",
     "true_refusals": "refuses only a lock that is held",
+    "reentrant": "a process that holds the lock may acquire it again",
 }
 """Promises of a lock in addition to exclusion, in words."""
 

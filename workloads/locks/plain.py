@@ -47,10 +47,12 @@ class Deadline(Enum):
 @dataclass(frozen=True)
 class Grant:
     """A granting answer with details. `token` is a fencing token. `deadline` is until when the
-    client may believe, in s of time.monotonic(); None: unknown."""
+    client may believe, in s of time.monotonic(); None: unknown. `wakeups` is how often the waiter
+    was woken before it was granted the lock; None: unknown."""
 
     token: int | None = None
     deadline: float | Deadline | None = Deadline.AS_ASKED
+    wakeups: int | None = None
 
 
 class BadAnswer(Exception):
@@ -103,8 +105,9 @@ class PlainLock:
         if answer is None or answer is False:
             raise Failed("not-granted", f"acquire answered {answer}")
         token, deadline = self._read("acquire", answer, begun + ttl_ns)
+        wakeups = self._wakeups(answer.wakeups) if isinstance(answer, Grant) else None
         secret = self._env.random.randbytes(8).hex()
-        return lock.Grant(name, token, deadline, secret)
+        return lock.Grant(name, token, deadline, secret, wakeups=wakeups)
 
     def extend(self, grant: lock.Grant, ttl_ns: int) -> lock.Grant:
         begun = self._env.now()
@@ -160,6 +163,13 @@ class PlainLock:
             return token
         raise self._nonsense(
             verb, token, "a whole number of at most 64 bits, or None", " with the token"
+        )
+
+    def _wakeups(self, wakeups: object) -> int | None:
+        if wakeups is None or (type(wakeups) is int and 0 <= wakeups <= _MOST):
+            return wakeups
+        raise self._nonsense(
+            "acquire", wakeups, "a whole number from 0 on, or None", " with the wakeups"
         )
 
     def _deadline(self, verb: str, deadline: object, as_asked: int) -> int | None:

@@ -15,7 +15,7 @@ final class Puppet implements Fencepost.Lock {
     }
 
     public static void main(String[] arguments) throws IOException {
-        Fencepost.run(Puppet::new);
+        Fencepost.run(Puppet::new, "fifo", "one_wakeup");
     }
 
     @Override
@@ -35,6 +35,8 @@ final class Puppet implements Fencepost.Lock {
                 return grant.until(System.nanoTime() + ttl.toNanos() / 2);
             case "over":
                 return grant.until(Instant.now().minusSeconds(1));
+            case "woken":
+                return grant.wakeups(2);
             case "endless":
                 return grant.withoutDeadline();
             case "failed":

@@ -25,6 +25,8 @@ func (p *puppet) Acquire(name string, ttl time.Duration) (*fencepost.Grant, erro
 		return &fencepost.Grant{Deadline: time.Now().Add(ttl / 2)}, nil
 	case "over":
 		return &fencepost.Grant{Deadline: time.Now().Add(-time.Second).Round(0)}, nil
+	case "woken":
+		return &fencepost.Grant{Wakeups: fencepost.Wakeups(2)}, nil
 	case "endless":
 		return &fencepost.Grant{NoDeadline: true}, nil
 	case "failed":
@@ -78,5 +80,5 @@ func main() {
 			return nil, errors.New("no server answers")
 		}
 		return &puppet{client}, nil
-	})
+	}, "fifo", "one_wakeup")
 }

@@ -23,6 +23,7 @@ class Puppet {
       case 'token': return { token: 2n ** 60n + 1n };
       case 'short': return { deadline: performance.now() + ttlMs / 2 };
       case 'over': return { deadline: new Date(Date.now() - 1000) };
+      case 'woken': return { wakeups: 2 };
       case 'endless': return { deadline: null };
       case 'failed': throw new Failed('somebody else has it');
       case 'no-quorum': throw new Failed('two of five', 'no-quorum');
@@ -53,4 +54,4 @@ class Puppet {
   }
 }
 
-run((client) => new Puppet(client));
+run((client) => new Puppet(client), { promises: ['fifo', 'one_wakeup'] });

@@ -25,6 +25,7 @@ class Puppet:
             "token": lambda: Grant(token=2**60 + 1),
             "short": lambda: Grant(deadline=time.monotonic() + ttl / 2),
             "over": lambda: Grant(deadline=time.monotonic() - 1),
+            "woken": lambda: Grant(wakeups=2),
             "endless": lambda: Grant(deadline=None),
             "failed": lambda: throw(Failed("somebody else has it")),
             "no-quorum": lambda: throw(Failed("no-quorum", "two of five")),
@@ -55,4 +56,4 @@ def throw(error):
     raise error
 
 
-run(lambda client: Puppet(client))
+run(lambda client: Puppet(client), promises=["fifo", "one_wakeup"])

@@ -254,3 +254,30 @@ def test_without_contention_there_is_hardly_any_wait():
     late = [step for at, step in found if at - step.after_s >= 50 * TTL_S]
     assert late and all(step.after_s <= 0.005 for step in late)
     assert GIVE_UP not in names(late)
+
+
+def test_a_holder_of_a_reentrant_lock_acquires_it_again_and_goes_on_with_its_first_hold():
+    section = CriticalSection(Settings(again=1, extend=0), "s")
+    holds = iter(("first", "second", "third", "fourth"))
+    now, step, steps = 0, section.first(0), []
+    for _ in range(12):
+        steps.append(step)
+        answer = ANSWERS[step.f] | ({"hold": next(holds)} if step.f == "acquire" else {})
+        now += round(step.after_s * 1e9)
+        step = section.next(step.f, "ok", step.value | answer, now)
+        if [one.f for one in steps].count("release") == 2:
+            break
+    names_of = [one.f for one in steps]
+    assert sorted(names_of) == ["acquire", "acquire", "read", "release", "release", "write"]
+    released = [one.value["hold"] for one in steps if one.f == "release"]
+    assert released == ["second", "first"]
+    assert {one.value["hold"] for one in steps if one.f in ("read", "write")} == {"first"}
+
+
+def test_a_holder_that_is_refused_a_second_time_goes_on():
+    section = CriticalSection(Settings(again=1, extend=0), "s")
+    steps = play(section, ["ok", "ok", "ok", "ok", "ok"])
+    again = next(place for place, one in enumerate(steps[1:], 1) if one.f == "acquire")
+    ends = ["ok"] * again + ["fail"] + ["ok"] * 4
+    steps = play(CriticalSection(Settings(again=1, extend=0), "s"), ends)
+    assert sorted(names(steps[:5])) == ["acquire", "acquire", "read", "release", "write"]

@@ -57,6 +57,14 @@ def test_acquire_is_given_a_name_and_seconds():
     assert given == [("orders", 1.5)]
 
 
+def test_the_wakeups_of_a_grant_are_reported_and_nonsense_is_refused():
+    assert made(acquire=lambda *_: Grant(wakeups=3)).acquire("orders", S).wakeups == 3
+    assert made(acquire=lambda *_: Grant()).acquire("orders", S).wakeups is None
+    for nonsense in (-1, True, "once", 1.5):
+        with pytest.raises(BadAnswer, match=r"answered with the wakeups .* it should be a"):
+            made(acquire=lambda *_, said=nonsense: Grant(wakeups=said)).acquire("orders", S)
+
+
 def test_a_client_that_gets_true_believes_for_the_ttl_from_the_call_on():
     before = time.monotonic_ns() - ORIGIN_NS
     grant = made(acquire=lambda *_: time.sleep(0.02) or True).acquire("orders", S)

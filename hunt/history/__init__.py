@@ -1,0 +1,1 @@
+"""Long simulated histories, with the faults of the nemesis: for the catalogue of lock defects."""
