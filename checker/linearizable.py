@@ -20,7 +20,7 @@ from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import FOREVER, ends_with
 from fencepost.checker.facts.faults import during, faults, over_time
-from fencepost.checker.facts.grant_events import refused
+from fencepost.checker.facts.grant_events import UNREACHABLE, refused
 from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
 from fencepost.checker.facts.untested import untested
 from fencepost.checker.history.history import LOCK_OPS, Call, History, Op
@@ -34,9 +34,6 @@ from fencepost.checker.verdict import Verdict, count, noted
 
 REQUEUED = "requeued"
 """The error kind of `lost` for a client that may have lost only its place in a queue."""
-
-UNREACHABLE = "unreachable"
-"""The error kind of a request that no server received."""
 
 _TIME_LIMIT_S = 60.0
 _EVIDENCE_S = 5.0

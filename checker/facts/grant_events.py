@@ -14,6 +14,8 @@ from fencepost.checker.history.history import SPONTANEOUS, Call, History, Op
 
 NOT_HELD = "not-held"
 """The error kind of an extend or release that was refused because the hold had ended."""
+UNREACHABLE = "unreachable"
+"""The error kind of a request that no server received."""
 
 
 class GrantEvents:

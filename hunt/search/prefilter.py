@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.checker.facts.grant_events import NOT_HELD
+from fencepost.checker.facts.grant_events import NOT_HELD, UNREACHABLE
 from fencepost.checker.history.history import NEMESIS
 from fencepost.checker.signs import (
     GRANTED_BESIDE,
@@ -113,6 +113,8 @@ def signs(
             if f == "release":
                 if type != "fail":
                     named.ended = type != "invoke" or not keeps_on
+                elif error is not None and error.kind == UNREACHABLE:
+                    named.ended = False  # it had no effect
                 elif _refused(error) and time <= named.deadline:
                     found.add(REFUSED_HOLDER)
             elif f == "extend":
@@ -153,6 +155,8 @@ def signs(
             # The version is higher if an unanswered write has arrived: its client may have died,
             # and the record does not mention it again.
             found.add(VERSION_JUMPED)
+    if rows and rows[-1][0] - granted_last > bound_ns:
+        found.add(WAITED)
     return found
 
 
