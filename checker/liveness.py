@@ -22,6 +22,7 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.dead_time import DeadTime, DeadTimes, Hindered, prolonged, taken
 from fencepost.checker.facts.ends import kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
@@ -38,7 +39,7 @@ from fencepost.checker.facts.obstacles import (
 from fencepost.checker.facts.refusals import Refusals, refusals
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.waits import Wait, Waited
-from fencepost.checker.history.history import Call, History
+from fencepost.checker.history.history import Call, History, Op
 from fencepost.checker.signs import WAITED, any_of
 from fencepost.checker.verdict import Valid, Verdict, count, noted
 
@@ -60,6 +61,9 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     events = trusted_hold_events(history, test, clocks)
     locks = _locks(history, calls, found, events, bound, apart)
     waits = [wait for lock in locks for wait in run.waits(lock)]
+    times = [run.dead_times(lock) for lock in locks]
+    dead = [one for found, _ in times for one in found]
+    served = sum(count for _, count in times)
     fair = fairness(acquires, found, on, history, clocks)
     promises = test.get("promises") or {}
     denied = Refusals()
@@ -67,12 +71,18 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
         denied = refusals(acquires, found, events.own, apart)
     unfair = _unfair(fair, promises) + denied.untrue
     strange = sorted({fault.family for fault in on if fault.impairs is None})
-    untested = [*_unjudged(waits, run.healed), *_untested(waits, fair, denied, promises)]
-    valid = "unknown" if strange else _valid(waits, unfair)
-    evidence = [wait.to_json() for wait in _telling(waits, bool(unfair))] + unfair
+    if strange and not any(run.dead_times(lock, known=True)[0] for lock in locks):
+        strange = []
+    untested = (
+        [] if dead else [*_unjudged(waits, run.healed), *_untested(waits, fair, denied, promises)]
+    )
+    bad = sorted([one.to_json() for one in dead] + unfair, key=lambda row: row["time_ns"])
+    valid: Valid = False if bad else "unknown" if strange else _valid(waits, served)
+    evidence = bad or [w.to_json() for w in waits if w.valid is not None or w.kind == "heal"]
     details = {
         "bound_s": bound / 1e9,
-        "waits": sum(1 for wait in waits if isinstance(wait.valid, bool)),
+        "waits": sum(1 for wait in waits if wait.valid is True),
+        "served": served,
         "after_deaths_s": [
             round(wait.waited_s, 3)
             for wait in waits
@@ -107,9 +117,13 @@ def _locks(
         held.setdefault(hold.lock, []).append(hold)
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
     free, killed = left(found, events.own, leases), kills(history)
+    notices: dict[int | str, list[Op]] = {}
+    for op in history.lost():
+        if op.value.get("hold") is None:
+            notices.setdefault(op.process, []).append(op)
+    more = bound + apart, apart, history.end_ns, notices
     return [
-        Waited(lock, held.get(lock, []), mine, free, killed, bound + apart, apart, history.end_ns)
-        for lock, mine in asked.items()
+        Waited(lock, held.get(lock, []), mine, free, killed, *more) for lock, mine in asked.items()
     ]
 
 
@@ -129,7 +143,24 @@ class _Run:
         self.healed = None not in ends
         healed = [end for end in ends if end is not None]
         # Before the clients are ready, no client can be granted a lock.
-        self._since = max([int(test.get("ready_s", 0) * 1e9), *healed])
+        self._ready_ns = int(test.get("ready_s", 0) * 1e9)
+        self._since = max([self._ready_ns, *healed])
+        known = [fault for fault in on if fault.impairs is not None]
+        self._hindered = Hindered(on, clients, self._servers, self._promised)
+        self._known = Hindered(known, clients, self._servers, self._promised)
+
+    def dead_times(self, lock: Waited, known: bool = False) -> tuple[list[DeadTime], int]:
+        """Return the dead times of a lock, and how often it was granted in time once it was free.
+
+        `known`: ignore faults of which nothing is known.
+        """
+        hindered = self._known if known else self._hindered
+        found = [
+            *taken(lock.found, lock.left, lock.requests, hindered, lock.lease, self._end_ns),
+            *hindered.taken(prolonged(hindered.servers, lock.leases())),
+        ]
+        times = DeadTimes(lock.lock, lock.requests, hindered, lock.bound, lock.apart, self._end_ns)
+        return list(times.find(found, self._ready_ns, "From the start")), times.served
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])
@@ -182,31 +213,23 @@ class _Run:
                 yield start, end, down
 
 
-def _telling(waits: list[Wait], unfair: bool) -> list[Wait]:
-    """Return the waits that explain the verdict."""
-    bad = [wait for wait in waits if wait.valid is False]
-    if bad or unfair:
-        return bad
-    return [wait for wait in waits if wait.valid is not None or wait.kind == "heal"]
-
-
-def _valid(waits: list[Wait], unfair: list[dict[str, Any]]) -> Valid:
+def _valid(waits: list[Wait], served: int) -> Valid:
     """Combine the waits into a verdict. Untested ones are ignored if any was tested."""
-    verdicts = {wait.valid for wait in waits}
-    if unfair or False in verdicts:
-        return False
+    verdicts = {wait.valid for wait in waits} | ({True} if served else set())
     return True if True in verdicts and "unknown" not in verdicts else "unknown"
 
 
 def _summary(
     valid: Valid, waits: list[Wait], evidence: list[dict[str, Any]], strange: list[str]
 ) -> str:
-    if strange:
-        return f"It is not known which nodes {', '.join(strange)} keeps from answering."
     if valid is False:
         return str(evidence[0]["what"])
+    if strange:
+        return f"It is not known which nodes {', '.join(strange)} keeps from answering."
     if valid is True:
-        longest = max(wait.waited_s or 0.0 for wait in waits if wait.valid is True)
+        longest = max((w.waited_s or 0.0 for w in waits if w.valid is True), default=None)
+        if longest is None:
+            return "The lock was granted in time whenever it was free and a client asked for it."
         return f"The lock became available every time; the longest wait was {longest:.3f} s."
     cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
     if cut_short:

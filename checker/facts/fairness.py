@@ -8,7 +8,7 @@ was granted first does not follow from the order in which the answers arrived.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -73,6 +73,13 @@ class _Asked(Struct, frozen=True, gc=False):
     queued: int
     until: float
     hold: Hold | None
+
+    @property
+    def over(self) -> float:
+        """Return by when its entry in the queue had certainly ended."""
+        if self.hold is not None:
+            return self.hold.gone_by
+        return FOREVER if self.call.end is None or self.call.type == "info" else self.call.end.time
 
     @property
     def node(self) -> str | None:
@@ -265,24 +272,44 @@ def _overtaking(call: _Asked, hold: Hold, other: _Asked) -> dict[str, Any]:
 
 
 def _wakeups(asked: list[_Asked], found: Fairness) -> None:
-    """Compare a lock's wakeups with its requests."""
-    values = [one.call.get("wakeups") for one in asked if one.hold is not None]
-    counts = [wakeups for wakeups in values if wakeups is not None]
-    if not counts:
+    """Compare a lock's wakeups with its requests, in each span in which clients that were woken
+    waited without a break. `asked` is in order of invocation."""
+    woken = [
+        (one.begin, one.hold.start, int(one.call.get("wakeups")))
+        for one in asked
+        if one.hold is not None and one.call.get("wakeups") is not None
+    ]
+    if not woken:
         return
-    found.wakeups = sum(counts) + (found.wakeups or 0)
-    if sum(counts) > len(asked):
-        each = sum(counts) / len(asked)
-        found.herds.append(
-            {
-                "what": (
-                    f"Waiters were woken {sum(counts)} times for {len(asked)} requests, {each:.1f} "
-                    "for each: the end of one hold or wait wakes a herd of waiters."
-                ),
-                "time_ns": 0,
-                "valid": False,
-            }
-        )
+    found.wakeups = sum(count for _, _, count in woken) + (found.wakeups or 0)
+    spans: list[tuple[int, int, int]] = []
+    for begin, granted, count in woken:
+        if not count:
+            continue
+        if spans and begin <= spans[-1][1]:
+            since, until, before = spans[-1]
+            spans[-1] = since, max(until, granted), before + count
+        else:
+            spans.append((begin, granted, count))
+    begins = [one.begin for one in asked]
+    ends = sorted(one.over for one in asked)
+    for since, until, count in spans:
+        # An entry that ended before the span woke nobody in it, nor did one that began after it.
+        met = bisect_right(begins, until) - bisect_left(ends, since)
+        if count > met:
+            found.herds.append(_herd(since, until, count, met))
+
+
+def _herd(since: int, until: int, count: int, met: int) -> dict[str, Any]:
+    return {
+        "what": (
+            f"From {seconds(since)} to {seconds(until)} waiters were woken {count} times for {met} "
+            f"requests, {count / met:.1f} for each: the end of one hold or wait wakes a herd of "
+            "waiters."
+        ),
+        "time_ns": since,
+        "valid": False,
+    }
 
 
 class _Calm:

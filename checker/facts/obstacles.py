@@ -7,16 +7,17 @@ request may have been granted without its client receiving the answer. Each of t
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
+from operator import attrgetter
 
 from msgspec import Struct
 
 from fencepost.checker.facts.ends import DEAD
 from fencepost.checker.facts.faults import Fault
 from fencepost.checker.facts.holds import FOREVER, Hold
-from fencepost.checker.history.history import Call
+from fencepost.checker.history.history import Call, Op
 
 Span = tuple[float, float]
 Killed = Mapping[int | str, tuple[int, int]]
@@ -93,19 +94,33 @@ class Request(Struct, frozen=True, gc=False):
         return self.begin, self.over
 
 
-def request(call: Call, killed: Killed, lease: int) -> Request:
-    """Build the request of a call. `lease` applies if the acquire names none."""
+def request(
+    call: Call, killed: Killed, lease: int, notices: Mapping[int | str, list[Op]]
+) -> Request:
+    """Build the request of a call. `lease` applies if the acquire names none.
+
+    `notices`: the reports of each process that the service ended its wait; it asks until then.
+    """
     begin, end = call.begin.time, call.end
+    found = notices.get(call.begin.process)
+    told = FOREVER if found is None else _first(found, call.begin)
     if end is not None and end.type == "ok":
         return Request(begin, end.time, begin, False)
     lease = lease_of(call) or lease
     if end is None:
         if call.begin.process not in killed:
-            return Request(begin, FOREVER, begin, False)
+            return Request(begin, told, begin, False)
         _, dead = killed[call.begin.process]
-        return Request(begin, dead, dead + lease, True)
+        return Request(begin, min(dead, told), dead + lease, True)
     died = bool(end.error and end.error[0] in DEAD)
-    return Request(begin, end.time, end.time + lease if end.type == "info" else begin, died)
+    over = end.time + lease if end.type == "info" else begin
+    return Request(begin, min(end.time, told), over, died)
+
+
+def _first(found: list[Op], since: Op) -> float:
+    """Return the time of the first of these ops after another."""
+    place = bisect_left(found, since.index, key=attrgetter("index"))
+    return found[place].time if place < len(found) else FOREVER
 
 
 def left(
@@ -113,7 +128,7 @@ def left(
 ) -> dict[int, float]:
     """Return when each hold has certainly ended, by its index.
 
-    A release answered ok ends a hold. Any other lasts until its lease expires. `events`: the
+    Its lease expires, or a release answered ok ends it before. `events`: the
     extends and releases of each hold (hold_events.py); `leases`: the default leases of locks.
     """
     return {
@@ -130,7 +145,7 @@ def _over(hold: Hold, events: Iterable[Call], lease: int) -> float:
         over = max(over, hold.gone_by + lease)
     for call in events:
         if call.begin.f == "release" and call.type == "ok" and call.end is not None:
-            return call.end.time
+            return min(over, call.end.time)
         if call.begin.f == "extend" and call.type == "info":
             over = max(over, (call.end or call.begin).time + (lease_of(call) or lease))
     return over

@@ -57,9 +57,18 @@ def refusals(
 
 
 def _spans(held: list[Hold], events: Mapping[int, Iterable[Call]]) -> Iterator[Span]:
-    """Return the span in which each hold of a lock may have existed, in order of grant."""
-    for place, hold in enumerate(held):
-        over = held[place + 1].start if place + 1 < len(held) else FOREVER
+    """Return the span in which each hold of a lock may have existed, in order of grant.
+
+    A grant in conflict with a hold shows that it has ended.
+    """
+    following = following_exclusive = FOREVER
+    overs: list[float] = []
+    for hold in reversed(held):
+        overs.append(following_exclusive if hold.shared else following)
+        following = hold.start
+        if not hold.shared:
+            following_exclusive = hold.start
+    for hold, over in zip(held, reversed(overs), strict=True):
         for call in events.get(hold.index, ()):
             if call.begin.f == "release" and call.type == "ok" and call.end is not None:
                 over = call.end.time

@@ -32,6 +32,7 @@ def test_a_client_is_granted_the_lock_from_the_start(story):
     assert found.details == {
         "bound_s": 2.0,
         "waits": 1,
+        "served": 1,
         "after_deaths_s": [],
         "fifo": {"waited_long": 0, "overtakings": 0},
         "untested": [],

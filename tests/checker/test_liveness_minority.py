@@ -29,7 +29,7 @@ def minority_down(story):
 def test_a_promise_to_survive_a_minority_is_checked(minority_down):
     found = verdict(minority_down, servers=SERVERS, promises={"minority": True})
     assert found.valid is False
-    assert "With redis-1, redis-2 impaired from 0.100 s" in found.summary
+    assert "With redis-2 impaired from 0.100 s" in found.summary
 
 
 def test_a_lock_that_promised_nothing_of_the_kind_is_not_blamed(minority_down):
@@ -54,7 +54,8 @@ def test_a_jumped_clock_keeps_no_server_from_answering(story):
     story.fault("clock", 100, 9000, [SERVERS[0]])
     asks_in_vain(story, 100, 9000)
     story.grant(3, "h1", at=9100, until=9900)
-    assert verdict(story, servers=SERVERS, promises={"minority": True}).valid is True
+    assert verdict(story, servers=SERVERS).valid is True  # it may prolong leases
+    assert verdict(story, **MINORITY).valid is False
 
 
 def grants_before_and_after(story):
@@ -96,6 +97,8 @@ def test_a_client_impaired_together_with_the_minority_may_be_next_in_the_queue(s
     grants_before_and_after(story)
     story.fault("kill", 100, 9000, [SERVERS[0]])
     story.fault("pause", 100, 9000, ["client-2"])
+    assert verdict(story, **MINORITY).valid is False  # it asks for nothing
+    asks(story, 90, 9050, process=2)
     found = verdict(story, **MINORITY)
     assert found.valid is True
     assert found.details["untested"] == ["minority"]

@@ -48,10 +48,88 @@ def test_a_fault_that_keeps_a_server_from_answering_gives_a_lease_and_the_bound_
     assert limits(verdict(story)) == ["23.000"]
 
 
-def test_a_fault_that_impairs_no_target_gives_no_more_time(story):
+@pytest.mark.parametrize(
+    ("arguments", "limit"), [({"offset_s": -5}, "28.000"), ({"rate": 1.5}, "32.750")]
+)
+def test_a_clock_that_was_wrong_may_have_prolonged_a_lease_by_as_much(story, arguments, limit):
     dies_and_stays_taken(story)
-    story.fault("clock", 500, 20_000, ["redis-1"], arguments={"offset_s": 5})
+    story.fault("clock", 500, 20_000, ["redis-1"], arguments=arguments)
+    assert limits(verdict(story)) == [limit]
+
+
+def test_a_clock_of_a_client_that_asks_for_nothing_gives_no_more_time(story):
+    dies_and_stays_taken(story)
+    story.read(3, 300, None, 0)
+    story.fault("clock", 500, 20_000, ["client-3"], arguments={"offset_s": 5})
     assert limits(verdict(story)) == ["3.000"]
+
+
+def test_pauses_of_a_client_that_asks_for_nothing_give_no_more_time(story):
+    dies_and_stays_taken(story)
+    story.read(3, 300, None, 0)
+    for start in range(500, STUCK, 1000):
+        story.fault("pause", start, start + 500, ["client-3"])
+    assert limits(verdict(story)) == ["3.000"]
+
+
+def test_a_client_that_is_paused_while_it_asks_may_have_been_granted_the_lock(story):
+    dies_with_the_lock(story)
+    asks(story, 150, STUCK, process=3)
+    story.fault("pause", 200, STUCK, ["client-3"])
+    asks_in_vain(story, 100, STUCK)
+    assert verdict(story).valid is True
+
+
+def test_a_client_asks_for_nothing_while_it_is_paused(story):
+    story.grant(1, "h1", at=0, until=500)
+    story.release(1, "h1", at=100)
+    asks(story, 200, 6000, process=3)
+    story.fault("pause", 1000, 5000, ["client-3"])
+    story.read(2, 9000, None, 0)
+    assert verdict(story).valid is True
+
+
+def test_a_lease_ends_by_itself_although_its_holder_is_paused(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.fault("pause", 100, STUCK, ["client-1"])
+    asks_in_vain(story, 100, STUCK)
+    found = verdict(story)
+    assert limits(found) == ["3.000"]
+    assert found.summary.startswith("After the lease of client-1 (process 1) expired, of hold h1")
+
+
+def test_a_lease_ends_by_itself_although_its_holder_sleeps_and_releases_late(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    asks_in_vain(story, 100, 20_000)
+    story.release(1, "h1", at=20_000)
+    story.grant(2, "h2", at=20_100, until=21_000)
+    assert limits(verdict(story)) == ["3.000"]
+
+
+def test_a_lock_that_nobody_is_granted_after_an_ordinary_release_is_dead(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.release(1, "h1", at=100)
+    asks_in_vain(story, 200, 3000)
+    assert limits(verdict(story)) == ["2.100"]
+
+
+def test_a_dead_reader_that_keeps_a_writer_out_is_seen_between_other_readers(story):
+    shared = {"lock": "orders", "ttl": TTL * MS, "mode": "shared"}
+    for process, hold, at in ((1, "r1", 0), (2, "r2", 5000)):
+        answer = {"hold": hold, "deadline": (at + 1000) * MS}
+        story.call(process, "acquire", at, at, shared, answer)
+    story.fault("kill", 100, 200, ["client-1"], processes=[1])
+    asks_in_vain(story, 100, 9000)
+    assert limits(verdict(story)) == ["3.000", "8.000"]
+
+
+def test_a_long_lease_that_was_released_prolongs_nothing_later(story):
+    story.grant(1, "h1", at=0, until=300_000, ttl=300_000)
+    story.release(1, "h1", at=100)
+    cut(story, 1000, 5000, *SERVERS)
+    story.denied(7, 4000, 4010)
+    asks_in_vain(story, 5000, STUCK)
+    assert limits(verdict(story)) == ["8.000"]
 
 
 def test_faults_that_follow_one_another_give_time_from_the_last_one(story):
@@ -67,7 +145,7 @@ def test_a_fault_that_begins_by_the_limit_gives_more_time_and_a_later_one_does_n
 ):
     dies_and_stays_taken(story)
     story.fault("power", start, 20_000, SERVERS)
-    assert limits(verdict(story)) == [limit]
+    assert limits(verdict(story))[0] == limit
 
 
 def test_requests_in_vain_count_only_until_the_next_fault(story):
@@ -101,7 +179,9 @@ def test_the_kill_of_a_client_that_nothing_proves_gives_time_until_it_is_healed(
     dies_and_stays_taken(story)
     story.read(3, 300, None, 0)
     story.fault("kill", 500, 20_000, ["client-3"], proved=False, healed=False, processes=[3])
-    assert limits(verdict(story)) == ["23.000"]
+    assert limits(verdict(story)) == ["3.000"]  # client-3 asks for nothing
+    asks(story, 450, 19_000, process=3)
+    assert limits(verdict(story)) == ["21.000"]
 
 
 def test_a_client_that_was_killed_while_it_asked_may_have_been_granted_the_lock(story):
@@ -130,10 +210,10 @@ def test_such_an_acquire_that_names_no_lease_may_have_the_longest_of_its_lock(st
     assert limits(verdict(story)) == ["4.500"]
 
 
-def test_an_acquire_of_unknown_outcome_that_began_later_was_asked_in_vain(story):
-    dies_with_the_lock(story)
-    asks(story, 101, 3500, process=3, type="info", error=("timeout", "-"))
-    assert limits(verdict(story)) == ["3.000"]
+def test_an_acquire_of_unknown_outcome_that_began_later_may_have_been_granted(story):
+    dies_and_stays_taken(story)
+    asks(story, 1050, 1500, process=3, type="info", error=("timeout", "-"))
+    assert limits(verdict(story)) == ["4.500"]
 
 
 def test_a_live_holder_that_extends_its_lease_keeps_others_waiting(story):
@@ -152,7 +232,7 @@ def test_a_live_holder_without_a_visible_lease_keeps_others_waiting(story):
     story.grant(1, "h1", at=50, until=None)
     cut(story, 100, 1000, "redis-1")
     asks_in_vain(story, 1000, STUCK)
-    assert verdict(story).valid == "unknown"
+    assert verdict(story).valid is True
 
 
 def test_a_live_holder_whose_lease_has_expired_does_not(story):

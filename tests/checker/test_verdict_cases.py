@@ -17,36 +17,13 @@ from fencepost.harness.results import results
 _CASES = Path(__file__).resolve().parents[3] / "shared" / "histories" / "verdict-cases"
 _EXPECTED = _CASES / "expected.csv"
 
-# Verdicts that are wrong today, by case: the checkers to blame. docs/design.md, section 10, names
-# the definitions to change.
-_WRONG = {
-    "N01": "liveness",
-    "N03": "liveness",
-    "N04": "liveness",
-    "N06": "liveness",
-    "N07": "liveness",
-    "N08": "liveness",
-    "N10": "liveness",
-    "N12": "liveness",
-    "N14": "liveness",
-}
-
 
 def _rows():
     if not _EXPECTED.is_file():
         reason = "the recorded histories are not beside the project"
         return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
     rows = list(csv.DictReader(_EXPECTED.read_text().splitlines()))
-    return [
-        pytest.param(row, id=f"{row['case']}-{row['checker']}", marks=_known(row)) for row in rows
-    ]
-
-
-def _known(row):
-    """Fail strictly: a row with the right verdict must leave the list."""
-    wrong = row["checker"] in _WRONG.get(row["case"].partition("_")[0], "").split()
-    reason = "docs/design.md, section 10: this definition is to change"
-    return [pytest.mark.xfail(strict=True, reason=reason)] if wrong else []
+    return [pytest.param(row, id=f"{row['case']}-{row['checker']}") for row in rows]
 
 
 @pytest.mark.parametrize("row", _rows())

@@ -115,8 +115,6 @@ def _bounds(test: dict[str, Any]) -> dict[str, Any]:
 
 def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     faults = find_faults(ops, test)
-    if any(fault.impairs is None for fault in faults):
-        return {"unknown"}
     found = ordered_holds(ops, test)
     deaths = find_deaths(ops)
     asked: dict[str, list[Asked]] = {}
@@ -126,16 +124,24 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
                 find_asked(ops, op, found, deaths)
             )
     outcomes: list[bool | str | None] = []
+    hidden = False
     for lock, mine in asked.items():
         longest = max(one.ttl for one in mine)
         for one in mine:
             one.ttl = one.ttl or longest
         held = [one for one in found if one.lock == lock]
-        outcomes += _Lock(ops, test, mine, held, faults, longest).outcomes()
+        one_lock = _Lock(ops, test, mine, held, faults, longest)
+        outcomes += one_lock.outcomes()
+        dead, served = one_lock.dead(faults)
+        outcomes += [False] * dead + [True] * served
+        known = [fault for fault in faults if fault.impairs is not None]
+        hidden = hidden or one_lock.dead(known)[0]
         if unfair(ops, test, mine, found, faults):
             outcomes.append(False)
     if False in outcomes:
         return {False}
+    if hidden and any(fault.impairs is None for fault in faults):
+        return {"unknown"}
     return {True} if True in outcomes and "unknown" not in outcomes else {"unknown"}
 
 
@@ -216,21 +222,146 @@ class _Lock:
             return True
         again = min((at for at, over in ways if at > limit and over > since), default=FOREVER)
         end = min(granted, again, until, self.end)
-        stretches = [(max(a, due), min(b, end)) for a, b in self._stretches()]
+        stretches = [(max(a, due), min(b, end)) for a, b in self._stretches(self._spans())]
         stretches = [(a, b) for a, b in stretches if a < b]
-        if any(b - a > self.bound for a, b in stretches):
-            return False
-        if sum(limit < one.begun.time and self._in_vain(one, end) for one in self.asked) > 1:
-            return False
         pause = self.bound / 10
         cut_short = granted == FOREVER and end == self.end and end <= limit
         if cut_short and any(b + pause >= end for _, b in stretches):
             return "unknown"
         return None
 
+    # Dead time.
+
+    def dead(self, faults: list[Fault]) -> tuple[bool, bool]:
+        """Return whether the lock was ever dead, and whether it was ever granted in time."""
+        ready = self.test.get("ready_s", 0) * 1_000_000_000
+        spans = [*self._taken(faults), *self._taken_by_servers(faults)]
+        dead = served = False
+        marks = sorted({self.end, *(at for at, _, _ in spans)})
+        for mark in marks:
+            # The lock is free from the last end of those that began before, or from their grants.
+            before = [row for row in spans if row[0] < mark]
+            since = max([ready, *(over for _, over, _ in before)])
+            since = max([since, *(at for at, _, granted in before if granted)])
+            if mark > self.end:
+                continue
+            dead = dead or self._wanted(since, min(mark, self.end), faults)
+            granted = any(at == mark for at, _, granted in spans if granted)
+            served = served or (granted and since <= mark <= since + self.bound)
+        return dead, served
+
+    def _client_faults(self, faults: list[Fault]) -> list[Fault]:
+        return [fault for fault in faults if not (self._of_servers(fault) or fault.kills)]
+
+    def _of_servers(self, fault: Fault) -> bool:
+        if fault.impairs is None:
+            return True
+        return bool((fault.impairs or set(fault.targets)) & set(self.test["servers"]))
+
+    def _meets(
+        self, faults: list[Fault], node: str | None, begin: float, over: float
+    ) -> list[Fault]:
+        return [
+            fault
+            for fault in self._client_faults(faults)
+            if node in (fault.impairs or ()) and fault.start <= over and fault.end >= begin
+        ]
+
+    def _taken(self, faults: list[Fault]) -> list[tuple[float, float, bool]]:
+        found = []
+        for held in self.held:
+            over = self._left(held)
+            if held.furthest == FOREVER and over < FOREVER:
+                met = self._meets(faults, held.node, held.grant.time, over)
+                over = max([over, *(fault.end + self.lease for fault in met)])
+            found.append((held.grant.time, over, True))
+        for one in self.asked:
+            over = one.over if one.unheard else one.begun.time
+            until = one.asked_until(self.end) if one.done or one.died is not None else FOREVER
+            if one.done is None and one.died is not None:
+                until = FOREVER
+            if self._meets(faults, one.begun.node, one.begun.time, min(until, self.end)):
+                over = max(over, one.died if one.died is not None else until)
+            if over <= one.begun.time:
+                continue
+            found.append((one.begun.time, over, False))
+        return found
+
+    def _taken_by_servers(self, faults: list[Fault]) -> list[tuple[float, float, bool]]:
+        mine = [fault for fault in faults if self._of_servers(fault) and not fault.kills]
+        found = []
+        for fault in mine:
+            if not self.test["promises"].get("minority") or self._loses_majority(fault, mine):
+                found.append((fault.start, self._after(fault), False))
+                continue
+            found.append((fault.start, fault.start + self._prolonged(fault), False))
+            if fault.end < FOREVER:
+                found.append((fault.end, self._after(fault), False))
+        return found
+
+    def _loses_majority(self, fault: Fault, mine: list[Fault]) -> bool:
+        """Return whether at some moment of a fault no majority of the servers was left."""
+        servers = set(self.test["servers"])
+        for at in {one.start for one in mine if fault.start <= one.start <= fault.end}:
+            # A fault that ends at this moment is over, but for one that began at it.
+            on = [one for one in mine if one.start <= at < one.end or one.start == at == one.end]
+            if fault not in on:
+                continue
+            down = {node for one in on for node in one.impairs or one.targets}
+            if any(one.impairs is None for one in on) or 2 * len(down & servers) >= len(servers):
+                return True
+        return False
+
+    def _after(self, fault: Fault) -> float:
+        return fault.end + self._prolonged(fault)
+
+    def _prolonged(self, fault: Fault) -> int:
+        """Return the longest lease of those that a fault met."""
+        met = [0]
+        for one in self.asked:
+            over = one.done.time if one.done is not None else FOREVER
+            over = one.died if one.died is not None else over
+            over = over if one.held else min(over, one.told)
+            if one.begun.time <= fault.end and over >= fault.start:
+                met.append(one.ttl)
+        for held in self.held:
+            over = self._left(held)
+            released = held.released and over < held.leases[-1][1]
+            if not released and held.asked.time <= fault.end and over >= fault.start:
+                met.append(held.asked.value.get("ttl") or self.lease)
+        return max(met)
+
+    def _wanted(self, since: float, until: float, faults: list[Fault]) -> bool:
+        """Return whether clients asked between two times so that the lock had to be granted."""
+        spans = []
+        for one in self.asked:
+            begin, end = one.begun.time, min(one.asked_until(self.end), self.end)
+            cuts = self._meets(faults, one.begun.node, begin, end)
+            marks = sorted({begin, end, *(f.start for f in cuts), *(f.end for f in cuts)})
+            for a, b in pairwise(mark for mark in marks if begin <= mark <= end):
+                if not any(f.start <= a and b <= f.end for f in cuts):
+                    spans.append((a, b))
+        for a, b in self._stretches(spans):
+            if min(b, until) - max(a, since) > self.bound:
+                return True
+        limit = since + self.bound
+        free = [
+            one
+            for one in self.asked
+            if not self._meets(
+                faults, one.begun.node, one.begun.time, min(one.asked_until(self.end), self.end)
+            )
+        ]
+        return sum(limit < one.begun.time and self._in_vain(one, until) for one in free) > 1
+
+    def _spans(self) -> list[tuple[float, float]]:
+        return [(one.begun.time, one.asked_until(self.end)) for one in self.asked]
+
     def _in_vain(self, one: Asked, end: float) -> bool:
         """Return whether a request ended by then without a grant, and alone."""
         if one.done is None or one.died is not None or one.done.type == "ok":
+            return False
+        if one.told < one.done.time:
             return False
         for other in self.asked:
             if other is one:
@@ -242,9 +373,9 @@ class _Lock:
                 return False
         return one.done.time <= end
 
-    def _stretches(self) -> list[tuple[float, float]]:
+    def _stretches(self, spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
         """Merge the requests that follow one another within a pause."""
-        spans = [(one.begun.time, one.asked_until(self.end)) for one in self.asked]
+        spans = list(spans)
         grown = True
         while grown:
             grown = False
@@ -269,7 +400,7 @@ class _Lock:
         for op in held.said:
             done = completion(self.ops, op) if op.type == "invoke" else None
             if op.f == "release" and op.type == "invoke" and done and done.type == "ok":
-                return done.time
+                return min(over, done.time)
             if op.f == "extend" and op.type == "invoke" and (not done or done.type == "info"):
                 over = max(over, (done or op).time + (op.value.get("ttl") or lease))
             if op.f == "renewed" and op.value.get("deadline") is not None and held.last < FOREVER:

@@ -17,6 +17,7 @@ class Fault:
     end: float
     impairs: set[str] | None
     kills: bool
+    targets: list[str]
 
 
 @dataclass
@@ -28,12 +29,13 @@ class Asked:
     ttl: int
     died: float | None
     held: Held | None
+    told: float = FOREVER
 
     def asked_until(self, end: int) -> float:
-        """Return its end, or that of its client; otherwise the end of the history."""
+        """Return its end, or that of its client, of its wait, or else of the history."""
         if self.done is not None:
-            return self.done.time
-        return end if self.died is None else min(self.died, end)
+            return self.done.time if self.held else min(self.done.time, self.told)
+        return min(end, self.told) if self.died is None else min(self.died, end, self.told)
 
     @property
     def unheard(self) -> bool:
@@ -57,7 +59,9 @@ def find_faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
         receipts = [op.value["receipt"] for op in mine if "receipt" in op.value]
         killed = any(one["proved"] and one.get("processes") for one in receipts)
         kills = killed and impairs is not None and impairs <= clients
-        found.append(Fault(mine[0].time, ends[-1] if ends else FOREVER, impairs, kills))
+        end = ends[-1] if ends else FOREVER
+        targets = list(mine[0].value["targets"])
+        found.append(Fault(mine[0].time, end, impairs, kills, targets))
     return found
 
 
@@ -99,4 +103,10 @@ def find_asked(
     elif done is not None and by_harness(done):
         died = done.time
     held = next((one for one in found if one.asked is begun), None)
-    return Asked(begun, done, begun.value.get("ttl") or 0, died, held)
+    told = [
+        op.time
+        for op in ops[begun.index :]
+        if op.process == begun.process and op.f == "lost" and op.value.get("hold") is None
+    ]
+    ttl = begun.value.get("ttl") or 0
+    return Asked(begun, done, ttl, died, held, min(told, default=FOREVER))

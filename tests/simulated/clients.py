@@ -80,6 +80,7 @@ class Client:
         self._holds: dict[Owner, Held] = {}
         self._gone: dict[Owner, str] = {}
         self._waits_for = ""
+        self._kind = ""  # of the last refusal
         process = self.process
         host = Host(
             *(self.sim.world, self.sim.network, self.sim.cluster, self.sim.service, self.sim.plan),
@@ -277,6 +278,7 @@ class Client:
         plan, world = self.sim.plan, self.sim.world
         held = self._holds[grant.owner]
         yield from self.reach("before-release")
+        over = False  # an answer said so
         for again in range(3):
             value = {"lock": grant.lock} | self._named(grant)
             sent = self._invoke("release", value)
@@ -289,7 +291,9 @@ class Client:
                 if again or not world.chance(plan.twice):
                     return
             elif plan.failed_release == "nothing":
-                held.goes_on()
+                over = over or self._kind == "not-held"
+                if not over:
+                    held.goes_on()
                 if not world.chance(0.5):
                     return
             else:
@@ -365,6 +369,7 @@ class Client:
         else:
             yield from self.reach("answered")
             return done if found is None else found
+        self._kind = refused.kind
         self._event("fail", f, value, refused)
         self.open_ops.pop()
         return None

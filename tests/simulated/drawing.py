@@ -10,6 +10,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from fencepost.checker.liveness import DEFAULT_BOUND_S
 from tests.simulated import strikes
 from tests.simulated.defects import KINDS
 from tests.simulated.plan import Plan
@@ -38,7 +39,7 @@ def draw(random: Random, ends_with: str, defect: str = "none") -> Plan:
     elif crowd or ("linearizable" in KINDS[defect].must and random.random() < 0.7):
         shared = 0.0
     clients = random.choice((4, 5)) if crowd else random.choice((2, 3, 3, 4))
-    bound = ttl + (25_000 if lossy else 1_600) * MS
+    bound = round(DEFAULT_BOUND_S * 1000) * MS  # the product's own, whatever the run
     tells = sessions and not lossy
     servers = 3 if random.random() < 0.7 else 1
     error_bound = random.choice((0, 0, 0, 0, 1, 4)) * MS

@@ -156,7 +156,7 @@ def rivals(truth: Truth) -> Iterator[tuple[Held, Held]]:
         by_lock.setdefault(held.lock, []).append(held)
     for mine in by_lock.values():
         for one, other in permutations(mine, 2):
-            if not (one.shared and other.shared):
+            if one.process != other.process and not (one.shared and other.shared):
                 yield one, other
 
 
@@ -263,7 +263,16 @@ def _excused(truth: Truth, held: Held, at: float) -> bool:
         held.node in link and fault.start <= at + truth.gap
         for fault in truth.faults
         for link in fault.links
-    ) or any(fault.family == "meteor" for fault in truth.faults)
+    ) or any(
+        fault.family == "meteor"
+        or (fault.family == "packet" and _loses(truth, held.node, fault) and fault.start <= at)
+        for fault in truth.faults
+    )
+
+
+def _loses(truth: Truth, node: str, fault: FaultSeen) -> bool:
+    """Return whether a fault loses messages of this client, or of a server."""
+    return node in fault.targets or not set(fault.targets) <= set(truth.plan.client_names)
 
 
 def extended_lost(truth: Truth) -> list[tuple[Held, Held]]:

@@ -45,7 +45,7 @@ def test_an_acquire_that_names_no_lease_asks_for_none(story):
     story.call(1, "acquire", 0, None, {"lock": "orders"})
     (call,) = story.history().calls()
     assert (lease_of(call), longest_lease([call]), longest_lease([])) == (0, 0, 0)
-    assert request(call, {}, 0).died is False
+    assert request(call, {}, 0, {}).died is False
 
 
 def test_a_fault_that_killed_all_clients_did_nothing_else(story):
