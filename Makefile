@@ -11,7 +11,7 @@ TIME ?= 20m
 SOAK = PYTHONPATH=src:. $(BIN)/python -m tests.soak
 FUZZ = PYTHONPATH=src:. nice $(BIN)/python -m tests.fuzz.run
 .PHONY: help install test test-unit test-slow test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly site bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
-        bench-judge bench-lincheck bench-nemesis bench-start api track-record heal clean lock mutants test-redlock
+        bench-judge bench-lincheck bench-nemesis bench-start api defects track-record heal clean lock mutants test-redlock
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ site: install ## the results folder as a static site, in build/site
 
 track-record: install ## every defect found in software that people use, shown once more; the table in docs/track-record.md
 	$(BIN)/fencepost track-record --keep docs/track-record.json $(ARGS); code=$$?; $(MAKE) -s docs; exit $$code
+
+defects: install ## the catalogue of lock defects: which are found in histories, hunts and on servers; the table in docs/defects.md
+	$(BIN)/fencepost defects --play --keep docs/defects.json $(ARGS); code=$$?; $(MAKE) -s docs; exit $$code
 
 bench: install ## what the locks cost, against one Redis
 	$(BIN)/fencepost bench redlock zookeeper etcd etcd-lock-api chubby postgres $(ARGS)

@@ -6,6 +6,8 @@ import glob
 import tomllib
 from pathlib import Path
 
+from fencepost.workloads.contract.catalogue import FOLDER, catalogue
+
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"
 SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
@@ -41,6 +43,13 @@ def test_every_file_of_the_package_is_in_the_wheel():
     data = {path for package in found for path in matched(package)}
     assert len(modules) > 100
     assert files(top) - modules - data == set()
+
+
+def test_the_wheel_has_the_catalogue_of_defects():
+    workloads = SRC / "fencepost" / "workloads"
+    sent = {path.relative_to(workloads) for path in matched(workloads)}
+    ours = {one.file.relative_to(FOLDER.parent) for one in catalogue().values()}
+    assert ours and ours <= sent
 
 
 def test_the_wheel_has_one_package():

@@ -24,11 +24,14 @@ from fencepost.harness.campaigns.bench import BASELINE
 from fencepost.harness.campaigns.matrix import columns_of
 from fencepost.harness.cluster import libraries as installed
 from fencepost.nemesis.families import FAMILIES
+from fencepost.report import defect_scores
+from fencepost.report.defect_scores import WAYS
 from fencepost.report.pages import suite as suite_page
 from fencepost.report.pages import sweep as sweeps
 from fencepost.report.pages.matrix import title
 from fencepost.report.words.cells import STATES, figure
 from fencepost.report.words.settings import named_versions
+from fencepost.workloads.contract.catalogue import catalogue
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
@@ -146,6 +149,47 @@ def track_record() -> Rows:
             )  # fmt: skip
 
 
+def defect_catalogue() -> Rows:
+    """Return the catalogue of lock defects: docs/defects.md."""
+    yield "defect", "what the lock does", "breaks", "checker", "faults", "seen"
+    for listed in catalogue().values():
+        one = listed.defect
+        file = f"[{one.name}](../workloads/defects/{listed.file.name})"
+        checker = _code(one.checker) if one.checker else f"none: {one.hidden}"
+        faults = ", ".join(map(_code, one.faults)) or "none"
+        yield file, one.what, one.breaks, checker, faults, one.seen
+
+
+def defect_results() -> Rows:
+    """Return who finds which defect, as `fencepost defects --play --keep` stored it:
+    docs/defects.md."""
+    known = _defects_kept()
+    yield "defect", *WAYS
+    for name in catalogue():
+        cells = known.get(name, {})
+        said = (cells[way]["words"] if way in cells else "not played yet" for way in WAYS)
+        yield name, *(words.replace("|", "/") for words in said)
+
+
+def defect_score() -> Rows:
+    """Return the score of each way: docs/defects.md."""
+    known, names = _defects_kept(), list(catalogue())
+    rows = [
+        defect_scores.Row(name, "", "", "", {w: defect_scores.Cell(**c) for w, c in cells.items()})
+        for name, cells in known.items()
+        if name in names
+    ]
+    yield "by", "score"
+    for way, score in defect_scores.scores(rows).items():
+        yield way, score.words
+
+
+def _defects_kept() -> dict[str, dict[str, Any]]:
+    path = DOCS / "defects.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    return {row["defect"]: row["cells"] for row in kept}
+
+
 def _issue(defect: Defect) -> str:
     """Return its public issue: "etcd-io/etcd 11456", with its address."""
     if not defect.issue:
@@ -168,6 +212,9 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "defects": partial(claims, "defect", "defect"),
     "no-claims": no_claims,
     "track-record": track_record,
+    "defect-catalogue": defect_catalogue,
+    "defect-results": defect_results,
+    "defect-score": defect_score,
 }
 
 

@@ -92,11 +92,17 @@ class Plan:
         return [row for row, _ in self._cells]
 
     def items(self, number: int) -> list[Item]:
-        wanted = [way for way in self.by if (way == _SERVERS) == (number == 2)]
-        if number > 2:
-            return []
-        rows = [one for one in self._cells if one[0]["way"] in wanted and not one[0]["reason"]]
-        return [item for row, listed in rows for item in self._items(row, listed)]
+        # The engine ends at a round without items.
+        rounds = [found for found in (self._played(False), self._played(True)) if found]
+        return rounds[number - 1] if number <= len(rounds) else []
+
+    def _played(self, on_servers: bool) -> list[Item]:
+        return [
+            item
+            for row, listed in self._cells
+            if (row["way"] == _SERVERS) == on_servers and not row["reason"]
+            for item in self._items(row, listed)
+        ]
 
     def _items(self, row: Mapping[str, Any], listed: Listed) -> Iterator[Item]:
         way, lock, name = row["way"], row["class"], listed.defect.name
@@ -163,18 +169,22 @@ def _reason(listed: Listed, way: str, lock: str) -> str:
 
 class Lanes:
     """Runs simulations in processes, as many at a time as there are cores or as requested, and real
-    runs on clusters. The first round has only the former."""
+    runs on clusters. No round has both."""
 
     def __init__(self, found: Campaign, clusters: Executor, parallel: int | None) -> None:
-        left = found.left(1)
-        self._clusters = clusters
-        self._processes = Processes(parallel or os.cpu_count(), len(left)) if left else None
-        self._found = found
+        self._clusters, self._found = clusters, found
+        left = len(self._simulations)
+        self._processes = Processes(parallel or os.cpu_count(), left) if left else None
+
+    @property
+    def _simulations(self) -> list[Item]:
+        return [item for item in self._found.left(1) if not item.specs]
 
     @property
     def lanes(self) -> int:
-        simulating = self._processes is not None and self._found.left(1)
-        return self._processes.lanes if simulating and self._processes else self._clusters.lanes
+        if self._processes is not None and self._simulations:
+            return self._processes.lanes
+        return self._clusters.lanes
 
     @property
     def up_s(self) -> float:

@@ -1,4 +1,4 @@
-"""A nightly run: suites, a matrix, hunts and the known defects, within a time budget.
+"""A nightly run: suites, a matrix, hunts, known defects, the catalogue, within a time budget.
 
 Each stage is a command in its own process (`fencepost suite ...`), so that the failure of one does
 not affect the others. A stage gets a share of the remaining budget, and leaves unused time to later
@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from fencepost.commandline import command
-from fencepost.harness.campaigns import baseline, track_record
+from fencepost.harness.campaigns import baseline, defects, track_record
 from fencepost.harness.campaigns import outcomes as entries
 from fencepost.harness.campaigns.baseline import Known
 from fencepost.harness.campaigns.matrix import usual_locks
@@ -40,7 +40,7 @@ from fencepost.strictjson import decode
 
 SCHEMA = 1
 FILE = "night.json"
-SHARES = {"suites": 0.5, "matrix": 0.3, "hunts": 0.1, "track-record": 0.1}
+SHARES = {"suites": 0.45, "matrix": 0.25, "hunts": 0.1, "track-record": 0.1, "defects": 0.1}
 """Shares of the budget, in the order of the stages."""
 SHORTEST_S = 60.0
 _LEAST_S = 10.0
@@ -124,13 +124,14 @@ def outcomes(name: str) -> tuple[list[Entry], str, int | None]:
         return night.entries, night.began, night.seed
     one = run_index.find(name)
     if one.came is None or one.kind not in _ENTRIES:
-        raise BadArguments(f"{one.name} is not a nightly run, suite, matrix or track record")
+        raise BadArguments(f"{one.name} is not a nightly run, suite, matrix, track record or play")
     began = one.began.isoformat(timespec="seconds").replace("+00:00", "Z")
     return _ENTRIES[one.kind](one.folder), began, one.came.seed
 
 
 _ENTRIES = {
     "suite": entries.of_suite, "matrix": entries.of_matrix, "track-record": entries.of_record,
+    "defects": entries.of_defects,
 }  # fmt: skip
 
 
@@ -244,6 +245,13 @@ def _record(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], 
     yield _campaigns(night, "track-record", ["track-record"], keys, share_s, run, say)
 
 
+def _defects(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
+    # The plays stay within their budget; those that have started by then may end.
+    words = ["defects", "--play", "--seeds", "1", "--budget", f"{max(int(share_s * 0.9), 1)}s"]
+    keys = [f"defects/{name}/{way}" for name in defects.chosen(()) for way in defects.WAYS]
+    yield _campaigns(night, "defects", words, keys, share_s, run, say)
+
+
 def _campaigns(
     night: NightlyRun, name: str, words: list[str], keys: Sequence[str], share_s: float, run: Carry,
     say: Callable[[str], None],
@@ -280,7 +288,10 @@ def _simulated() -> list[str]:
     return found
 
 
-_PARTS = {"suites": _suites, "matrix": _matrix, "hunts": _hunts, "track-record": _record}
+_PARTS = {
+    "suites": _suites, "matrix": _matrix, "hunts": _hunts, "track-record": _record,
+    "defects": _defects,
+}  # fmt: skip
 
 
 def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:

@@ -17,7 +17,7 @@ import msgspec
 from fencepost.checker.history.history import HistoryError, read
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.results import results
-from fencepost.report import known_defects
+from fencepost.report import defect_scores, known_defects
 from fencepost.report.figures.measures import QUANTILES, quantiles
 from fencepost.report.pages import matrix, suite
 from fencepost.report.pages.suite import shares
@@ -155,6 +155,22 @@ def of_record(folder: Path) -> list[Entry]:
             made.run = _named(run)
             _measured(made, run)
         found.append(made)
+    return found
+
+
+def of_defects(folder: Path) -> list[Entry]:
+    """Return the entries of a play of the catalogue: one for each defect and way."""
+    found = []
+    for row in defect_scores.table(folder):
+        for way, cell in row.cells.items():
+            made = Entry(f"defects/{row.defect}/{way}", said=cell.words, expected="found")
+            made.crashed = cell.state == "not played" and cell.words != "not played"
+            made.marks = [] if cell.state == "not played" else [cell.state]
+            made.marks += [f"untrue: {name}" for name in cell.untrue]
+            made.marks += [f"twin accused: {name}" for name in cell.accused]
+            if cell.run:
+                made.run = _named(folder / cell.run)
+            found.append(made)
     return found
 
 

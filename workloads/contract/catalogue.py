@@ -72,7 +72,7 @@ def read(file: Path) -> Listed:
     """Return the defect of a file.
 
     Raises:
-        ValueError: it has none, or one that is invalid; the text names the file.
+        ValueError: it has no valid one; the text names the file.
     """
     module = ast.parse(file.read_bytes(), file.name)
     call = next((value for name, value in _assigned(module) if name == "DEFECT"), None)

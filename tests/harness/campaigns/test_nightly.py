@@ -203,10 +203,11 @@ def test_each_stage_has_its_share_of_the_budget_and_passes_the_rest_on():
     _, made = night(parts)
     assert [words[0] for words, _ in parts.ran][:2] == ["suite", "matrix"]
     shares = {part.name: part.share_s for part in made.parts}
-    assert shares["suites"] == pytest.approx(300, abs=1)
-    # Nothing was used: the matrix has three fifths of the whole budget.
-    assert shares["matrix"] == pytest.approx(360, abs=2)
-    assert shares["track-record"] == pytest.approx(600, abs=5)
+    assert shares["suites"] == pytest.approx(270, abs=1)
+    # Nothing was used: the matrix has five elevenths of the whole budget.
+    assert shares["matrix"] == pytest.approx(272.7, abs=2)
+    assert shares["track-record"] == pytest.approx(300, abs=5)
+    assert shares["defects"] == pytest.approx(600, abs=5)
     assert all("--seed" in words and "7" in words for words, _ in parts.ran)
 
 

@@ -1,0 +1,48 @@
+"""A lock of a session, which a sleeping holder keeps for as long as its connection lives."""
+
+import zlib
+
+import psycopg
+
+import fencepost
+from fencepost.workloads.contract.defect import Defect
+
+
+class Lock:
+    def __init__(self, servers):
+        host, port = servers[0]
+        self.connection = psycopg.connect(
+            host=host, port=port, user="postgres", dbname="postgres", autocommit=True
+        )
+
+    def acquire(self, name, ttl):
+        # Nothing ends it but a release, or the end of the connection. The TTL has no effect.
+        return self.ask("SELECT pg_try_advisory_lock(%s)", name)
+
+    def release(self, name):
+        return self.ask("SELECT pg_advisory_unlock(%s)", name)
+
+    def ask(self, sql, name):
+        try:
+            return self.connection.execute(sql, [zlib.crc32(name.encode())]).fetchone()[0]
+        except psycopg.errors.ConnectionDoesNotExist as error:
+            raise fencepost.Failed(str(error)) from error
+
+    def close(self):
+        self.connection.close()
+
+
+DEFECT = Defect(
+    name="lease-never-ends-while-connected",
+    family="lease",
+    what="A lease is asked for and ignored: a sleeping holder keeps the lock while its TCP "
+    "connection lives.",
+    seen="PostgreSQL's session-level advisory locks behind an interface with a TTL",
+    breaks="A lease ends by itself.",
+    checker="liveness",
+    faults=("pause:client",),
+    servers="postgres:1",
+    ends_with="connection",
+    hunt="there is no model of PostgreSQL",
+    twin=False,
+)
