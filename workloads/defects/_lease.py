@@ -37,10 +37,10 @@ class Lease:
 
 
 class Waiting(Lease):
-    """It polls until it is granted the lock, for up to a TTL."""
+    """It polls until it is granted the lock, for up to one and a half TTLs."""
 
     def acquire(self, name, ttl):
-        until = time.monotonic() + ttl
+        until = time.monotonic() + 1.5 * ttl
         while (asked := time.monotonic()) < until:
             if super().acquire(name, ttl):
                 return fencepost.Grant(deadline=asked + ttl)
