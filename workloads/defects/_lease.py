@@ -1,10 +1,15 @@
-"""Sound locks on one Redis server, which other files change: a lease, one that its holder extends,
-and one that a thread renews."""
+"""Sound locks on one Redis server, which other files change.
+
+A lease; one whose client waits for it; one that its holder extends; one that a thread renews.
+"""
 
 import threading
+import time
 import uuid
 
 import redis
+
+import fencepost
 
 RELEASE = """
 if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
@@ -31,7 +36,19 @@ class Lease:
         self.client.close()
 
 
-class Extended(Lease):
+class Waiting(Lease):
+    """It polls until it is granted the lock, for up to one and a half TTLs."""
+
+    def acquire(self, name, ttl):
+        until = time.monotonic() + 1.5 * ttl
+        while (asked := time.monotonic()) < until:
+            if super().acquire(name, ttl):
+                return fencepost.Grant(deadline=asked + ttl)
+            time.sleep(ttl / 10)
+        return False
+
+
+class Extended(Waiting):
     def extend(self, name, ttl):
         return self.client.eval(EXTEND, 1, name, self.owner, int(ttl * 1000)) == 1
 
@@ -41,7 +58,7 @@ class Renewed(Lease):
 
     def __init__(self, servers):
         super().__init__(servers)
-        self.ended = threading.Event()
+        self.ended, self.closed = threading.Event(), threading.Event()
 
     def acquire(self, name, ttl):
         if not super().acquire(name, ttl):
@@ -64,4 +81,5 @@ class Renewed(Lease):
 
     def close(self):
         self.ended.set()
+        self.closed.set()
         super().close()

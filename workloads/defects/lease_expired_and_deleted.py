@@ -37,7 +37,7 @@ class Lock(Sound):
 DEFECT = Defect(
     name="lease-expired-and-deleted",
     family="lease",
-    what="Two clients find an expired key; the second deletes the key that the first has set since.",
+    what="Two clients find an expired key; the second deletes the key that the first set.",
     seen="Redis' documentation of SETNX warns of it",
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",

@@ -1,6 +1,6 @@
 """A release that checks the owner and deletes the key in two requests."""
 
-from _lease import Lease as Sound
+from _lease import Waiting as Sound
 
 from fencepost.workloads.contract.defect import Defect
 

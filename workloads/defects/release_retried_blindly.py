@@ -4,7 +4,7 @@ import time
 
 import redis
 from _lease import RELEASE
-from _lease import Lease as Sound
+from _lease import Waiting as Sound
 
 from fencepost.workloads.contract.defect import Defect
 

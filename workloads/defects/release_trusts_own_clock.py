@@ -2,7 +2,7 @@
 
 import time
 
-from _lease import Lease as Sound
+from _lease import Waiting as Sound
 
 from fencepost.workloads.contract.defect import Defect
 
@@ -11,8 +11,10 @@ class Lock(Sound):
     deadline = 0.0
 
     def acquire(self, name, ttl):
-        self.deadline = time.monotonic() + ttl
-        return super().acquire(name, ttl)
+        grant = super().acquire(name, ttl)
+        if grant:
+            self.deadline = grant.deadline
+        return grant
 
     def release(self, name):
         if time.monotonic() >= self.deadline:

@@ -1,0 +1,25 @@
+"""A renewal that checks the owner and prolongs the key in two requests."""
+
+from _lease import Extended as Sound
+
+from fencepost.workloads.contract.defect import Defect
+
+
+class Lock(Sound):
+    def extend(self, name, ttl):
+        if self.client.get(name) != self.owner.encode():
+            return False
+        return bool(self.client.pexpire(name, int(ttl * 1000)))
+
+
+DEFECT = Defect(
+    name="renewal-check-then-expire",
+    family="renewal",
+    what="A renewal reads the owner, and then prolongs the key whoever owns it by then.",
+    seen="by construction",
+    breaks="A lease excludes all others while it runs.",
+    checker="lease_exclusion",
+    also=("linearizable", "ownership"),
+    faults=("pause:client",),
+    clients=3,
+)
