@@ -62,6 +62,7 @@ _NODES = (_are_names, "a list of nodes")
 _OF_CLIENTS: Mapping[str, Check] = {
     "deadline": _NUMBER,
     "ttl": _NUMBER,
+    "assumed": (lambda value: isinstance(value, bool), "true or false"),
     "token": _WHOLE,
     "version": _WHOLE,
     "stored": _WHOLE,

@@ -31,6 +31,7 @@ class Value(msgspec.Struct):
     token: Number | None = None
     minor: Number | None = None
     deadline: Number | None = None
+    assumed: bool = False
     wakeups: Number | None = None
     granted_by: list[str] | None = None
     value: str | Number | None = None

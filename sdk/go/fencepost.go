@@ -399,6 +399,9 @@ func (w *worker) acquire(value fields) (answer, error) {
 		deadline: grant.until(begun, ttl),
 	}
 	found := fields{"token": h.token, "deadline": w.time(h.deadline), "hold": h.id}
+	if grant.assumes() {
+		found["assumed"] = true
+	}
 	if grant.Wakeups != nil {
 		found["wakeups"] = *grant.Wakeups
 	}
@@ -435,7 +438,11 @@ func (w *worker) extend(value fields) (answer, error) {
 	w.speaking.Lock()
 	h.deadline = grant.until(begun, ttl)
 	w.speaking.Unlock()
-	return answer{fields: fields{"deadline": w.time(h.deadline)}}, nil
+	found := fields{"deadline": w.time(h.deadline)}
+	if grant.assumes() {
+		found["assumed"] = true
+	}
+	return answer{fields: found}, nil
 }
 
 func (w *worker) release(value fields) error {
@@ -614,11 +621,14 @@ func (w *worker) say(message fields) {
 	}
 }
 
+// assumes returns whether the lock named no deadline, so that the client fills in the TTL.
+func (g *Grant) assumes() bool { return !g.NoDeadline && g.Deadline.IsZero() }
+
 func (g *Grant) until(begun time.Time, ttl time.Duration) *time.Time {
 	switch {
 	case g.NoDeadline:
 		return nil
-	case g.Deadline.IsZero():
+	case g.assumes():
 		asked := begun.Add(ttl)
 		return &asked
 	}

@@ -463,6 +463,9 @@ public final class Fencepost {
             value.put("token", grant.token);
             value.put("deadline", time(deadline));
             value.put("hold", granted.id);
+            if (grant.asAsked) {
+                value.put("assumed", true);
+            }
             if (grant.wakeups != null) {
                 value.put("wakeups", grant.wakeups);
             }
@@ -485,6 +488,9 @@ public final class Fencepost {
                 hold.deadline = grant.asAsked ? new Grant().until(until).deadline : grant.deadline;
             }
             value.put("deadline", time(hold.deadline));
+            if (grant.asAsked) {
+                value.put("assumed", true);
+            }
         }
 
         private void release(Map<String, Object> value) throws Exception {

@@ -80,6 +80,7 @@ function granted(f, answer, asked) {
     throw wrong(String(answer), 'true or { token, deadline } (granted), or false (certainly not)');
   }
   const { token = null, deadline = asked, wakeups } = answer;
+  const assumed = answer.deadline === undefined || undefined;
   const whole = typeof token === 'bigint' ? BigInt.asIntN(64, token) === token : Number.isSafeInteger(token);
   if (token !== null && !whole) {
     throw wrong(`with the token ${String(token)}`, 'a whole number, a BigInt from 2^53 on, or null');
@@ -90,7 +91,7 @@ function granted(f, answer, asked) {
   if (wakeups !== undefined && !(Number.isSafeInteger(wakeups) && wakeups >= 0)) {
     throw wrong(`with the wakeups ${String(wakeups)}`, 'a whole number from 0 on');
   }
-  return { token, deadline, wakeups };
+  return { token, deadline, assumed, wakeups };
 }
 
 /** The client that a lock belongs to; each process has its own. */
@@ -368,8 +369,8 @@ class Worker {
     this.count += 1;
     const id = `${this.process}-${this.count}`;
     asking.hold = { id, name, lost: false, ...grant };
-    const { token, wakeups } = grant;
-    return { token, deadline: this.deadline(grant.deadline), hold: id, wakeups };
+    const { token, assumed, wakeups } = grant;
+    return { token, deadline: this.deadline(grant.deadline), assumed, hold: id, wakeups };
   }
 
   /** Returns the grant of acquire or extend. */
@@ -389,7 +390,7 @@ class Worker {
     if (!this.lock.extend) throw new Failed('this lock has no extend', 'not-granted');
     const grant = await this.ask('extend', this.lock, hold.name, value.ttl, 'not-held');
     hold.deadline = grant.deadline;
-    return { deadline: this.deadline(grant.deadline) };
+    return { deadline: this.deadline(grant.deadline), assumed: grant.assumed };
   }
 
   async release(value) {

@@ -303,13 +303,13 @@ class _Worker:
         with self._speaking:
             self._asked, self._late = name, []
         ttl = value["ttl"] / 1e9
-        token, deadline, wakeups = _ask("acquire", "not-granted", lock.acquire, name, ttl)
+        token, until, wakeups = _ask("acquire", "not-granted", lock.acquire, name, ttl)
         guard = self.setup["guard"]
         if token is None and guard.startswith("fenced"):
             raise Misuse(f"acquire granted without a token, which guard {guard} needs")
         self._count += 1
-        hold = self._granted = _Hold(f"{self.process}-{self._count}", name, token, deadline)
-        found = {"token": hold.token, "deadline": self._time(hold.deadline), "hold": hold.id}
+        hold = self._granted = _Hold(f"{self.process}-{self._count}", name, token, until.s)
+        found = {"token": hold.token, **self._until(until), "hold": hold.id}
         return found if wakeups is None else {**found, "wakeups": wakeups}
 
     def _extend(self, value: Value) -> Value:
@@ -317,8 +317,9 @@ class _Worker:
         if not hasattr(self._lock, "extend"):
             raise Failed("not-granted", "this lock has no extend")
         ttl = value["ttl"] / 1e9
-        _, hold.deadline, _ = _ask("extend", "not-held", self._lock.extend, hold.name, ttl)
-        return {"deadline": self._time(hold.deadline)}
+        _, until, _ = _ask("extend", "not-held", self._lock.extend, hold.name, ttl)
+        hold.deadline = until.s
+        return self._until(until)
 
     def _release(self, value: Value) -> Value:
         hold = self._held(value)
@@ -398,6 +399,10 @@ class _Worker:
                 self.say({"control": "point", "point": point})
                 os.kill(os.getpid(), signal.SIGSTOP)
 
+    def _until(self, until: _Until) -> Value:
+        assumed: Value = {"assumed": True} if until.assumed else {}
+        return {"deadline": self._time(until.s), **assumed}
+
     def _time(self, deadline: float | None) -> int | None:
         """Return a deadline as a time of the test, in ns."""
         return None if deadline is None else round(deadline * 1e9) - self.setup["origin_ns"]
@@ -424,9 +429,16 @@ class _Worker:
                 line = line[os.write(self._out, line) :]
 
 
+class _Until(NamedTuple):
+    """A deadline in s of time.monotonic(); None: unknown. `assumed`: the lock named none."""
+
+    s: float | None
+    assumed: bool = False
+
+
 def _ask(
     f: str, kind: str, verb: Callable[[str, float], Any], name: str, ttl: float
-) -> tuple[int | None, float | None, int | None]:
+) -> tuple[int | None, _Until, int | None]:
     """Return the token, the deadline and the wakeups that acquire or extend granted. Failed if it
     was refused."""
 
@@ -446,10 +458,10 @@ def _ask(
     if wakeups is not None and not (type(wakeups) is int and wakeups >= 0):
         raise wrong(f"with the wakeups {wakeups!r}", "a whole number from 0 on, or None")
     if isinstance(deadline, Deadline):
-        return token, asked, wakeups
+        return token, _Until(asked, assumed=True), wakeups
     if deadline is not None and not isinstance(deadline, (int, float)):
         raise wrong(f"with the deadline {deadline!r}", "s of time.monotonic(), or None")
-    return token, deadline, wakeups
+    return token, _Until(deadline), wakeups
 
 
 def _said(kind: str, ask: Callable[[], Any]) -> Any:

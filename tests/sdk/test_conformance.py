@@ -58,6 +58,7 @@ def test_an_op_is_an_invocation_and_a_completion_in_time_and_at_the_end_it_close
     assert ok["value"] == invoke["value"] | {
         "token": None,
         "deadline": ok["value"]["deadline"],
+        "assumed": True,
         "hold": hold,
     }
     assert program.op("release", lock="orders", hold=hold)["type"] == "ok"
@@ -73,6 +74,14 @@ def test_a_deadline_is_a_time_of_the_test(program):
         granted_s = ok["value"]["deadline"] / 1e9 - left_s
         # Time between two readings of a clock makes no deadline later.
         assert invoke["time"] / 1e9 - 0.5 < granted_s < ok["time"] / 1e9 + 0.01
+
+
+def test_a_deadline_that_the_lock_did_not_name_is_marked_as_assumed(program):
+    """Both in a plain yes and in a grant with details."""
+    for lock, assumed in (("orders", True), ("woken", True), ("short", False), ("endless", False)):
+        assert program.acquire(lock)["value"].get("assumed", False) is assumed
+    hold = program.hold()
+    assert program.op("extend", lock="orders", hold=hold, ttl=10**9)["value"]["assumed"] is True
 
 
 def test_a_token_of_64_bits_and_no_deadline_are_reported_unchanged(program):

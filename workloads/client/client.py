@@ -114,6 +114,8 @@ class Client:
         self._count += 1
         hold = f"{self._out.process}-{self._count}"
         answer: dict[str, Any] = {"token": grant.token, "deadline": grant.deadline, "hold": hold}
+        if grant.assumed:
+            answer["assumed"] = True
         if grant.minor is not None:
             answer["minor"] = grant.minor
         if grant.wakeups is not None:
@@ -126,7 +128,7 @@ class Client:
     def _extend(self, value: dict[str, Any]) -> dict[str, Any]:
         grant = self._lock.extend(self._holds.granted(value["hold"]), value["ttl"])
         self._holds.update(value["hold"], grant)
-        return {"deadline": grant.deadline}
+        return {"deadline": grant.deadline} | ({"assumed": True} if grant.assumed else {})
 
     def _release(self, value: dict[str, Any]) -> dict[str, Any]:
         self._lock.release(self._holds.remove(value["hold"]))

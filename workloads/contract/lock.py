@@ -41,7 +41,8 @@ class Grant:
     all earlier grants from then on. `wakeups` is how often a waiter was woken before it was granted
     the lock, None if the lock polls. `sequencer` identifies the hold to the service: a key that
     exists, with this create revision, during the hold. `granted_by`: the servers that granted, if
-    the client asks several.
+    the client asks several. `assumed`: the lock named no deadline, and its adapter filled in the
+    call plus the TTL.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Grant:
     wakeups: int | None = None
     sequencer: tuple[str, int] | None = None
     granted_by: tuple[str, ...] = ()
+    assumed: bool = False
 
 
 class Link(Protocol):

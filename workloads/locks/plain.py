@@ -55,6 +55,11 @@ class Grant:
     wakeups: int | None = None
 
 
+def _assumes(answer: object) -> bool:
+    """Return whether an answer that grants leaves the deadline to the client."""
+    return not isinstance(answer, Grant) or answer.deadline is Deadline.AS_ASKED
+
+
 class BadAnswer(Exception):
     """A lock gave an invalid answer; the text shows it and the valid ones."""
 
@@ -107,7 +112,8 @@ class PlainLock:
         token, deadline = self._read("acquire", answer, begun + ttl_ns)
         wakeups = self._wakeups(answer.wakeups) if isinstance(answer, Grant) else None
         secret = self._env.random.randbytes(8).hex()
-        return lock.Grant(name, token, deadline, secret, wakeups=wakeups)
+        assumed = _assumes(answer)
+        return lock.Grant(name, token, deadline, secret, wakeups=wakeups, assumed=assumed)
 
     def extend(self, grant: lock.Grant, ttl_ns: int) -> lock.Grant:
         begun = self._env.now()
@@ -117,7 +123,7 @@ class PlainLock:
         if answer is False:
             raise Failed("not-held", "extend answered False")
         _, deadline = self._read("extend", answer, begun + ttl_ns)
-        return replace(grant, deadline=deadline)
+        return replace(grant, deadline=deadline, assumed=_assumes(answer))
 
     def release(self, grant: lock.Grant) -> None:
         answer = self._said("release", "not-held", lambda: self._lock.release(grant.name))

@@ -17,6 +17,7 @@ CLIENTS = {
     "resource": ["account", None],
     "mode": ["shared", None],
     "granted_by": [[], ["redis-1", "redis-2"], None],
+    "assumed": [True, False],
 }
 NEMESIS = {
     "fault": ["f"],
@@ -40,6 +41,7 @@ WRONG = {
     "resource": [[]],
     "mode": [{}],
     "granted_by": ["redis-1", [1], [["a"]], {}, 5],
+    "assumed": [None, 0, 1, "true", []],
     "fault": [1, None, []],
     "phase": [0, {}],
     "targets": NO_NAMES,

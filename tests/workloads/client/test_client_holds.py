@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -102,3 +103,16 @@ def test_a_holder_with_a_renewed_or_endless_lease_does_not(client):
 
 def test_an_event_that_the_lock_has_sent_is_not_sent_again(client):
     assert client(deadline_in=None, lost=True) == ("ok", True, [LOST])
+
+
+@pytest.mark.parametrize("assumed", [True, False])
+def test_a_grant_and_its_extension_say_whether_their_deadline_was_assumed(out, tmp_path, assumed):
+    client = Client(out._setup_of_test, out, Failpoints(out))
+    answer = replace(grant(1), deadline=10**9, assumed=assumed)
+    client._lock = SimpleNamespace(acquire=lambda *_: answer, extend=lambda *_: answer)
+    _, granted = client.apply("acquire", {"lock": "orders", "ttl": 10**9})
+    client.apply("extend", {"lock": "orders", "hold": granted["hold"], "ttl": 10**9})
+    out.flush()
+    said = [json.loads(line) for line in (tmp_path / "said").read_text().splitlines()]
+    found = [event["value"].get("assumed", False) for event in said if event["type"] == "ok"]
+    assert found == [assumed, assumed]

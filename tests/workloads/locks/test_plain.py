@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 
@@ -92,6 +93,22 @@ def test_a_grant_without_a_deadline_lasts_as_requested_and_with_none_for_an_unkn
     assert Grant(token=1).deadline is Deadline.AS_ASKED
     assert made(acquire=lambda *_: Grant(token=1)).acquire("o", S).deadline > 5 * S
     assert made(acquire=lambda *_: Grant(deadline=None)).acquire("o", S).deadline is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "assumed"),
+    [
+        (True, True),
+        (Grant(token=1), True),
+        (Grant(deadline=None), False),
+        (Grant(deadline=time.monotonic() + 1), False),
+    ],
+)
+def test_a_deadline_that_the_lock_did_not_name_is_marked_as_assumed(answer, assumed):
+    lock = made(acquire=lambda *_: answer, extend=lambda *_: answer)
+    grant = lock.acquire("orders", S)
+    assert grant.assumed is assumed
+    assert lock.extend(replace(grant, assumed=not assumed), S).assumed is assumed
 
 
 @pytest.mark.parametrize(
