@@ -22,7 +22,14 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
-from fencepost.checker.facts.dead_time import DeadTime, DeadTimes, Hindered, prolonged, taken
+from fencepost.checker.facts.dead_time import (
+    DeadTime,
+    DeadTimes,
+    Hindered,
+    mode_of,
+    prolonged,
+    taken,
+)
 from fencepost.checker.facts.ends import kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
@@ -159,8 +166,14 @@ class _Run:
             *taken(lock.found, lock.left, lock.requests, hindered, lock.lease, self._end_ns),
             *hindered.taken(prolonged(hindered.servers, lock.leases())),
         ]
-        times = DeadTimes(lock.lock, lock.requests, hindered, lock.bound, lock.apart, self._end_ns)
-        return list(times.find(found, self._ready_ns, "From the start")), times.served
+        dead: list[DeadTime] = []
+        served = 0
+        more = hindered, lock.bound, lock.apart, self._end_ns
+        for mode in sorted({mode_of(call) for call, _ in lock.requests}):
+            times = DeadTimes(lock.lock, lock.requests, mode, *more)
+            dead += times.find(found, self._ready_ns, "From the start")
+            served += times.served
+        return dead, served
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])

@@ -6,6 +6,10 @@ time. It is dead if, without a grant, clients asked without a pause for longer t
 one asked after the bound, with no other client asking meanwhile, and again, and was not granted it
 either time. A request counts only while no fault hinders its client. Everything here is rounded in
 favour of the lock: to blame it takes certainty.
+
+Shared and exclusive holds are judged apart. A grant of a shared hold helps no client that asks for
+an exclusive one: it only takes the lock for a while. Such a client may ask in vain for longer than
+the bound in several stretches of free time together.
 """
 
 from __future__ import annotations
@@ -14,7 +18,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import islice
 
 from msgspec import Struct
 
@@ -33,31 +36,35 @@ TIMES_IN_VAIN = 2
 
 class Taken(Struct, frozen=True, gc=False):
     """A span [begin, over) in which the lock may be taken. `why`: the event that ended it, at `at`,
-    as the start of a sentence. `granted`: it begins with a grant."""
+    as the start of a sentence. `granted`: the mode of the hold with whose grant it begins; else
+    ""."""
 
     begin: float
     over: float
     at: float
     why: str
-    granted: bool = False
+    granted: str = ""
 
 
 class DeadTime(Struct, frozen=True, gc=False):
     """A lock was free, and was not granted by `limit`, but at `until` (FOREVER: never). `why`: the
-    event that had freed it, at `since`."""
+    event that had freed it, at `since`. `mode`: what clients asked for, if the lock has several."""
 
     lock: str
     since: float
     limit: float
     until: float
     why: str
+    mode: str = ""
 
     def describe(self) -> str:
         late = "never was"
         if self.until < FOREVER:
             late = f"was only after {(self.until - self.since) / 1e9:.3f} s"
+        mode = f", in {self.mode} mode" if self.mode else ""
         return (
-            f"{self.why}: the lock should have been granted by {seconds(self.limit)}, but {late}."
+            f"{self.why}: the lock should have been granted by {seconds(self.limit)}{mode}, "
+            f"but {late}."
         )
 
     def to_json(self) -> dict[str, object]:
@@ -180,8 +187,8 @@ def prolonged(
         while active and active[0][1] < fault.start:
             heappop(active)
         until = FOREVER if fault.end is None else fault.end
-        later = islice(rows, place, bisect_right(begins, until))
-        met = max((ttl for _, _, ttl in later), default=0)
+        later = range(place, bisect_right(begins, until))
+        met = max((rows[at][2] for at in later), default=0)
         found[fault.name] = max(met, -active[0][0] if active else 0)
     return found
 
@@ -203,7 +210,7 @@ def taken(
             # Without a lease, servers may learn of the end of a client only after a fault.
             met = hindered.met(hold.node, hold.start, over)
             over = max([over, *(span[1] + lease for span in met)])
-        yield Taken(hold.start, over, *_given_up(hold, over), granted=True)
+        yield Taken(hold.start, over, *_given_up(hold, over), _mode(hold.shared))
     for call, one in asked:
         over = one.over
         answered = FOREVER if call.end is None and not one.died else one.asked_until
@@ -226,13 +233,14 @@ def _given_up(hold: Hold, over: float) -> tuple[float, str]:
 
 
 class DeadTimes:
-    """Finds the dead times of one lock. `served`: how often it was granted in time once it was
-    free."""
+    """Finds the dead times of one lock for clients that ask in one mode. `served`: how often it was
+    granted in time once it was free."""
 
     def __init__(
         self,
         lock: str,
         asked: Sequence[tuple[Call, Request]],
+        mode: str,
         hindered: Hindered,
         bound: int,
         apart: int,
@@ -240,47 +248,91 @@ class DeadTimes:
     ) -> None:
         self.served = 0
         self._lock = lock
+        self._mode = mode
         self._bound = bound
         self._end_ns = end_ns
         self._pause = bound / PAUSES_IN_BOUND
-        free = [row for row in asked if not _met(row, hindered, end_ns)]
-        spans = (span for row in asked for span in _unhindered(row, hindered, end_ns))
+        mine = [row for row in asked if mode_of(row[0]) == mode]
+        self._alone = len(mine) == len(asked)
+        spans = (span for row in mine for span in _unhindered(row, hindered, end_ns))
         self._asked = _stretches(spans, self._pause)
-        self._vain = _alone(
-            [one for _, one in asked], [call for call, _ in asked], apart,
-            {call.begin.index for call, _ in free},
-        )  # fmt: skip
+        self._vain = _in_vain(
+            asked,
+            apart,
+            {row[0].begin.index for row in mine if not _met(row, hindered, end_ns)},
+        )
 
     def find(self, taken: Iterable[Taken], since: float, why: str) -> Iterator[DeadTime]:
         """Yield the dead times from `since` on. `why`: what begins then."""
-        at, granted = since, -FOREVER
+        at, granted, starved = since, -FOREVER, _Starved()
         for row in sorted(taken, key=lambda row: (row.begin, not row.granted)):
-            if row.granted and row.begin > granted:
+            serves = row.granted == self._mode
+            if serves and row.begin > granted:
                 granted = row.begin
                 self.served += since <= granted <= since + self._bound
-            if self._dead(since, min(row.begin, self._end_ns)):
-                until = row.begin if row.granted else FOREVER
-                yield DeadTime(self._lock, at, since + self._bound, until, why)
+            until = min(row.begin, self._end_ns)
+            if until > since:
+                limit = self._limit(since, until, starved)
+                if limit < FOREVER:
+                    yield self._dead(at, limit, row.begin if serves else FOREVER, why)
+            if serves:
+                starved = _Starved()
             if row.granted and row.begin > since:
                 since = at = row.begin
             if row.over >= since:
                 since, at, why = row.over, row.at, row.why
-        if self._dead(since, self._end_ns):
-            yield DeadTime(self._lock, at, since + self._bound, FOREVER, why)
+        limit = self._limit(since, self._end_ns, starved)
+        if limit < FOREVER:
+            yield self._dead(at, limit, FOREVER, why)
 
-    def _dead(self, since: float, until: float) -> bool:
-        if until - since <= self._bound:
-            return False
-        first = max(bisect_right(self._asked, (since, FOREVER)) - 1, 0)
-        for begin, over in islice(self._asked, first, None):
-            if begin >= until:
-                break
-            if min(over, until) - max(begin, since) > self._bound:
-                return True
+    def _dead(self, at: float, limit: float, until: float, why: str) -> DeadTime:
+        return DeadTime(self._lock, at, limit, until, why, "" if self._alone else self._mode)
+
+    def _limit(self, since: float, until: float, starved: _Starved) -> float:
+        """Return by when the lock should have been granted in a span of free time; FOREVER if it
+        is not to blame."""
+        if self._alone and until - since <= self._bound:
+            return FOREVER
+        place = max(bisect_right(self._asked, (since, FOREVER)) - 1, 0)
+        while place < len(self._asked) and self._asked[place][0] < until:
+            begin, over = self._asked[place]
+            asked = min(over, until) - max(begin, since)
+            if asked > self._bound:
+                return since + self._bound
+            if not self._alone and asked > self._pause:
+                starved.add(place, asked - self._pause)
+                if starved.asked > self._bound:
+                    starved.asked = 0.0
+                    return min(over, until)
+            place += 1
         # No other client asked during these, so they end in the order in which they begin.
         first = bisect_right(self._vain, (since + self._bound, FOREVER))
         vain = self._vain[first : first + TIMES_IN_VAIN]
-        return len(vain) == TIMES_IN_VAIN and vain[-1][1] <= until
+        blamed = len(vain) == TIMES_IN_VAIN and vain[-1][1] <= until
+        return since + self._bound if blamed else FOREVER
+
+
+class _Starved:
+    """How long clients asked without a pause, in free time, while the lock was only granted in
+    another mode. A client asks at least once within a pause, so each free span counts without
+    one."""
+
+    def __init__(self) -> None:
+        self.asked = 0.0
+        self._stretch = -1
+
+    def add(self, stretch: int, asked: float) -> None:
+        self.asked = asked + (self.asked if stretch == self._stretch else 0.0)
+        self._stretch = stretch
+
+
+def mode_of(call: Call) -> str:
+    """Return the mode in which a client asks for a lock."""
+    return _mode(call.begin.value.get("mode") == "shared")
+
+
+def _mode(shared: bool) -> str:
+    return "shared" if shared else "exclusive"
 
 
 def _met(row: tuple[Call, Request], hindered: Hindered, end_ns: int) -> bool:
@@ -312,9 +364,7 @@ def _stretches(spans: Iterable[Span], pause: float) -> list[Span]:
     return found
 
 
-def _alone(
-    requests: Sequence[Request], acquires: Sequence[Call], apart: int, among: set[int]
-) -> list[Span]:
+def _in_vain(asked: Sequence[tuple[Call, Request]], apart: int, among: set[int]) -> list[Span]:
     """Return the acquires that were not granted although no other client asked meanwhile, or had a
     request that may have been granted without its receiving the answer.
 
@@ -322,8 +372,8 @@ def _alone(
     """
     found: list[Span] = []
     stood = -FOREVER
-    begins = [one.begin for one in requests]
-    for call, one, following in zip(acquires, requests, [*begins[1:], FOREVER], strict=True):
+    begins = [one.begin for _, one in asked]
+    for (call, one), following in zip(asked, [*begins[1:], FOREVER], strict=True):
         until = one.asked_until if one.died else FOREVER
         if call.end is not None:
             until = call.end.time
