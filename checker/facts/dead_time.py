@@ -15,35 +15,21 @@ the bound in several stretches of free time together.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from fencepost.checker.facts.ends import FOREVER
-from fencepost.checker.facts.faults import Fault
-from fencepost.checker.facts.holds import Hold, seconds
-from fencepost.checker.facts.obstacles import Request, Span, kills_clients
-from fencepost.checker.facts.spans import Spans
+from fencepost.checker.facts.hindered import Hindered
+from fencepost.checker.facts.holds import seconds
+from fencepost.checker.facts.obstacles import Request, Span
+from fencepost.checker.facts.taken import Taken, mode_of
 from fencepost.checker.history.history import Call
 
 PAUSES_IN_BOUND = 10
 """A client asks without a pause if it waits at most a tenth of the bound between two acquires."""
 TIMES_IN_VAIN = 2
 """A single failed request may be a server's hiccup."""
-
-
-class Taken(Struct, frozen=True, gc=False):
-    """A span [begin, over) in which the lock may be taken. `why`: the event that ended it, at `at`,
-    as the start of a sentence. `granted`: the mode of the hold with whose grant it begins; else
-    ""."""
-
-    begin: float
-    over: float
-    at: float
-    why: str
-    granted: str = ""
 
 
 class DeadTime(Struct, frozen=True, gc=False):
@@ -76,160 +62,6 @@ class DeadTime(Struct, frozen=True, gc=False):
             "waited_s": None if never else (self.until - self.since) / 1e9,
             "lock": self.lock,
         }
-
-
-class Hindered:
-    """The spans in which faults keep servers from answering, or hinder single clients.
-
-    A fault that only concerns clients hinders those. Any other is in the way of everybody: one of a
-    server, or one whose effects are unknown. If the lock promises to survive the failure of a
-    minority (`minority`), a fault of servers during which a majority of them is always left is in
-    the way for a lease after its begin and after its end only.
-    """
-
-    def __init__(
-        self, on: Iterable[Fault], clients: frozenset[str], servers: frozenset[str], minority: bool
-    ) -> None:
-        on = list(on)
-        self.servers: list[Fault] = []
-        self._last = max((fault.end for fault in on if fault.end is not None), default=None)
-        mine: dict[str, list[Span]] = {}
-        for fault in on:
-            if kills_clients(fault, clients):
-                continue  # it is over at once, and dead clients ask for nothing
-            nodes = fault.impairs or frozenset(fault.targets)
-            if fault.impairs is None or (nodes & servers if servers else nodes - clients):
-                self.servers.append(fault)
-                continue
-            over = FOREVER if fault.end is None else fault.end
-            for node in fault.impairs:
-                mine.setdefault(node, []).append((fault.start, over))
-        self._survived = self._minorities(servers) if minority and servers else frozenset()
-        self._clients = {
-            node: Spans((begin, over, (begin, over)) for begin, over in spans)
-            for node, spans in mine.items()
-        }
-
-    def met(self, node: str | None, begin: float, over: float) -> list[Span]:
-        """Return the spans in which this client is hindered that touch [begin, over], in order."""
-        spans = self._clients.get(node or "")
-        return [] if spans is None else spans.touching(begin, over)
-
-    def taken(self, lease: Mapping[str, int]) -> Iterator[Taken]:
-        """Yield the spans in which servers may not answer. `lease`: how long after each fault
-        leases that it prolonged may run, by its name."""
-        for fault in self.servers:
-            over = _over(fault, lease[fault.name])
-            at = FOREVER if fault.end is None else fault.end
-            last = fault.end == self._last
-            why = "After the last fault was healed" if last else f"After the end of: {fault.what}"
-            if fault.name not in self._survived:
-                yield Taken(fault.start, over, at, why)
-                continue
-            down = ", ".join(sorted(fault.impairs or fault.targets))
-            since = f"With {down} impaired from {seconds(fault.start)}"
-            yield Taken(fault.start, fault.start + lease[fault.name], fault.start, since)
-            if fault.end is not None:
-                yield Taken(fault.end, over, at, why)
-
-    def _minorities(self, servers: frozenset[str]) -> frozenset[str]:
-        """Return the names of the faults during which a majority of the servers was always left."""
-        marks: list[tuple[float, int, int, Fault]] = []
-        for fault in self.servers:
-            over = FOREVER if fault.end is None else fault.end
-            # What ends at a moment is over before the next begins, unless it began then as well.
-            marks.append((fault.start, 1, 1, fault))
-            marks.append((over, 2 if over == fault.start else 0, -1, fault))
-        marks.sort(key=lambda mark: mark[:2])
-        away = Counter[str]()
-        active: dict[str, Fault] = {}
-        lost: set[str] = set()
-        for _, _, step, fault in marks:
-            away.update(dict.fromkeys((fault.impairs or frozenset(fault.targets)) & servers, step))
-            if step > 0:
-                active[fault.name] = fault
-            else:
-                active.pop(fault.name)
-            unknown = any(one.impairs is None for one in active.values())
-            if unknown or 2 * sum(many > 0 for many in away.values()) >= len(servers):
-                lost |= active.keys()
-        return frozenset(fault.name for fault in self.servers) - lost
-
-
-def _over(fault: Fault, lease: int) -> float:
-    """Return when a fault and the leases that it prolonged are over. A clock that was wrong may
-    have prolonged them by as much."""
-    if fault.end is None:
-        return FOREVER
-    return fault.end + lease + _wrong(fault.arguments, fault.end - fault.start)
-
-
-def _wrong(arguments: Mapping[str, object], lasted: int) -> float:
-    offset, rate = arguments.get("offset_s"), arguments.get("rate")
-    wrong = abs(offset) * 1e9 if isinstance(offset, int | float) else 0.0
-    return wrong + (abs(rate - 1) * lasted if isinstance(rate, int | float) else 0.0)
-
-
-def prolonged(
-    faults: Iterable[Fault], leases: Iterable[tuple[float, float, int]]
-) -> dict[str, int]:
-    """Return, by the name of each fault, the longest lease that it may have prolonged: of the
-    requests and holds (begin, over, ttl) that it met."""
-    rows = sorted(leases)
-    begins = [begin for begin, _, _ in rows]
-    found: dict[str, int] = {}
-    active: list[tuple[int, float]] = []  # the longest lease first
-    place = 0
-    for fault in sorted(faults, key=lambda fault: fault.start):
-        while place < len(rows) and rows[place][0] <= fault.start:
-            heappush(active, (-rows[place][2], rows[place][1]))
-            place += 1
-        while active and active[0][1] < fault.start:
-            heappop(active)
-        until = FOREVER if fault.end is None else fault.end
-        later = range(place, bisect_right(begins, until))
-        met = max((rows[at][2] for at in later), default=0)
-        found[fault.name] = max(met, -active[0][0] if active else 0)
-    return found
-
-
-def taken(
-    found: Iterable[Hold],
-    left: Mapping[int, float],
-    asked: Iterable[tuple[Call, Request]],
-    hindered: Hindered,
-    lease: int,
-    end_ns: int,
-) -> Iterator[Taken]:
-    """Yield the spans in which clients may have a lock: its holds, and requests that may have been
-    granted unheard. `left` is when each hold has certainly ended; `lease` the longest of this lock;
-    the history ends at `end_ns`."""
-    for hold in found:
-        over = left[hold.index]
-        if hold.furthest == FOREVER and over < FOREVER:
-            # Without a lease, servers may learn of the end of a client only after a fault.
-            met = hindered.met(hold.node, hold.start, over)
-            over = max([over, *(span[1] + lease for span in met)])
-        yield Taken(hold.start, over, *_given_up(hold, over), _mode(hold.shared))
-    for call, one in asked:
-        over = one.over
-        answered = FOREVER if call.end is None and not one.died else one.asked_until
-        if hindered.met(call.begin.node, one.begin, min(answered, end_ns)):
-            over = max(over, answered)
-        if over > one.begin:
-            who = f"{call.begin.node or 'a client'} (process {call.begin.process})"
-            why = f"After a request of {who} that may have been granted"
-            yield Taken(one.begin, over, over, why)
-
-
-def _given_up(hold: Hold, over: float) -> tuple[float, str]:
-    """Return the event that ended a hold: when, and in words."""
-    if hold.ended_by == "release" and over < hold.deadline:
-        return over, f"After {hold.who} released hold {hold.name} at {seconds(over)}"
-    if hold.ended_by in ("death", "gone", "close") and hold.strict_end < hold.deadline:
-        when = seconds(hold.strict_end)
-        return hold.strict_end, f"After {hold.who} disappeared with hold {hold.name} at {when}"
-    return over, f"After the lease of {hold.who} expired, of hold {hold.name} at {seconds(over)}"
 
 
 class DeadTimes:
@@ -324,15 +156,6 @@ class _Starved:
     def add(self, stretch: int, asked: float) -> None:
         self.asked = asked + (self.asked if stretch == self._stretch else 0.0)
         self._stretch = stretch
-
-
-def mode_of(call: Call) -> str:
-    """Return the mode in which a client asks for a lock."""
-    return _mode(call.begin.value.get("mode") == "shared")
-
-
-def _mode(shared: bool) -> str:
-    return "shared" if shared else "exclusive"
 
 
 def _met(row: tuple[Call, Request], hindered: Hindered, end_ns: int) -> bool:

@@ -299,9 +299,15 @@ class _Lock:
         found = []
         for held in self.held:
             over = self._left(held)
-            if held.furthest == FOREVER and over < FOREVER:
+            lease = held.asked.value.get("ttl") or self.lease
+            renews = any(op.f == "renewed" and op.value.get("deadline") for op in held.said)
+            while over < FOREVER and over != self._given_back(held):
                 met = self._meets(faults, held.node, held.grant.time, over)
-                over = max([over, *(fault.end + self.lease for fault in met)])
+                if held.furthest < FOREVER:
+                    met = [fault for fault in met if renews and fault.deafens]
+                if all(fault.end + lease <= over for fault in met):
+                    break
+                over = max(fault.end + lease for fault in met)
             found.append((held.grant.time, over, _mode(held.asked)))
         for one in self.asked:
             over = one.over if one.unheard else one.begun.time
@@ -354,7 +360,7 @@ class _Lock:
                 met.append(one.ttl)
         for held in self.held:
             over = self._left(held)
-            released = held.released and over < held.leases[-1][1]
+            released = over == self._given_back(held)
             if not released and held.asked.time <= fault.end and over >= fault.start:
                 met.append(held.asked.value.get("ttl") or self.lease)
         return max(met)
@@ -423,6 +429,26 @@ class _Lock:
                     break
         return spans
 
+    def _given_back(self, held: Held) -> float:
+        """Return when a release that certainly reached all servers was answered."""
+        asks_each = len(self.test["servers"]) > 1 and self.test["lock"]["ends_with"] == "lease"
+        for op in held.said:
+            done = completion(self.ops, op) if op.type == "invoke" else None
+            if op.f != "release" or done is None or done.type != "ok":
+                continue
+            down = [
+                fault
+                for fault in self.all
+                if self._of_servers(fault)
+                and fault.impairs != set()
+                and fault.start <= done.time
+                and fault.end >= op.time
+            ]
+            cut_off = self._meets(self.all, op.node, op.time, done.time)
+            if not asks_each or not (down or cut_off):
+                return done.time
+        return FOREVER
+
     def _left(self, held: Held) -> float:
         """Return when nothing is left of a hold."""
         lease = held.asked.value.get("ttl") or self.lease
@@ -431,13 +457,12 @@ class _Lock:
             over = held.last + lease
         for op in held.said:
             done = completion(self.ops, op) if op.type == "invoke" else None
-            if op.f == "release" and op.type == "invoke" and done and done.type == "ok":
-                return min(over, done.time)
             if op.f == "extend" and op.type == "invoke" and (not done or done.type == "info"):
                 over = max(over, (done or op).time + (op.value.get("ttl") or lease))
-            if op.f == "renewed" and op.value.get("deadline") is not None and held.last < FOREVER:
-                over = max(over, held.last + lease)
-        return over
+            if op.f == "renewed" and op.value.get("deadline") is not None:
+                # One more renewal may have been under way.
+                over = max(over, min(held.last, held.furthest) + lease)
+        return min(over, self._given_back(held))
 
 
 def _mode(asked: Op) -> str:
