@@ -22,14 +22,16 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
-from fencepost.checker.facts.dead_time import DeadTime, DeadTimes, Hindered, prolonged, taken
-from fencepost.checker.facts.ends import kills
+from fencepost.checker.facts.dead_time import DeadTime, DeadTimes
+from fencepost.checker.facts.ends import ends_with, kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
+from fencepost.checker.facts.hindered import Hindered
 from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
 from fencepost.checker.facts.obstacles import (
     Obstacles,
+    freed,
     impairing,
     kills_clients,
     left,
@@ -37,6 +39,7 @@ from fencepost.checker.facts.obstacles import (
     spans,
 )
 from fencepost.checker.facts.refusals import Refusals, refusals
+from fencepost.checker.facts.taken import mode_of, taken, taken_by_faults
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.waits import Wait, Waited
 from fencepost.checker.history.history import Call, History, Op
@@ -59,7 +62,8 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     run = _Run(history, test, on)
     apart = _apart(history, clocks)
     events = trusted_hold_events(history, test, clocks)
-    locks = _locks(history, calls, found, events, bound, apart)
+    given = freed(events.own, run.hindered.reached)
+    locks = _locks(history, calls, found, events, given, bound, apart)
     waits = [wait for lock in locks for wait in run.waits(lock)]
     times = [run.dead_times(lock) for lock in locks]
     dead = [one for found, _ in times for one in found]
@@ -105,6 +109,7 @@ def _locks(
     calls: list[Call],
     found: list[Hold],
     events: HoldEvents,
+    given: Mapping[int, int],
     bound: int,
     apart: int,
 ) -> list[Waited]:
@@ -116,14 +121,15 @@ def _locks(
     for hold in found:
         held.setdefault(hold.lock, []).append(hold)
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
-    free, killed = left(found, events.own, leases), kills(history)
+    free, killed = left(found, events.own, leases, given), kills(history)
     notices: dict[int | str, list[Op]] = {}
     for op in history.lost():
         if op.value.get("hold") is None:
             notices.setdefault(op.process, []).append(op)
     more = bound + apart, apart, history.end_ns, notices
     return [
-        Waited(lock, held.get(lock, []), mine, free, killed, *more) for lock, mine in asked.items()
+        Waited(lock, held.get(lock, []), mine, free, given, killed, *more)
+        for lock, mine in asked.items()
     ]
 
 
@@ -146,21 +152,32 @@ class _Run:
         self._ready_ns = int(test.get("ready_s", 0) * 1e9)
         self._since = max([self._ready_ns, *healed])
         known = [fault for fault in on if fault.impairs is not None]
-        self._hindered = Hindered(on, clients, self._servers, self._promised)
-        self._known = Hindered(known, clients, self._servers, self._promised)
+        # Servers that agree among themselves give locks that end with sessions.
+        one_by_one = len(self._servers) > 1 and ends_with(test) == "lease"
+        setting = clients, self._servers, self._promised, one_by_one
+        self.hindered, self._known = Hindered(on, *setting), Hindered(known, *setting)
 
     def dead_times(self, lock: Waited, known: bool = False) -> tuple[list[DeadTime], int]:
         """Return the dead times of a lock, and how often it was granted in time once it was free.
 
         `known`: ignore faults of which nothing is known.
         """
-        hindered = self._known if known else self._hindered
+        hindered = self._known if known else self.hindered
         found = [
-            *taken(lock.found, lock.left, lock.requests, hindered, lock.lease, self._end_ns),
-            *hindered.taken(prolonged(hindered.servers, lock.leases())),
+            *taken(
+                *(lock.found, lock.left, lock.freed, lock.requests),
+                *(hindered, lock.lease, self._end_ns),
+            ),
+            *taken_by_faults(hindered, lock.leases()),
         ]
-        times = DeadTimes(lock.lock, lock.requests, hindered, lock.bound, lock.apart, self._end_ns)
-        return list(times.find(found, self._ready_ns, "From the start")), times.served
+        dead: list[DeadTime] = []
+        served = 0
+        more = hindered, lock.bound, lock.apart, self._end_ns
+        for mode in sorted({mode_of(call) for call, _ in lock.requests}):
+            times = DeadTimes(lock.lock, lock.requests, mode, *more)
+            dead += times.find(found, self._ready_ns, "From the start")
+            served += times.served
+        return dead, served
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])

@@ -8,7 +8,7 @@ request may have been granted without its client receiving the answer. Each of t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from operator import attrgetter
 
@@ -123,29 +123,43 @@ def _first(found: list[Op], since: Op) -> float:
     return found[place].time if place < len(found) else FOREVER
 
 
+def freed(events: Mapping[int, Iterable[Call]], reached: Callable[[Call], bool]) -> dict[int, int]:
+    """Return when each hold was certainly given back, by its index: its release was answered ok,
+    and had reached all servers."""
+    found: dict[int, int] = {}
+    for index, calls in events.items():
+        for call in calls:
+            release = call.begin.f == "release" and call.type == "ok"
+            if release and call.end is not None and reached(call):
+                found.setdefault(index, call.end.time)
+    return found
+
+
 def left(
-    found: Iterable[Hold], events: Mapping[int, Iterable[Call]], leases: Mapping[str, int]
+    found: Iterable[Hold],
+    events: Mapping[int, Iterable[Call]],
+    leases: Mapping[str, int],
+    freed: Mapping[int, int],
 ) -> dict[int, float]:
-    """Return when each hold has certainly ended, by its index.
-
-    Its lease expires, or a release answered ok ends it before. `events`: the
-    extends and releases of each hold (hold_events.py); `leases`: the default leases of locks.
+    """Return when each hold has certainly ended, by its index: it was given back (`freed`), or its
+    lease has expired. `events`: the extends and releases of each hold (hold_events.py); `leases`:
+    the default leases of locks.
     """
-    return {
-        hold.index: _over(hold, events.get(hold.index, ()), hold.ttl or leases.get(hold.lock, 0))
-        for hold in found
-    }
+    found_over = {}
+    for hold in found:
+        lease = hold.ttl or leases.get(hold.lock, 0)
+        over = _expired(hold, events.get(hold.index, ()), lease)
+        found_over[hold.index] = min(over, freed.get(hold.index, FOREVER))
+    return found_over
 
 
-def _over(hold: Hold, events: Iterable[Call], lease: int) -> float:
+def _expired(hold: Hold, events: Iterable[Call], lease: int) -> float:
     """Return the latest end of a lease, which may be later than its holder knew: by an extension
-    whose answer never came, or a renewal under way when the holder died."""
+    whose answer never came, or by a renewal under way when its holder stopped."""
     over = hold.furthest if hold.furthest < FOREVER else hold.gone_by + lease
-    if hold.renewals and hold.gone_by < FOREVER:
-        over = max(over, hold.gone_by + lease)
+    if hold.renewals:
+        over = max(over, min(hold.furthest, hold.gone_by) + lease)
     for call in events:
-        if call.begin.f == "release" and call.type == "ok" and call.end is not None:
-            return min(over, call.end.time)
         if call.begin.f == "extend" and call.type == "info":
             over = max(over, (call.end or call.begin).time + (lease_of(call) or lease))
     return over

@@ -69,8 +69,9 @@ class Wait:
 class Waited:
     """One lock: its holds in order of grant, its acquires, and how it served them.
 
-    `left` is when each hold has certainly ended; `apart`, how far apart stamps of two nodes must be
-    to be ordered (ns); `notices`, the reports of each process that it waits no more.
+    `left` and `freed`: when each hold has certainly ended, and those that a release ended;
+    `apart`: how far apart stamps of two nodes must be to be ordered (ns); `notices`: the reports of
+    each process that it waits no more.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Waited:
         found: list[Hold],
         acquires: list[Call],
         left: Mapping[int, float],
+        freed: Mapping[int, int],
         killed: Killed,
         bound: int,
         apart: int,
@@ -88,7 +90,7 @@ class Waited:
         self.lock = lock
         self.found = found
         self.lease = longest_lease(acquires)
-        self.left = left
+        self.left, self.freed = left, freed
         self.bound = bound
         self.apart = apart
         self._end_ns = end_ns
@@ -110,7 +112,7 @@ class Waited:
             yield one.begin, one.asked_until, lease_of(call) or self.lease
         for hold in self.found:
             over = self.left[hold.index]
-            if not (hold.ended_by == "release" and over < hold.deadline):
+            if over != self.freed.get(hold.index):
                 yield hold.asked, over, hold.ttl or self.lease
 
     def wait(

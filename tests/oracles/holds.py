@@ -17,8 +17,7 @@ class Held:
 
     `first`, `last`: until when its holder certainly held it, and by when it had released it.
     `early`: from when on the service may have ended it. `leases`: spans [from, until). `said`: its
-    holder's later ops about it; `went`: whether its holder died before it gave it up; `released`:
-    whether it gave it up by a release.
+    holder's later ops about it; `went`: whether its holder died before it gave it up.
     """
 
     grant: Op
@@ -33,7 +32,6 @@ class Held:
     furthest: float
     said: list[Op]
     went: bool
-    released: bool = False
 
     @property
     def process(self) -> int | str:
@@ -154,11 +152,6 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         furthest=_leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1],
         said=mine,
         went=went,
-        released=not went
-        and any(
-            op.f == "release" and op.time == min((end[0] for end in ends), default=FOREVER)
-            for op in mine
-        ),
     )
 
 

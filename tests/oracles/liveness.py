@@ -237,18 +237,46 @@ class _Lock:
         ready = self.test.get("ready_s", 0) * 1_000_000_000
         spans = [*self._taken(faults), *self._taken_by_servers(faults)]
         dead = served = False
+        free = []
         marks = sorted({self.end, *(at for at, _, _ in spans)})
         for mark in marks:
             # The lock is free from the last end of those that began before, or from their grants.
             before = [row for row in spans if row[0] < mark]
             since = max([ready, *(over for _, over, _ in before)])
             since = max([since, *(at for at, _, granted in before if granted)])
-            if mark > self.end:
-                continue
-            dead = dead or self._wanted(since, min(mark, self.end), faults)
-            granted = any(at == mark for at, _, granted in spans if granted)
-            served = served or (granted and since <= mark <= since + self.bound)
+            if mark <= self.end:
+                free.append((since, mark))
+        modes = {_mode(one.begun) for one in self.asked}
+        for mode in modes:
+            mine = [one for one in self.asked if _mode(one.begun) == mode]
+            grants = [at for at, _, granted in spans if granted == mode]
+            dead = dead or any(self._wanted(*span, mine, faults) for span in free)
+            dead = dead or (len(modes) > 1 and self._starved(free, mine, grants, faults))
+            served = served or any(
+                mark in grants and since <= mark <= since + self.bound for since, mark in free
+            )
         return dead, served
+
+    def _starved(
+        self,
+        free: list[tuple[float, float]],
+        mine: list[Asked],
+        grants: list[float],
+        faults: list[Fault],
+    ) -> bool:
+        """Return whether clients asked without a pause in enough free time, though not of one
+        piece, without a grant in their mode."""
+        marks = sorted({-FOREVER, *grants, FOREVER})
+        for begin, end in self._stretches(self._calm(mine, faults)):
+            for one, other in pairwise(marks):
+                asked = 0.0
+                for since, until in free:
+                    # A grant ends the free time before it.
+                    if one <= since and until <= other:
+                        asked += max(0, min(end, until) - max(begin, since) - self.bound / 10)
+                if asked > self.bound:
+                    return True
+        return False
 
     def _client_faults(self, faults: list[Fault]) -> list[Fault]:
         return [fault for fault in faults if not (self._of_servers(fault) or fault.kills)]
@@ -267,14 +295,20 @@ class _Lock:
             if node in (fault.impairs or ()) and fault.start <= over and fault.end >= begin
         ]
 
-    def _taken(self, faults: list[Fault]) -> list[tuple[float, float, bool]]:
+    def _taken(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
         found = []
         for held in self.held:
             over = self._left(held)
-            if held.furthest == FOREVER and over < FOREVER:
+            lease = held.asked.value.get("ttl") or self.lease
+            renews = any(op.f == "renewed" and op.value.get("deadline") for op in held.said)
+            while over < FOREVER and over != self._given_back(held):
                 met = self._meets(faults, held.node, held.grant.time, over)
-                over = max([over, *(fault.end + self.lease for fault in met)])
-            found.append((held.grant.time, over, True))
+                if held.furthest < FOREVER:
+                    met = [fault for fault in met if renews and fault.deafens]
+                if all(fault.end + lease <= over for fault in met):
+                    break
+                over = max(fault.end + lease for fault in met)
+            found.append((held.grant.time, over, _mode(held.asked)))
         for one in self.asked:
             over = one.over if one.unheard else one.begun.time
             until = one.asked_until(self.end) if one.done or one.died is not None else FOREVER
@@ -284,19 +318,19 @@ class _Lock:
                 over = max(over, one.died if one.died is not None else until)
             if over <= one.begun.time:
                 continue
-            found.append((one.begun.time, over, False))
+            found.append((one.begun.time, over, ""))
         return found
 
-    def _taken_by_servers(self, faults: list[Fault]) -> list[tuple[float, float, bool]]:
+    def _taken_by_servers(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
         mine = [fault for fault in faults if self._of_servers(fault) and not fault.kills]
         found = []
         for fault in mine:
             if not self.test["promises"].get("minority") or self._loses_majority(fault, mine):
-                found.append((fault.start, self._after(fault), False))
+                found.append((fault.start, self._after(fault), ""))
                 continue
-            found.append((fault.start, fault.start + self._prolonged(fault), False))
+            found.append((fault.start, fault.start + self._prolonged(fault), ""))
             if fault.end < FOREVER:
-                found.append((fault.end, self._after(fault), False))
+                found.append((fault.end, self._after(fault), ""))
         return found
 
     def _loses_majority(self, fault: Fault, mine: list[Fault]) -> bool:
@@ -326,33 +360,37 @@ class _Lock:
                 met.append(one.ttl)
         for held in self.held:
             over = self._left(held)
-            released = held.released and over < held.leases[-1][1]
+            released = over == self._given_back(held)
             if not released and held.asked.time <= fault.end and over >= fault.start:
                 met.append(held.asked.value.get("ttl") or self.lease)
         return max(met)
 
-    def _wanted(self, since: float, until: float, faults: list[Fault]) -> bool:
+    def _wanted(self, since: float, until: float, mine: list[Asked], faults: list[Fault]) -> bool:
         """Return whether clients asked between two times so that the lock had to be granted."""
+        for a, b in self._stretches(self._calm(mine, faults)):
+            if min(b, until) - max(a, since) > self.bound:
+                return True
+        limit = since + self.bound
+        free = [
+            one
+            for one in mine
+            if not self._meets(
+                faults, one.begun.node, one.begun.time, min(one.asked_until(self.end), self.end)
+            )
+        ]
+        return sum(limit < one.begun.time and self._in_vain(one, until) for one in free) > 1
+
+    def _calm(self, mine: list[Asked], faults: list[Fault]) -> list[tuple[float, float]]:
+        """Return the parts of requests in which no fault hinders their clients."""
         spans = []
-        for one in self.asked:
+        for one in mine:
             begin, end = one.begun.time, min(one.asked_until(self.end), self.end)
             cuts = self._meets(faults, one.begun.node, begin, end)
             marks = sorted({begin, end, *(f.start for f in cuts), *(f.end for f in cuts)})
             for a, b in pairwise(mark for mark in marks if begin <= mark <= end):
                 if not any(f.start <= a and b <= f.end for f in cuts):
                     spans.append((a, b))
-        for a, b in self._stretches(spans):
-            if min(b, until) - max(a, since) > self.bound:
-                return True
-        limit = since + self.bound
-        free = [
-            one
-            for one in self.asked
-            if not self._meets(
-                faults, one.begun.node, one.begun.time, min(one.asked_until(self.end), self.end)
-            )
-        ]
-        return sum(limit < one.begun.time and self._in_vain(one, until) for one in free) > 1
+        return spans
 
     def _spans(self) -> list[tuple[float, float]]:
         return [(one.begun.time, one.asked_until(self.end)) for one in self.asked]
@@ -391,6 +429,26 @@ class _Lock:
                     break
         return spans
 
+    def _given_back(self, held: Held) -> float:
+        """Return when a release that certainly reached all servers was answered."""
+        asks_each = len(self.test["servers"]) > 1 and self.test["lock"]["ends_with"] == "lease"
+        for op in held.said:
+            done = completion(self.ops, op) if op.type == "invoke" else None
+            if op.f != "release" or done is None or done.type != "ok":
+                continue
+            down = [
+                fault
+                for fault in self.all
+                if self._of_servers(fault)
+                and fault.impairs != set()
+                and fault.start <= done.time
+                and fault.end >= op.time
+            ]
+            cut_off = self._meets(self.all, op.node, op.time, done.time)
+            if not asks_each or not (down or cut_off):
+                return done.time
+        return FOREVER
+
     def _left(self, held: Held) -> float:
         """Return when nothing is left of a hold."""
         lease = held.asked.value.get("ttl") or self.lease
@@ -399,10 +457,13 @@ class _Lock:
             over = held.last + lease
         for op in held.said:
             done = completion(self.ops, op) if op.type == "invoke" else None
-            if op.f == "release" and op.type == "invoke" and done and done.type == "ok":
-                return min(over, done.time)
             if op.f == "extend" and op.type == "invoke" and (not done or done.type == "info"):
                 over = max(over, (done or op).time + (op.value.get("ttl") or lease))
-            if op.f == "renewed" and op.value.get("deadline") is not None and held.last < FOREVER:
-                over = max(over, held.last + lease)
-        return over
+            if op.f == "renewed" and op.value.get("deadline") is not None:
+                # One more renewal may have been under way.
+                over = max(over, min(held.last, held.furthest) + lease)
+        return min(over, self._given_back(held))
+
+
+def _mode(asked: Op) -> str:
+    return str(asked.value.get("mode", "exclusive"))

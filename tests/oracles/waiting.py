@@ -11,13 +11,15 @@ from tests.oracles.holds import FOREVER, Held, by_harness, completion
 
 @dataclass
 class Fault:
-    """A fault in the history; `impairs` is None if that is not recorded."""
+    """A fault in the history; `impairs` is None if that is not recorded. `deafens`: it may keep
+    answers from the nodes that it impairs."""
 
     start: float
     end: float
     impairs: set[str] | None
     kills: bool
     targets: list[str]
+    deafens: bool
 
 
 @dataclass
@@ -60,8 +62,10 @@ def find_faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
         killed = any(one["proved"] and one.get("processes") for one in receipts)
         kills = killed and impairs is not None and impairs <= clients
         end = ends[-1] if ends else FOREVER
-        targets = list(mine[0].value["targets"])
-        found.append(Fault(mine[0].time, end, impairs, kills, targets))
+        value = mine[0].value
+        targets = list(value["targets"])
+        deafens = "links" not in value or bool(value["links"]) or value.get("loses", False)
+        found.append(Fault(mine[0].time, end, impairs, kills, targets, deafens))
     return found
 
 

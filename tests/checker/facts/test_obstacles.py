@@ -7,7 +7,14 @@ import pytest
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.facts.hold_events import hold_events
 from fencepost.checker.facts.holds import holds
-from fencepost.checker.facts.obstacles import kills_clients, lease_of, left, longest_lease, request
+from fencepost.checker.facts.obstacles import (
+    freed,
+    kills_clients,
+    lease_of,
+    left,
+    longest_lease,
+    request,
+)
 from tests.histories import MS
 
 
@@ -15,7 +22,8 @@ def remains(story, leases):
     """Return when each hold, by name, stops blocking, in ms."""
     history = story.history()
     found = holds(history)
-    over = left(found, hold_events(history, found).own, leases)
+    events = hold_events(history, found).own
+    over = left(found, events, leases, freed(events, lambda call: True))
     return {hold.name: over[hold.index] / MS for hold in found}
 
 

@@ -1,0 +1,158 @@
+"""Hindered: the spans in which faults keep servers from answering, or single clients from asking.
+
+A fault of a client that does not ask is in nobody's way. What a fault leaves behind is: leases that
+servers began again after it, and renewals whose answers it kept from a client.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
+
+from fencepost.checker.facts.ends import FOREVER
+from fencepost.checker.facts.faults import Fault, over_time
+from fencepost.checker.facts.holds import Hold
+from fencepost.checker.facts.obstacles import Span, kills_clients
+from fencepost.checker.facts.spans import Spans
+from fencepost.checker.history.history import Call
+
+
+class Hindered:
+    """The faults of a run, by whom they hinder. `servers`: those in everybody's way; `survived`:
+    the names of those among them during which the lock promises to be available; `last`: when the
+    last fault ended.
+
+    A fault that only concerns clients hinders those. Any other is in the way of everybody: one of a
+    server, or one whose effects are unknown. If the lock promises to survive the failure of a
+    minority (`minority`), a fault of servers during which a majority of them is always left is in
+    the way for a lease after its begin and after its end only. `one_by_one`: clients may ask each
+    server for the lock.
+    """
+
+    def __init__(
+        self,
+        on: Iterable[Fault],
+        clients: frozenset[str],
+        servers: frozenset[str],
+        minority: bool,
+        one_by_one: bool,
+    ) -> None:
+        on = list(on)
+        self.servers: list[Fault] = []
+        self.last = max((fault.end for fault in on if fault.end is not None), default=None)
+        mine: dict[str, list[Span]] = {}
+        deaf: dict[str, list[Span]] = {}
+        for fault in on:
+            if kills_clients(fault, clients):
+                continue  # it is over at once, and dead clients ask for nothing
+            nodes = fault.impairs or frozenset(fault.targets)
+            if fault.impairs is None or (nodes & servers if servers else nodes - clients):
+                self.servers.append(fault)
+                continue
+            over = FOREVER if fault.end is None else fault.end
+            for node in fault.impairs:
+                mine.setdefault(node, []).append((fault.start, over))
+                if fault.links or fault.loses or fault.links is None:
+                    deaf.setdefault(node, []).append((fault.start, over))
+        self.survived = self._minorities(servers) if minority and servers else frozenset()
+        self._clients, self._deaf = _by_node(mine), _by_node(deaf)
+        self._one_by_one = one_by_one
+        self._down = over_time(fault for fault in self.servers if fault.impairs != frozenset())
+
+    def met(self, node: str | None, begin: float, over: float) -> list[Span]:
+        """Return the spans in which this client is hindered that touch [begin, over], in order."""
+        spans = self._clients.get(node or "")
+        return [] if spans is None else spans.touching(begin, over)
+
+    def reached(self, call: Call) -> bool:
+        """Return whether a call that was answered ok certainly took effect on all servers.
+
+        Its client may have asked several servers one by one. It may then have been content with
+        some, if a fault kept one from answering or the client from reaching it.
+        """
+        if not self._one_by_one:
+            return True
+        begin, over = call.begin.time, FOREVER if call.end is None else call.end.time
+        return not (self._down.touching(begin, over) or self.met(call.begin.node, begin, over))
+
+    def outlasts(self, hold: Hold, over: float, lease: int) -> float:
+        """Return by when a hold has certainly ended whose lease ends at `over`, if a fault of its
+        client may have prolonged it.
+
+        Without a lease, servers may learn of the end of a client only after a fault. Renewals whose
+        answers a fault keeps from the client take effect without its knowledge.
+        """
+        known = self._clients if hold.furthest == FOREVER else self._deaf if hold.renewals else {}
+        spans = known.get(hold.node or "")
+        while spans is not None and over < FOREVER:
+            later = max((end + lease for _, end in spans.touching(hold.start, over)), default=over)
+            if later <= over:
+                break
+            over = later
+        return over
+
+    def _minorities(self, servers: frozenset[str]) -> frozenset[str]:
+        """Return the names of the faults during which a majority of the servers was always left."""
+        marks: list[tuple[float, int, int, Fault]] = []
+        for fault in self.servers:
+            over = FOREVER if fault.end is None else fault.end
+            # What ends at a moment is over before the next begins, unless it began then as well.
+            marks.append((fault.start, 1, 1, fault))
+            marks.append((over, 2 if over == fault.start else 0, -1, fault))
+        marks.sort(key=lambda mark: mark[:2])
+        away = Counter[str]()
+        active: dict[str, Fault] = {}
+        lost: set[str] = set()
+        for _, _, step, fault in marks:
+            away.update(dict.fromkeys((fault.impairs or frozenset(fault.targets)) & servers, step))
+            if step > 0:
+                active[fault.name] = fault
+            else:
+                active.pop(fault.name)
+            unknown = any(one.impairs is None for one in active.values())
+            if unknown or 2 * sum(many > 0 for many in away.values()) >= len(servers):
+                lost |= active.keys()
+        return frozenset(fault.name for fault in self.servers) - lost
+
+
+def _by_node(found: Mapping[str, list[Span]]) -> dict[str, Spans[Span]]:
+    return {node: Spans((*span, span) for span in spans) for node, spans in found.items()}
+
+
+def over_with(fault: Fault, lease: int) -> float:
+    """Return when a fault and the leases that it prolonged are over. A clock that was wrong may
+    have prolonged them by as much."""
+    if fault.end is None:
+        return FOREVER
+    return fault.end + lease + _wrong(fault.arguments, fault.end - fault.start)
+
+
+def _wrong(arguments: Mapping[str, object], lasted: int) -> float:
+    offset, rate = arguments.get("offset_s"), arguments.get("rate")
+    wrong = abs(offset) * 1e9 if isinstance(offset, int | float) else 0.0
+    return wrong + (abs(rate - 1) * lasted if isinstance(rate, int | float) else 0.0)
+
+
+def prolonged(
+    faults: Iterable[Fault], leases: Iterable[tuple[float, float, int]]
+) -> dict[str, int]:
+    """Return, by the name of each fault, the longest lease that it may have prolonged: of the
+    requests and holds (begin, over, ttl) that it met."""
+    rows = sorted(leases)
+    begins = [begin for begin, _, _ in rows]
+    found: dict[str, int] = {}
+    active: list[tuple[int, float]] = []  # the longest lease first
+    place = 0
+    for fault in sorted(faults, key=lambda fault: fault.start):
+        while place < len(rows) and rows[place][0] <= fault.start:
+            heappush(active, (-rows[place][2], rows[place][1]))
+            place += 1
+        while active and active[0][1] < fault.start:
+            heappop(active)
+        until = FOREVER if fault.end is None else fault.end
+        later = range(place, bisect_right(begins, until))
+        met = max((rows[at][2] for at in later), default=0)
+        found[fault.name] = max(met, -active[0][0] if active else 0)
+    return found

@@ -1,0 +1,99 @@
+"""Taken: the spans in which clients may have a lock, so that others need not be granted it.
+
+A hold lasts until a release that reached all servers was answered, or until its lease has certainly
+expired. A request that may have been granted, without an answer that its client received, lasts as
+long as such a lease may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from fencepost.checker.facts.ends import FOREVER
+from fencepost.checker.facts.hindered import Hindered, over_with, prolonged
+from fencepost.checker.facts.holds import Hold, seconds
+from fencepost.checker.facts.obstacles import Request
+from fencepost.checker.history.history import Call
+
+
+class Taken(Struct, frozen=True, gc=False):
+    """A span [begin, over) in which the lock may be taken. `why`: the event that ended it, at `at`,
+    as the start of a sentence. `granted`: the mode of the hold with whose grant it begins; else
+    ""."""
+
+    begin: float
+    over: float
+    at: float
+    why: str
+    granted: str = ""
+
+
+def taken(
+    found: Iterable[Hold],
+    left: Mapping[int, float],
+    freed: Mapping[int, int],
+    asked: Iterable[tuple[Call, Request]],
+    hindered: Hindered,
+    lease: int,
+    end_ns: int,
+) -> Iterator[Taken]:
+    """Yield the spans in which clients may have a lock. `left` and `freed`: when each hold has
+    certainly ended, and those that a release ended (obstacles.py); `lease`: the longest of this
+    lock. The history ends at `end_ns`."""
+    for hold in found:
+        over = left[hold.index]
+        released = over == freed.get(hold.index)
+        if not released:
+            over = hindered.outlasts(hold, over, hold.ttl or lease)
+        yield Taken(hold.start, over, *_given_up(hold, over, released), _mode(hold.shared))
+    for call, one in asked:
+        over = one.over
+        answered = FOREVER if call.end is None and not one.died else one.asked_until
+        if hindered.met(call.begin.node, one.begin, min(answered, end_ns)):
+            over = max(over, answered)
+        if over > one.begin:
+            who = f"{call.begin.node or 'a client'} (process {call.begin.process})"
+            why = f"After a request of {who} that may have been granted"
+            yield Taken(one.begin, over, over, why)
+
+
+def _given_up(hold: Hold, over: float, released: bool) -> tuple[float, str]:
+    """Return the event that ended a hold: when, and in words."""
+    if released:
+        return over, f"After {hold.who} released hold {hold.name} at {seconds(over)}"
+    if hold.ended_by in ("death", "gone", "close") and hold.strict_end < hold.deadline:
+        when = seconds(hold.strict_end)
+        return hold.strict_end, f"After {hold.who} disappeared with hold {hold.name} at {when}"
+    return over, f"After the lease of {hold.who} expired, of hold {hold.name} at {seconds(over)}"
+
+
+def taken_by_faults(
+    hindered: Hindered, leases: Iterable[tuple[float, float, int]]
+) -> Iterator[Taken]:
+    """Yield the spans in which servers may not answer, or leases may run that a fault prolonged.
+    `leases`: see `prolonged`."""
+    lease = prolonged(hindered.servers, leases)
+    for fault in hindered.servers:
+        over = over_with(fault, lease[fault.name])
+        at = FOREVER if fault.end is None else fault.end
+        last = fault.end == hindered.last
+        why = "After the last fault was healed" if last else f"After the end of: {fault.what}"
+        if fault.name not in hindered.survived:
+            yield Taken(fault.start, over, at, why)
+            continue
+        down = ", ".join(sorted(fault.impairs or fault.targets))
+        since = f"With {down} impaired from {seconds(fault.start)}"
+        yield Taken(fault.start, fault.start + lease[fault.name], fault.start, since)
+        if fault.end is not None:
+            yield Taken(fault.end, over, at, why)
+
+
+def mode_of(call: Call) -> str:
+    """Return the mode in which a client asks for a lock."""
+    return _mode(call.begin.value.get("mode") == "shared")
+
+
+def _mode(shared: bool) -> str:
+    return "shared" if shared else "exclusive"
