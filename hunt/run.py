@@ -178,7 +178,7 @@ class Run:
         if self._pending is not None:
             if self._no_more_faults:
                 self.missed = True
-            elif not self._pending.inject(self, event):
+            elif self._pending.inject(self, event) is False:
                 return step + 1
             self._pending = None
         elif self._injections and self._injections[0][0] <= step:
@@ -189,7 +189,7 @@ class Run:
                 activities = [client.activity for client in self.clients]
                 met = "" if event is None else _of(event)
                 self.seen[action.kind, action.way, met, *activities] = None
-                if not action.inject(self, event):
+                if action.inject(self, event) is False:
                     self._pending = action
                     return step + 1
         return max(step + 1, self._next())

@@ -35,7 +35,7 @@ from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt
-from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site
+from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site, ask
 from fencepost.nemesis.skew import CLOCKS, KINDS, Skew
 from fencepost.nemesis.skewed import Proof
 from fencepost.nemesis.targets import PRIMARY, SERVERS, Drawn, Layout, listed, pick
@@ -130,10 +130,7 @@ class Clock:
         return float(ahead_ns) / 1e9
 
     def _vdso(self, node: str, *arguments: str) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(
-            self._site.remote(node).run(["fencepost-node", "vdso", *arguments]).out
-        )
-        return answer
+        return ask(self._site.remote(node), "vdso", *arguments)
 
     def _clocked(self, node: str) -> Clocked:
         site = self._site

@@ -6,7 +6,6 @@ and then stall for longer, repeatedly.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from random import Random
 from typing import Any
@@ -15,7 +14,7 @@ from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.leftover import Leftover
 from fencepost.nemesis.nemesis import Fault, Receipt, together
-from fencepost.nemesis.site import Remote, Server, Site
+from fencepost.nemesis.site import Remote, Server, Site, ask
 from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 
 SHARE = 0.02
@@ -60,10 +59,7 @@ class Cpu:
         return Receipt(seen["share"] is None, how, {"pid": pid} | seen)
 
     def _cpu(self, node: str, *words: str) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(
-            self._site.remote(node).run(["fencepost-node", "cpu", *words]).out
-        )
-        return answer
+        return ask(self._site.remote(node), "cpu", *words)
 
 
 def _quota(share: float | None) -> str:

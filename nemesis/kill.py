@@ -45,10 +45,7 @@ class Kill:
         pid = self._site.server(node).kill()
         if pid is None:
             return Receipt(False, f"no server was running on {node}")
-        gone = self._site.remote(node).state(pid) is None
-        return Receipt(
-            gone, f"pid {pid} on {node} is {'gone' if gone else 'still there'}", {"pid": pid}
-        )
+        return _gone(node, pid, self._site.remote(node).state(pid) is None, {})
 
     def _kill_client(self, node: str) -> Receipt:
         """Kill a client. `processes`: those that lived until this kill, and are gone by it."""
@@ -64,35 +61,27 @@ class Kill:
             time.sleep(0.005)
         gone = remote.state(client.pid, client.started) is None
         client.wait_gone(_GONE_S)
-        return Receipt(
-            gone,
-            f"pid {client.pid} on {node} is {'gone' if gone else 'still there'}",
-            {"pid": client.pid, "processes": [client.process] if gone else []},
-        )
+        return _gone(node, client.pid, gone, {"processes": [client.process] if gone else []})
 
     def heal(self, fault: Fault) -> Receipt:
         clients = [node for node in fault.targets if node in self._site.clients]
         servers = [node for node in fault.targets if node not in clients]
-        return together(
-            [
-                *(self._follow(node) for node in clients),
-                *self._revive(servers, fault.arguments.get("data") == "wiped"),
-            ]
-        )
-
-    def _revive(self, servers: list[str], wiped: bool) -> list[Receipt]:
+        follow = [self._follow(node) for node in clients]
         for node in servers:
             # An external container, with its network.
             self._chains.forget(node)
-        return revive(self._site, servers, wiped)
+        wiped = fault.arguments.get("data") == "wiped"
+        return together(follow + revive(self._site, servers, wiped))
 
     def _follow(self, node: str) -> Receipt:
         client = self._site.restart_client(node)
-        return Receipt(
-            True,
-            f"process {client.process} follows, pid {client.pid} on {node}",
-            {"pid": client.pid},
-        )
+        how = f"process {client.process} follows, pid {client.pid} on {node}"
+        return Receipt(True, how, {"pid": client.pid})
+
+
+def _gone(node: str, pid: int, gone: bool, data: dict[str, Any]) -> Receipt:
+    how = f"pid {pid} on {node} is {'gone' if gone else 'still there'}"
+    return Receipt(gone, how, {"pid": pid} | data)
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
@@ -134,12 +123,9 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     lost = " and loses its data" if len(targets) == 1 else " and lose their data"
-    never = ", for good" if arguments.get("back") == "never" else ""
-    return (
-        sentence(targets, "crashes", "crash")
-        + (lost if arguments.get("data") == "wiped" else "")
-        + never
-    )
+    words = sentence(targets, "crashes", "crash")
+    words += lost if arguments.get("data") == "wiped" else ""
+    return words + (", for good" if arguments.get("back") == "never" else "")
 
 
 def _majority(away_s: float, at: Layout, random: Random) -> Drawn:

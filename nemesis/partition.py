@@ -11,7 +11,7 @@ as new ones: a rule applies to packets, not to connections.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
@@ -46,7 +46,7 @@ class Partition:
                 # The other direction passes, and is counted to prove it.
                 counts.setdefault(source, []).append(Rule("IN", self._site.address(to), ""))
                 continue
-            for here, there in ((near, far), (far, near)):
+            for here, there in _ways([(near, far)]):
                 rules.setdefault(here, []).extend(_both(self._site.address(there), how))
         self._chains.add(fault.name, rules, counts)
         return self._one_way(fault) if lost else self._receipt(fault, cut=True)
@@ -99,10 +99,10 @@ class Partition:
         """Send one datagram each way; the counters of the receivers' own chains show which
         arrived."""
         requests = fault.arguments["lost"] == "requests"
-        found: dict[str, str] = {}
-        for near, far in fault.arguments["links"]:
-            for source, to in ((near, far), (far, near)):
-                found[f"{source} to {to}"] = datagram(self._site, self._chains, source, to)
+        found = {
+            f"{source} to {to}": datagram(self._site, self._chains, source, to)
+            for source, to in _ways(fault.arguments["links"])
+        }
         wanted = {
             f"{source} to {to}": "dropped" if lost else "passed"
             for near, far in fault.arguments["links"]
@@ -120,26 +120,20 @@ class Partition:
         counts = {node: self._chains.hits(node) for node in nodes}
         return {
             f"{source} to {to}"
-            for near, far in links
-            for source, to in ((near, far), (far, near))
+            for source, to in _ways(links)
             if counts[source].get(Rule("OUT", self._site.address(to), "REJECT"), 0)
         }
 
     def _shared(self, fault: Fault) -> set[str]:
         """Return the ways of an ended fault which another one still cuts."""
-        return {
-            f"{source} to {target}"
-            for near, far in fault.arguments["links"]
-            if self._chains.cut(near, far)
-            for source, target in ((near, far), (far, near))
-        }
+        shared = [link for link in fault.arguments["links"] if self._chains.cut(*link)]
+        return {f"{source} to {target}" for source, target in _ways(shared)}
 
     def _probes(self, links: list[list[str]]) -> dict[str, str]:
         wanted: dict[str, list[str]] = {}
-        for near, far in links:
-            for source, target in ((near, far), (far, near)):
-                if self._site.port(target) is not None:
-                    wanted.setdefault(source, []).append(target)
+        for source, target in _ways(links):
+            if self._site.port(target) is not None:
+                wanted.setdefault(source, []).append(target)
         if not wanted:
             return {}
         with ThreadPoolExecutor(len(wanted)) as pool:
@@ -149,6 +143,12 @@ class Partition:
                 for source, answers in zip(wanted, found, strict=True)
                 for target, answer in answers.items()
             }
+
+
+def _ways(links: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield both directions of each link."""
+    for near, far in links:
+        yield from ((near, far), (far, near))
 
 
 def _both(address: str, how: str) -> list[Rule]:

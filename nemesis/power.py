@@ -8,7 +8,6 @@ restart when the fault ends.
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
@@ -17,7 +16,7 @@ from fencepost.nemesis.family import Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
-from fencepost.nemesis.site import Site
+from fencepost.nemesis.site import Site, ask
 from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 
 TARGETS = (*SERVERS, "rolling")
@@ -57,10 +56,7 @@ class Power:
         return self._lazy(node, "witnessed", self._site.server(node).data, text), dropped
 
     def _lazy(self, node: str, *words: str) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(
-            self._site.remote(node).run(["fencepost-node", "lazy", *words]).out
-        )
-        return answer
+        return ask(self._site.remote(node), "lazy", *words)
 
 
 def _receipt(

@@ -1,8 +1,9 @@
-"""The nemesis' view of the cluster. Harness objects implement these protocols; nothing is
-imported."""
+"""The nemesis' view of the cluster. Harness objects implement these protocols; nothing is imported
+from the harness."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -23,6 +24,12 @@ class Remote(Protocol):
     def put(self, path: str, content: bytes) -> None: ...
     def signal(self, pid: int, number: int, started: str | None = None) -> bool: ...
     def state(self, pid: int, started: str | None = None) -> str | None: ...
+
+
+def ask(remote: Remote, *words: str) -> dict[str, Any]:
+    """Run a verb of fencepost-node (node/command.py), and return its answer."""
+    answer: dict[str, Any] = json.loads(remote.run(["fencepost-node", *words]).out)
+    return answer
 
 
 class Hidden(Exception):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.world import Event
 
-Inject = Callable[[Run, Event | None], bool]
-"""Injects the fault, and returns whether it could; if not, it is called again at the next event."""
+Inject = Callable[[Run, Event | None], bool | None]
+"""Injects the fault. If it returns False, it could not, and is called again at the next event."""
 
 
 @dataclass(frozen=True)

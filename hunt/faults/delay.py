@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from fencepost.hunt.faults.action import Action, Inject, seconds
+from fencepost.hunt.faults.action import Action, seconds
 from fencepost.hunt.faults.simulated import Simulated
 from fencepost.hunt.sim.network import Request
 from fencepost.hunt.sim.protocols import Run
@@ -15,29 +16,25 @@ from fencepost.hunt.sim.world import MS, Event
 def _delay(setting: Setting) -> Iterator[Action]:
     timeout = int(setting.options.get("node_timeout_ms", 50)) * MS
     for by in (setting.ttl_ns * 11 // 10, timeout * 3 // 2, timeout // 2, setting.ttl_ns // 2):
-        yield Action("delay", "message", _late(by))
+        yield Action("delay", "message", partial(_late, by))
 
 
-def _late(by: int) -> Inject:
-    def inject(run: Run, event: Event | None) -> bool:
-        if not isinstance(event, Request) or event.node.paused_until > run.world.now:
-            return False
-        source, to = run.ends(event)
-        # A copy arrives instead; this message is under way for as long as it takes.
-        event.off = True
-        world = run.world
-        late = event.later()
-        if late.back:
-            late.arrives = world.now + by
-        event.link.moved(event, late)
-        world.at(world.now + by, late)
-        words = f"{run.describe(event)} is held back for {seconds(by)}"
-        run.faults.begin(
-            "delay", [source, to], {"source": source, "to": to}, words, lambda: None, by
-        )
-        return True
-
-    return inject
+def _late(by: int, run: Run, event: Event | None) -> bool:
+    if not isinstance(event, Request) or event.node.paused_until > run.world.now:
+        return False
+    source, to = run.ends(event)
+    # A copy arrives instead; this message is under way for as long as it takes.
+    event.off = True
+    world = run.world
+    late = event.later()
+    if late.back:
+        late.arrives = world.now + by
+    event.link.moved(event, late)
+    world.at(world.now + by, late)
+    words = f"{run.describe(event)} is held back for {seconds(by)}"
+    arguments = {"source": source, "to": to}
+    run.faults.begin("delay", [source, to], arguments, words, lasts=by)
+    return True
 
 
 SIMULATED = Simulated("delay", _delay, messages=True)

@@ -16,12 +16,7 @@ def _failover(setting: Setting) -> Iterator[Action]:
     yield Action("failover", "server", _inject)
 
 
-def _inject(run: Run, event: Event | None) -> bool:
-    _fail_over(run)
-    return True
-
-
-def _fail_over(run: Run) -> None:
+def _inject(run: Run, event: Event | None) -> None:
     """Crash the primary and promote its replica as it is; the old primary restarts as a replica."""
     old = primary(run)
     if old is None or old.replica is None or not old.up:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from fencepost.hunt.faults.action import Action, Inject
+from fencepost.hunt.faults.action import Action
 from fencepost.hunt.faults.simulated import Simulated
-from fencepost.hunt.sim.client_node import ClientNode
-from fencepost.hunt.sim.network import Server
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, NEVER, Event, Reaper
@@ -19,25 +18,16 @@ BOOT = 5 * MS
 
 def _kill(setting: Setting) -> Iterator[Action]:
     for server in range(len(setting.servers)):
-        yield Action("kill", "one", crash(server, power=False))
+        yield Action("kill", "one", partial(crash, server, False))
     for client in range(len(setting.clients)):
-        yield Action("kill", "client", kill_client(client), client)
+        yield Action("kill", "client", partial(kill_client, client), client)
 
 
-def crash(index: int, power: bool) -> Inject:
-    """Return the crash of a server, with or without a loss of `power`."""
-
-    def inject(run: Run, event: Event | None) -> bool:
-        server = run.servers[index]
-        if server.up:
-            _crash(run, server, power)
-        return True
-
-    return inject
-
-
-def _crash(run: Run, server: Server, power: bool) -> None:
-    """Crash a server; it restarts after the setting's time."""
+def crash(index: int, power: bool, run: Run, event: Event | None) -> None:
+    """Crash a server, with or without a loss of `power`; it restarts after the setting's time."""
+    server = run.servers[index]
+    if not server.up:
+        return
     what = "loses power" if power else "crashes"
     lasts = run.setting.restart_ns
     back = "" if lasts is None else " and restarts"
@@ -46,33 +36,22 @@ def _crash(run: Run, server: Server, power: bool) -> None:
     server.crash(power)
     words = f"{server.name} {what}{back}" + ("" if server.kept else ", its data gone")
     family = "power" if power else "kill"
-    run.faults.begin(
-        family, [server.name], {}, words, server.start,
-        None if lasts is None else max(lasts, BOOT),
-    )  # fmt: skip
+    until = None if lasts is None else max(lasts, BOOT)
+    run.faults.begin(family, [server.name], {}, words, server.start, until)
 
 
-def kill_client(index: int) -> Inject:
-    """Return the kill of a client."""
-
-    def inject(run: Run, event: Event | None) -> bool:
-        # At least one client must remain to ask for the lock.
-        if sum(client.up for client in run.clients) > 1 and run.clients[index].up:
-            _end_client(run, run.clients[index])
-        return True
-
-    return inject
-
-
-def _end_client(run: Run, node: ClientNode) -> None:
+def kill_client(index: int, run: Run, event: Event | None) -> None:
     """Kill a client; the harness then records the outcome of its op as unknown."""
-    world = run.world
+    world, node = run.world, run.clients[index]
+    # At least one client must remain to ask for the lock.
+    if not node.up or sum(client.up for client in run.clients) == 1:
+        return
     node.up = False
     # Its tasks stop at their next step.
     node.paused_until = NEVER
     process = node.out.process
     words = f"{node.name} is killed"
-    run.faults.begin("kill", [node.name], {}, words, lambda: None, 1, {"processes": [process]})
+    run.faults.begin("kill", [node.name], {}, words, lasts=1, receipt={"processes": [process]})
 
     def die() -> None:
         for task in world.tasks:

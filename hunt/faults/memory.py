@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Protocol, runtime_checkable
 
-from fencepost.hunt.faults.action import Action, Inject
+from fencepost.hunt.faults.action import Action
 from fencepost.hunt.faults.simulated import Simulated
 from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.sim.protocols import Run
@@ -28,26 +29,22 @@ class Limited(Protocol):
 def _memory(setting: Setting) -> Iterator[Action]:
     for policy in POLICIES:
         for server in range(len(setting.servers)):
-            yield Action("memory", policy, _run_out(server, policy))
+            yield Action("memory", policy, partial(_run_out, server, policy))
 
 
-def _run_out(index: int, policy: str) -> Inject:
-    def inject(run: Run, event: Event | None) -> bool:
-        server = run.servers[index]
-        assert isinstance(server, Limited)
-        if not server.up:
-            return True
-        words = f"{server.name} runs out of memory under {policy}"
-        if policy == "noeviction":
-            server.limit(True)
-        else:
-            server.run_out()
-            words += ", and evicts what it had"
-        arguments = {"policy": policy}
-        run.faults.begin("memory", [server.name], arguments, words, lambda: server.limit(False))
-        return True
-
-    return inject
+def _run_out(index: int, policy: str, run: Run, event: Event | None) -> None:
+    server = run.servers[index]
+    assert isinstance(server, Limited)
+    if not server.up:
+        return
+    words = f"{server.name} runs out of memory under {policy}"
+    if policy == "noeviction":
+        server.limit(True)
+    else:
+        server.run_out()
+        words += ", and evicts what it had"
+    arguments = {"policy": policy}
+    run.faults.begin("memory", [server.name], arguments, words, lambda: server.limit(False))
 
 
 def _refuses(setting: Setting) -> str:

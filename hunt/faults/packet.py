@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from fencepost.hunt.faults.action import Action, Inject, seconds
+from fencepost.hunt.faults.action import Action, seconds
 from fencepost.hunt.faults.simulated import Simulated
 from fencepost.hunt.sim.network import Request
 from fencepost.hunt.sim.protocols import Run
@@ -17,7 +18,7 @@ LOSS, DUPLICATE = "packet/loss", "packet/duplicate"
 def _packet(setting: Setting) -> Iterator[Action]:
     yield Action(LOSS, "message", _lost)
     for by in (1 * MS, setting.ttl_ns // 2):
-        yield Action(DUPLICATE, "message", _twice(by))
+        yield Action(DUPLICATE, "message", partial(_twice, by))
 
 
 def _lost(run: Run, event: Event | None) -> bool:
@@ -28,22 +29,18 @@ def _lost(run: Run, event: Event | None) -> bool:
     event.off = True
     words = f"{run.describe(event)} is lost"
     arguments = {"kind": "loss", "source": source, "to": to}
-    run.faults.begin("packet", [source], arguments, words, lambda: None, 0)
+    run.faults.begin("packet", [source], arguments, words, lasts=0)
     return True
 
 
-def _twice(by: int) -> Inject:
-    def inject(run: Run, event: Event | None) -> bool:
-        if not isinstance(event, Request) or event.back:
-            return False
-        source, _ = run.ends(event)
-        world = run.world
-        world.at(world.now + by, event.later())
-        words = f"{run.describe(event)} arrives a second time, {seconds(by)} later"
-        run.faults.begin("packet", [source], {"kind": "duplicate"}, words, lambda: None, by)
-        return True
-
-    return inject
+def _twice(by: int, run: Run, event: Event | None) -> bool:
+    if not isinstance(event, Request) or event.back:
+        return False
+    source, _ = run.ends(event)
+    run.world.at(run.world.now + by, event.later())
+    words = f"{run.describe(event)} arrives a second time, {seconds(by)} later"
+    run.faults.begin("packet", [source], {"kind": "duplicate"}, words, lasts=by)
+    return True
 
 
 # No TCP connection delivers a message twice.

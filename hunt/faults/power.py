@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from fencepost.hunt.faults.action import Action
 from fencepost.hunt.faults.kill import crash
@@ -12,7 +13,7 @@ from fencepost.hunt.sim.setting import Setting
 
 def _power(setting: Setting) -> Iterator[Action]:
     for server in range(len(setting.servers)):
-        yield Action("power", "one", crash(server, power=True))
+        yield Action("power", "one", partial(crash, server, True))
 
 
 def _usual(setting: Setting) -> bool:

@@ -237,10 +237,10 @@ def _crash(power: bool, drawn: Drawn, lasts: int) -> Inject:
     def inject(run: Run, event: Event | None) -> bool:
         for number, server in enumerate(run.servers):
             if server.name in drawn.targets:
-                crash(number, power)(run, event)
+                crash(number, power, run, event)
         for number, client in enumerate(run.clients):
             if client.name in drawn.targets:
-                kill_client(number)(run, event)
+                kill_client(number, run, event)
         return True
 
     return inject

@@ -55,7 +55,7 @@ class _Ending(Faults):
         targets: list[str],
         arguments: dict[str, Any],
         words: str,
-        undo: Callable[[], None],
+        undo: Callable[[], None] = lambda: None,
         lasts: int | None = None,
         receipt: dict[str, Any] | None = None,
     ) -> str:

@@ -50,7 +50,7 @@ class Faults:
         targets: list[str],
         arguments: dict[str, Any],
         words: str,
-        undo: Callable[[], None],
+        undo: Callable[[], None] = lambda: None,
         lasts: int | None = None,
         receipt: dict[str, Any] | None = None,
     ) -> str:

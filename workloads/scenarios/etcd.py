@@ -10,6 +10,8 @@ from fencepost.workloads.scenarios.schedules import (
     ONE,
     THREE,
     TWO,
+    TWO_WRITES,
+    ops,
     pause_after_acquire,
     pause_at,
     pause_before_write,
@@ -44,29 +46,21 @@ def _given_up() -> tuple[Step, ...]:
     return (
         Do(ONE, "acquire"),
         Do(TWO, "acquire", expect="fail"),
-        Do(ONE, "read"),
-        Do(ONE, "write"),
-        Do(ONE, "release"),
-        Do(THREE, "acquire"),
-        Do(THREE, "read"),
-        Do(THREE, "write"),
-        Do(THREE, "release"),
+        *ops(ONE, "read", "write", "release"),
+        *ops(THREE, "acquire", "read", "write", "release"),
     )
 
 
 def _within_the_delay() -> tuple[Step, ...]:
     return (
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
+        *ops(ONE, "acquire", "read"),
         *pause_before_write("pause", ONE),
         TtlOver(),
         Do(TWO, "acquire", expect="fail"),
         Heal("pause"),
         Finish(ONE),
         Do(ONE, "release", expect="fail"),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Do(TWO, "release"),
     )
 

@@ -17,7 +17,14 @@ from fencepost.workloads.scenarios.scenario import (
     Step,
     TtlOver,
 )
-from fencepost.workloads.scenarios.schedules import ONE, TWO, crash, pause_after_acquire
+from fencepost.workloads.scenarios.schedules import (
+    ONE,
+    TWO,
+    TWO_WRITES,
+    crash,
+    ops,
+    pause_after_acquire,
+)
 from fencepost.workloads.scenarios.sources import KLEPPMANN, SEEN
 from fencepost.workloads.scenarios.suite import Suite
 
@@ -29,8 +36,7 @@ def pause(server: str) -> Inject:
     return Inject(f"pause-{server}", "pause", (server,), {"words": f"{server} is paused"})
 
 
-def _turn(client: str) -> tuple[Step, ...]:
-    return tuple(Do(client, f) for f in ("acquire", "read", "write", "release"))
+_TURN = ("acquire", "read", "write", "release")
 
 
 def _nobody_for(turns: int) -> tuple[Step, ...]:
@@ -50,7 +56,7 @@ _SCENARIOS = (
         "lock or can acquire it.",
         "none",
         (
-            *_turn(ONE),
+            *ops(ONE, *_TURN),
             pause(REDIS[0]),
             Begin(ONE, "acquire"),
             TtlOver(),
@@ -67,7 +73,7 @@ _SCENARIOS = (
         "and leaves the four keys behind: no client is granted the lock while the server is down.",
         "none",
         (
-            *_turn(ONE),
+            *ops(ONE, *_TURN),
             crash("crash", REDIS[4]),
             *_nobody_for(5),
             Heal("crash"),
@@ -82,14 +88,12 @@ _SCENARIOS = (
         "none",
         (
             # This loads its scripts into the servers.
-            *(Do(ONE, f) for f in ("acquire", "extend", "release")),
+            *ops(ONE, "acquire", "extend", "release"),
             Do(ONE, "acquire"),
             *(pause(server) for server in _SLOW),
             Do(ONE, "extend", expect="fail"),
             *(Heal(f"pause-{server}") for server in _SLOW),
-            Do(TWO, "acquire", again=True),
-            Do(TWO, "read"),
-            Do(TWO, "write"),
+            *TWO_WRITES,
             Do(TWO, "release"),
         ),
         TWICE, lock="node-redlock", ttl_ms=8000, causes=("extend-failed",),
@@ -101,7 +105,7 @@ _SCENARIOS = (
         "are back, some 9 s later.",
         "none",
         (
-            *_turn(TWO),
+            *ops(TWO, *_TURN),
             Do(ONE, "acquire"),
             Begin(TWO, "acquire"),
             *(crash(f"crash-{server}", server) for server in ZOOKEEPER[:2]),

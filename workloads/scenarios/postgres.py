@@ -5,23 +5,27 @@ from __future__ import annotations
 from fencepost.workloads.scenarios.expectations import KEPT
 from fencepost.workloads.scenarios.runs import controls, explore
 from fencepost.workloads.scenarios.scenario import Do, Finish, Heal, Scenario, Step
-from fencepost.workloads.scenarios.schedules import ONE, TWO, holder_dies, pause_before_write
+from fencepost.workloads.scenarios.schedules import (
+    ONE,
+    TWO,
+    TWO_WRITES,
+    holder_dies,
+    ops,
+    pause_before_write,
+)
 from fencepost.workloads.scenarios.sources import KLEPPMANN, OVERVIEW
 from fencepost.workloads.scenarios.suite import Suite
 
 
 def _sleeper_keeps_it() -> tuple[Step, ...]:
     return (
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
+        *ops(ONE, "acquire", "read"),
         *pause_before_write("pause", ONE),
         Do(TWO, "acquire", expect="fail"),
         Heal("pause"),
         Finish(ONE),
         Do(ONE, "release"),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Do(TWO, "release"),
     )
 

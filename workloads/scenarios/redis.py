@@ -28,11 +28,14 @@ from fencepost.workloads.scenarios.schedules import (
     ONE,
     THREE,
     TWO,
+    TWO_WRITES,
     both_stall,
+    both_write,
     crash,
     holder_dies,
     late_release,
     no_lock_at_all,
+    ops,
     pause_after_acquire,
     pause_at,
 )
@@ -57,10 +60,7 @@ def _restarted_empty() -> tuple[Step, ...]:
         crash("crash", SERVER),
         Heal("crash"),
         Do(TWO, "acquire", again=True),
-        Do(ONE, "read"),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
-        Do(ONE, "write"),
+        *both_write(),
         Do(ONE, "release", expect="fail"),
         Do(TWO, "release"),
     )
@@ -72,9 +72,7 @@ def _server_down() -> tuple[Step, ...]:
         Do(ONE, "acquire", expect="fail"),
         Do(TWO, "acquire", expect="fail"),
         Heal("crash"),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Do(TWO, "release"),
     )
 
@@ -88,10 +86,7 @@ def _evicted(granted: str) -> tuple[Step, ...]:
             Do(ONE, "acquire"),
             full,
             Do(TWO, "acquire"),
-            Do(ONE, "read"),
-            Do(TWO, "read"),
-            Do(TWO, "write"),
-            Do(ONE, "write"),
+            *both_write(),
             Heal("full"),
             Do(ONE, "release", expect="fail"),
             Do(TWO, "release"),
@@ -100,9 +95,7 @@ def _evicted(granted: str) -> tuple[Step, ...]:
         full,
         Do(ONE, "acquire", expect="fail"),
         Heal("full"),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Do(TWO, "release"),
     )
 
@@ -112,10 +105,10 @@ def _failover(granted: str) -> tuple[Step, ...]:
     words = f"{REPLICA} is cut off from {SERVER}"
     lag = {"links": [[SERVER, REPLICA]], "words": words}
     promote = {"words": f"{SERVER} dies and {REPLICA} is promoted"}
-    second: tuple[Step, ...] = (Do(TWO, "acquire", again=True), Do(TWO, "read"))
     if granted == "ok":
         after: tuple[Step, ...] = (
-            *second,
+            Do(TWO, "acquire", again=True),
+            Do(TWO, "read"),
             Do(ONE, "read"),
             Do(TWO, "write"),
             Do(ONE, "write"),
@@ -125,7 +118,7 @@ def _failover(granted: str) -> tuple[Step, ...]:
         )
     else:
         # A client that waits for a replica is not granted the lock while there is none.
-        after = (Heal("failover"), *second, Do(TWO, "write"), Do(TWO, "release"))
+        after = (Heal("failover"), *TWO_WRITES, Do(TWO, "release"))
     return (
         Inject("lag", "partition", (SERVER, REPLICA), lag),
         Do(ONE, "acquire", expect=granted),
@@ -145,10 +138,7 @@ def _failover_sentinel() -> tuple[Step, ...]:
         Inject("split", "partition", (*one, *other), {"links": links, "words": words}),
         Do(ONE, "acquire"),
         Do(TWO, "acquire", again=True),
-        Do(ONE, "read"),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
-        Do(ONE, "write"),
+        *both_write(),
         Heal("split"),
         Do(TWO, "release"),
     )
@@ -169,17 +159,12 @@ def _released_in_two_steps() -> tuple[Step, ...]:
 
 def _long_work() -> tuple[Step, ...]:
     return (
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
+        *ops(ONE, "acquire", "read"),
         TtlOver(),
         Do(TWO, "acquire", expect="fail"),
         TtlOver(),
-        Do(ONE, "write"),
-        Do(ONE, "release"),
-        Do(TWO, "acquire"),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
-        Do(TWO, "release"),
+        *ops(ONE, "write", "release"),
+        *ops(TWO, "acquire", "read", "write", "release"),
     )
 
 
@@ -197,10 +182,7 @@ def _always_yes() -> tuple[Step, ...]:
     return (
         Do(ONE, "acquire"),
         Do(TWO, "acquire"),
-        Do(ONE, "read"),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
-        Do(ONE, "write"),
+        *both_write(),
         Do(ONE, "release"),
         Do(TWO, "release"),
     )

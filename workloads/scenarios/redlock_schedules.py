@@ -17,7 +17,18 @@ from fencepost.workloads.scenarios.scenario import (
     SyncDue,
     TtlByClock,
 )
-from fencepost.workloads.scenarios.schedules import ONE, STORE, THREE, TWO, crash, cut, pause_at
+from fencepost.workloads.scenarios.schedules import (
+    ONE,
+    STORE,
+    THREE,
+    TWO,
+    TWO_WRITES,
+    both_write,
+    crash,
+    cut,
+    ops,
+    pause_at,
+)
 
 A, B, C, D, E = (f"redis-{n}" for n in range(1, 6))
 
@@ -25,17 +36,10 @@ A, B, C, D, E = (f"redis-{n}" for n in range(1, 6))
 _SPLIT = (cut("cut-1", ONE, [D, E]), cut("cut-2", TWO, [A, B]))
 _JOIN = (Heal("cut-1"), Heal("cut-2"))
 
-# Both have read the same version when 2 writes and then 1: the second write overwrites the first.
-_BOTH_READ = (Do(ONE, "read"), Do(TWO, "read"))
-
 # A majority has lost 1's keys, so 1 has nothing left to release. A server that was cut off or down
 # a moment ago may not answer in time.
 _REFUSED = Do(ONE, "release", expect="failing")
 _BOTH_RELEASE = (_REFUSED, Do(TWO, "release"))
-
-
-def both_write(last: str) -> tuple[Step, ...]:
-    return (*_BOTH_READ, Do(TWO, "write"), Do(ONE, "write", expect=last))
 
 
 def clock_jump(last: str) -> tuple[Step, ...]:
@@ -116,9 +120,7 @@ def no_majority() -> tuple[Step, ...]:
         cut("cut-1", ONE, [C, D, E]),
         Do(ONE, "acquire", expect="fail"),
         cut("cut-2", TWO, [D, E]),
-        Do(TWO, "acquire"),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *ops(TWO, "acquire", "read", "write"),
         *_JOIN,
         Do(ONE, "acquire", expect="fail"),
         Do(TWO, "release"),
@@ -161,14 +163,11 @@ def crash_and_restart(restart: str, power: bool = False, last: str = "ok") -> tu
         second = (
             *back,
             Do(TWO, "acquire", expect="fail"),
-            Do(ONE, "read"),
-            Do(ONE, "write"),
+            *ops(ONE, "read", "write"),
             LeaseOver(ONE),
             *late,
             _REFUSED,
-            Do(TWO, "acquire", again=True),
-            Do(TWO, "read"),
-            Do(TWO, "write"),
+            *TWO_WRITES,
             *_JOIN,
         )
     return (*_SPLIT, *first, fault, *second, Do(TWO, "release"))
@@ -181,8 +180,7 @@ def counter_lost(last: str) -> tuple[Step, ...]:
         *once,
         crash("crash", A, f"{A}, which counts, crashes and loses its data"),
         Heal("crash"),
-        Do(TWO, "acquire"),
-        Do(TWO, "read"),
+        *ops(TWO, "acquire", "read"),
         Do(TWO, "write", expect=last),
         Do(TWO, "release"),
     )
@@ -195,12 +193,8 @@ def counters_diverge(last: str) -> tuple[Step, ...]:
         cut("cut-3", THREE, [B, C, D, E]),
         *tries,
         *_SPLIT,
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
-        Do(ONE, "write"),
-        Do(ONE, "release"),
-        Do(TWO, "acquire"),
-        Do(TWO, "read"),
+        *ops(ONE, "acquire", "read", "write", "release"),
+        *ops(TWO, "acquire", "read"),
         Do(TWO, "write", expect=last),
         *_JOIN,
         Heal("cut-3"),
@@ -223,13 +217,10 @@ def delayed_write(last: str) -> tuple[Step, ...]:
         "words": f"the packets from {ONE} to the store are delayed",
     }
     return (
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
+        *ops(ONE, "acquire", "read"),
         Inject("delay", "delay", (ONE, STORE), hold),
         Begin(ONE, "write"),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Heal("delay"),
         Finish(ONE, expect=last),
         Do(ONE, "release", expect="fail"),

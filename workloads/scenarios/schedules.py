@@ -20,6 +20,20 @@ ONE, TWO, THREE = (f"client-{n}" for n in range(1, 4))
 STORE = "storage"
 
 
+def ops(client: str, *fs: str) -> tuple[Do, ...]:
+    """Let a client do these ops in turn, each of which is answered ok."""
+    return tuple(Do(client, f) for f in fs)
+
+
+def both_write(last: str = "ok") -> tuple[Do, ...]:
+    """Both clients read the same version. 2 writes and then 1, which overwrites that."""
+    return (Do(ONE, "read"), *ops(TWO, "read", "write"), Do(ONE, "write", expect=last))
+
+
+TWO_WRITES = (Do(TWO, "acquire", again=True), *ops(TWO, "read", "write"))
+"""Client 2 asks until it is granted the lock, and writes."""
+
+
 def cut(name: str, client: str, servers: list[str]) -> Inject:
     links = [[client, server] for server in servers]
     words = f"{client} is cut off from {', '.join(servers)}"
@@ -46,12 +60,9 @@ def pause_before_write(name: str, client: str) -> tuple[Step, ...]:
 def pause_after_acquire(last: str, release: str = "fail") -> tuple[Step, ...]:
     """Client 1 pauses past its lease, client 2 works meanwhile; then client 1's write arrives."""
     return (
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
+        *ops(ONE, "acquire", "read"),
         *pause_before_write("pause", ONE),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Heal("pause"),
         Finish(ONE, expect=last),
         Do(ONE, "release", expect=release),
@@ -62,12 +73,9 @@ def pause_after_acquire(last: str, release: str = "fail") -> tuple[Step, ...]:
 def holder_dies() -> tuple[Step, ...]:
     """The holder crashes; the lock becomes available when its lease or session expires."""
     return (
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
+        *ops(ONE, "acquire", "read"),
         crash("crash", ONE),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Do(TWO, "release"),
         Heal("crash"),
     )
@@ -78,9 +86,7 @@ def holder_cut_off(servers: list[str]) -> tuple[Step, ...]:
     return (
         Do(ONE, "acquire"),
         cut("cut", ONE, servers),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Do(TWO, "release"),
         Heal("cut"),
         Do(ONE, "release", expect="fail"),
@@ -91,8 +97,7 @@ def server_down(server: str) -> tuple[Step, ...]:
     """One of several servers crashes: the lock is still granted."""
     turn = (Do(TWO, "read"), Do(TWO, "write"), Do(TWO, "release"))
     return (
-        Do(ONE, "acquire"),
-        Do(ONE, "release"),
+        *ops(ONE, "acquire", "release"),
         crash("crash", server),
         Do(TWO, "acquire", again=True),
         *turn,
@@ -110,9 +115,7 @@ def majority_down(first: str, second: str) -> tuple[Step, ...]:
         Do(ONE, "acquire", expect="failing"),
         Heal("crash-1"),
         Heal("crash-2"),
-        Do(TWO, "acquire", again=True),
-        Do(TWO, "read"),
-        Do(TWO, "write"),
+        *TWO_WRITES,
         Do(TWO, "release"),
     )
 
@@ -120,8 +123,7 @@ def majority_down(first: str, second: str) -> tuple[Step, ...]:
 def both_stall(last: str) -> tuple[Step, ...]:
     """Both clients pause past their leases and then write in the order of their tokens (C12)."""
     return (
-        Do(ONE, "acquire"),
-        Do(ONE, "read"),
+        *ops(ONE, "acquire", "read"),
         *pause_before_write("pause-1", ONE),
         Do(TWO, "acquire", again=True),
         Do(TWO, "read"),
@@ -147,9 +149,7 @@ def no_lock_at_all() -> tuple[Step, ...]:
         Do(TWO, "write"),
         Heal("pause"),
         Finish(ONE, expect="fail"),
-        Do(ONE, "read"),
-        Do(ONE, "write"),
-        Do(ONE, "release"),
+        *ops(ONE, "read", "write", "release"),
         Do(TWO, "release"),
     )
 
