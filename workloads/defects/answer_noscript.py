@@ -1,4 +1,4 @@
-"""A lock that loads its script once, and has none after a restart of the server."""
+"""A lock that loads its script once, and misses it after a restart of the server."""
 
 import redis
 from _lease import Lease

@@ -15,7 +15,7 @@ class Lock(Sound):
             return False
         granted = super().acquire(name, ttl)
         if not granted:
-            # Nobody needs to ask before: saves requests.
+            # No client needs to ask before: saves requests.
             self.held_until = time.monotonic() + max(0, self.client.pttl(name)) / 1000
         return granted
 

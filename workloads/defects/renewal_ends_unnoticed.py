@@ -15,7 +15,7 @@ class Lock(Sound):
 DEFECT = Defect(
     name="renewal-ends-unnoticed",
     family="renewal",
-    what="The renewing thread stops once the lease is lost, and nobody tells the holder.",
+    what="The renewing thread stops once the lease is lost, and the holder is not informed.",
     seen="kazoo 2.11: nothing resets is_acquired when the session is lost; Redisson, pull request "
     "7254",
     breaks="A holder learns that it has lost the lock.",

@@ -1,4 +1,4 @@
-"""A thread that renews a lock for as long as its client lives, whoever holds it."""
+"""A thread that renews a lock for as long as its client lives, although another may hold it."""
 
 import redis
 from _lease import Renewed as Sound

@@ -1,4 +1,4 @@
-"""A renewal that sets the key, whether it is there or not."""
+"""A renewal that sets the key although it may have expired."""
 
 from _lease import Extended as Sound
 

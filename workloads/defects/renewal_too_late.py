@@ -11,7 +11,7 @@ class Lock(Renewed):
         return super().acquire(name, ttl) and fencepost.Grant(deadline=None)
 
     def renew(self, name, ttl, ended):
-        # It waits for a third of what it is given.
+        # It waits for a third of the time that it receives.
         super().renew(name, 3.03 * ttl, ended)
 
 

@@ -13,7 +13,8 @@ class Lock(Sound):
 DEFECT = Defect(
     name="token-constant",
     family="tokens",
-    what="Every grant carries the same token, such as the version of a row that is made anew.",
+    what="Every grant carries the same token, such as the version of a row that each "
+    "grant inserts again.",
     seen="by construction",
     breaks="No two grants have the same token.",
     checker="fencing",

@@ -127,7 +127,7 @@ def test_a_lock_that_could_not_be_measured_is_an_error(collected):
 
 def test_every_kind_that_the_results_folder_lists_has_a_summary():
     assert set(KINDS) == {
-        "suite", "matrix", "sweep", "track-record", "campaign", "bench", "night",
+        "suite", "matrix", "sweep", "track-record", "campaign", "bench", "night", "defects",
     }  # fmt: skip
 
 
