@@ -20,7 +20,7 @@ from fencepost.harness.campaigns.executors import ENGINES, Clusters, Executor, s
 from fencepost.harness.campaigns.item import Hushed, Watcher
 from fencepost.harness.command import options, screen
 from fencepost.harness.command.exits import CRASHED, EXIT
-from fencepost.harness.command.reporter import Files, Lines, line
+from fencepost.harness.command.reporter import Files, error_line, line
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.exports import batches, junit
@@ -127,7 +127,7 @@ def with_how(command: Callable[..., int]) -> Callable[..., int]:
                 return command(**given, how=how)
             except BaseException as error:
                 if how.json:
-                    Lines().error(error)
+                    error_line(error)
                 raise
 
     call.__signature__ = signature.replace(  # type: ignore[attr-defined]
