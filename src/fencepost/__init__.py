@@ -13,10 +13,10 @@ from fencepost import moved
 
 if TYPE_CHECKING:
     from fencepost.checker import lincheck as lincheck
-    from fencepost.harness.api.api import run as run
     from fencepost.harness.api.result import Result as Result
     from fencepost.harness.api.result import load as load
     from fencepost.harness.api.session import Session as Session
+    from fencepost.harness.api.session import run as run
     from fencepost.workloads.contract.lock import Env as Env
     from fencepost.workloads.contract.lock import Failed as Failed
     from fencepost.workloads.contract.lock import Indeterminate as Indeterminate
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from fencepost.workloads.locks.plain import Grant as Grant
 
 _NAMES = {
-    "fencepost.harness.api.api": "run",
     "fencepost.harness.api.result": "Result load",
-    "fencepost.harness.api.session": "Session",
+    "fencepost.harness.api.session": "Session run",
     "fencepost.workloads.contract.lock": "Env Failed Indeterminate Lock",
     "fencepost.workloads.locks.plain": "Grant",
 }
