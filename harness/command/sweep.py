@@ -20,7 +20,7 @@ from fencepost.harness.spec import from_arguments
 from fencepost.report.pages import sweep as report
 
 _SETTINGS = ", ".join(name for name, axis in AXES.items() if axis.sets)
-_FAULTS = ", ".join(name for name, axis in AXES.items() if axis.strikes)
+_FAULTS = ", ".join(name for name, axis in AXES.items() if axis.injects)
 
 
 @with_how
