@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
@@ -100,7 +99,7 @@ class Plan:
             cell.name, test, number, spec.seed, cell.kind, (spec,), title=title, takes_s=takes_s
         )
 
-    def line(self, folder: Path, item: Item, found: Outcome) -> dict[str, Any]:
+    def line(self, item: Item, found: Outcome) -> dict[str, Any]:
         return tally(found)
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
@@ -101,7 +100,7 @@ class Plan:
         return Item(cell.name, test, number, spec.seed, cell.kind, (spec,), title=title,
                     schedule=schedule(self, cell, spec), takes_s=takes_s(cell))  # fmt: skip
 
-    def line(self, folder: Path, item: Item, found: Outcome) -> dict[str, Any]:
+    def line(self, item: Item, found: Outcome) -> dict[str, Any]:
         return tally(found)
 
 

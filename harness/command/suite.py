@@ -19,7 +19,7 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.campaign import How, View, carry_out, with_how
 from fencepost.harness.command.exits import CRASHED, EXIT
 from fencepost.harness.command.options import LeaveUp, Seed, Servers
-from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.errors import choose
 from fencepost.harness.spec import from_arguments
 from fencepost.report.exports.batches import Collected
 from fencepost.report.pages import suite as report
@@ -55,7 +55,7 @@ def suite(
         _list()
         return 0
     else:
-        number, versions = from_arguments.seed(seed), from_arguments.servers(server or [])
+        number, versions = from_arguments.seed(seed), from_arguments.servers(server)
         if names == ["all"]:
             every, bad = usable(number, versions, seeds)
             for why in bad:
@@ -98,11 +98,7 @@ def chosen(found: dict[str, list[EntryRuns]], only: list[str]) -> dict[str, list
     """Return the entries of each suite whose name begins with this prefix; drop suites without
     any."""
     names = list(dict.fromkeys(entry.name for entries in found.values() for entry in entries))
-    for prefix in only:
-        if not any(name.startswith(prefix) for name in names):
-            raise BadArguments(
-                f"there is no scenario {prefix!r}; choose one of: {', '.join(names)}"
-            )
+    suites.must_begin("scenario", only, names)
     begun = {
         suite: [entry for entry in entries if entry.name.startswith(tuple(only))]
         for suite, entries in found.items()

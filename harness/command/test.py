@@ -19,6 +19,7 @@ from fencepost.harness.command.options import (
     Json,
     Junit,
     LeaveUp,
+    LockOptions,
     OwnProgram,
     OwnServers,
     Promises,
@@ -77,12 +78,7 @@ def test(
             "with another LOCK."
         ),
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", "-o", help="An option of the lock, NAME=VALUE (`fencepost locks LOCK`)."
-        ),
-    ] = None,
+    option: LockOptions = None,
     servers: OwnServers = "",
     ends_with: EndsWith = "",
     promises: Promises = "",
@@ -110,7 +106,7 @@ def test(
         )
         named = given_lock(lock, own)
         scenario = None if schedule is None else scripted.read(schedule)
-        options = from_arguments.pairs(option or [])
+        options = from_arguments.pairs(option)
         if scenario is None:
             given = _given(settings, until_violation)
             spec, faults = _described(*named, context, schedule, replay, options, given)
