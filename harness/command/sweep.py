@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from fencepost.checker.verdict import count
-from fencepost.harness.campaigns import campaign
 from fencepost.harness.campaigns import sweep as sweeps
 from fencepost.harness.campaigns.axes import AXES
 from fencepost.harness.campaigns.campaign import Campaign, Line
@@ -50,9 +49,8 @@ def sweep(
     given = {
         "LOCK": lock, "--x": x, "--y": y, "--option": option, "--server": server, "--seed": seed,
     }  # fmt: skip
-    if name := how.resumes("sweep", given):
-        found = campaign.resumed(name, "sweep", sweeps.again, screen.say)
-    else:
+    found = how.resumed("sweep", sweeps.again, given)
+    if found is None:
         if lacking := [word for word, value in {"LOCK": lock, "--x": x, "--y": y}.items()
                        if not value]:  # fmt: skip
             raise BadArguments(
