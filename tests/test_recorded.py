@@ -13,7 +13,7 @@ import pytest
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import check, valid
 from fencepost.checker.history.history import NEMESIS, read
-from fencepost.harness.judge.run_page import write_report
+from fencepost.harness.judge.judge import write_report
 
 RUNS = sorted(path.parent for path in Path(__file__).parent.glob("recorded/*/expected.json"))
 

@@ -1,4 +1,4 @@
-"""Several runs on one cluster that stays up between them, for test suites.
+"""Tests from Python, with the settings of the command line: one, or several on one cluster.
 
 The cluster starts with the first run, and restarts if a later one needs more of it. It is removed
 with the session, however that ends. Each session has its own cluster.
@@ -130,3 +130,40 @@ class Session:
             self._specs
         )
         return bool(apart) or more or rights or not known
+
+
+def run(
+    lock: str | type = "",
+    *,
+    leave_up: bool = False,
+    remote: str = "docker",
+    hosts: Path | str | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    **settings: Any,
+) -> Result:
+    """Test a lock: bring its cluster up, run clients and faults, judge, and remove the cluster.
+
+        result = fencepost.run("redlock", faults="partition,pause", time="30s", seed=7)
+        result.assert_valid("service")
+        print(result.report, result.verdicts["lease_exclusion"].summary)
+
+    `settings` are those of `fencepost test --help`, with `_` for `-` in their names, written as
+    there or as numbers and lists: `ttl="500ms"`, `failed_release="nothing"`, `faults=["pause"]`.
+    Numbers for times are seconds. `options` are the lock's own (`fencepost locks redlock`).
+
+    A user lock is FILE.py:CLASS or the class itself, with its `servers`, for example "redis:1",
+    `ends_with` if its grants end differently from the usual on these servers, its `promises` in
+    addition to exclusion (`["fifo"]`), and a file of its `requirements` (docs/your-lock.md). One in
+    another language is a `program`, with its working folder (`ship`) and the image of its clients.
+    `containers`, or `compose` with its services as `servers`, are external servers
+    (docs/your-servers.md).
+
+    `schedule` is a file of faults. Results are written to results/ or to FENCEPOST_RESULTS. `say`
+    receives messages about the set-up, `progress` the status of the run twice a second.
+
+    Raises:
+        BadArguments: a setting or an option is invalid; nothing was started.
+        Crashed, RemoteError: the cluster could not be brought up, or a node did not answer.
+    """
+    with Session(leave_up=leave_up, remote=remote, hosts=hosts, say=say) as session:
+        return session.run(lock, **settings)

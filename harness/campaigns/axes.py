@@ -16,26 +16,13 @@ from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
 from fencepost.setting import TIME_S, WHOLE, Form
 
-Sets = Callable[[float], Mapping[str, Any]]
-Strikes = Callable[[float, Layout, Random], "Struck"]
-
-
-@dataclass(frozen=True)
-class Struck:
-    """One fault: its family, its nodes and its duration."""
-
-    family: str
-    targets: list[str]
-    duration_s: float
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
 
 @dataclass(frozen=True)
 class Axis:
     """`what` describes a value; `form` parses and formats it. Values lie from `least` to `most`.
 
     `even`: steps are equal differences; otherwise equal ratios. `sets`: the setting that the value
-    is for; otherwise `strikes` gives the fault, and `work` the clients' work.
+    is for; otherwise `injects` gives a fault as a row of a schedule, and `work` the clients' work.
     """
 
     name: str
@@ -45,37 +32,30 @@ class Axis:
     least: float
     most: float
     even: bool = False
-    sets: Sets | None = None
-    strikes: Strikes | None = None
+    sets: Callable[[float], Mapping[str, Any]] | None = None
+    injects: Callable[[float, Layout, Random], dict[str, Any]] | None = None
     work: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _ttl(value: float) -> Mapping[str, Any]:
-    return {"ttl_ms": round(value * 1000)}
-
-
-def _clients(value: float) -> Mapping[str, Any]:
-    return {"concurrency": round(value)}
-
-
 def _of_fault(family: str, axis: FaultAxis) -> Axis:
-    def strikes(value: float, at: Layout, random: Random) -> Struck:
+    def injects(value: float, at: Layout, random: Random) -> dict[str, Any]:
         drawn = axis.draw(value, at, random)
-        assert drawn.duration_s is not None
-        return Struck(family, drawn.targets, drawn.duration_s, drawn.arguments)
+        return {"family": family, "targets": drawn.targets, "duration_s": drawn.duration_s,
+                "arguments": drawn.arguments}  # fmt: skip
 
     return Axis(
         axis.name, axis.title, axis.what, axis.form, axis.least, axis.most, axis.even,
-        strikes=strikes, work=axis.work,
+        injects=injects, work=axis.work,
     )  # fmt: skip
 
 
 AXES = {
     axis.name: axis
     for axis in (
-        Axis("ttl", "TTL", "the lease of a grant", TIME_S, 0.1, 600, sets=_ttl),
+        Axis("ttl", "TTL", "the lease of a grant", TIME_S, 0.1, 600,
+             sets=lambda value: {"ttl_ms": round(value * 1000)}),
         Axis("clients", "clients", "how many clients ask for the lock", WHOLE, 2, 10, even=True,
-             sets=_clients),
+             sets=lambda value: {"concurrency": round(value)}),
         *(_of_fault(one.name, axis) for one in FAMILIES.sound()[0] for axis in one.axes),
     )
 }  # fmt: skip

@@ -90,8 +90,8 @@ class Campaign:
             if (folder := getattr(found, "folder", None)) is not None:
                 line["run"] = os.path.relpath(folder, self.folder)
             if isinstance(found, Outcome):
-                line["versions"] = _versions(found)
-            line |= self.plan.line(self.folder, item, found)
+                line["versions"] = versions(found)
+            line |= self.plan.line(item, found)
         campaign_files.append(self.folder, line)
         self.lines[item.row].append(line)
         return line
@@ -101,7 +101,7 @@ class Campaign:
         return Stored(self.plan.kind, self.plan.to_json(), rows, versions or {})
 
 
-def _versions(outcome: Outcome) -> dict[str, str]:
+def versions(outcome: Outcome) -> dict[str, str]:
     """Return the versions of servers, the library and the machine."""
     try:
         return results.read_test(outcome.folder).get("versions") or {}

@@ -53,7 +53,7 @@ class Plan:
             for spec in specs
         ]  # fmt: skip
 
-    def line(self, folder: Path, item: Item, found: Measured) -> dict[str, Any]:
+    def line(self, item: Item, found: Measured) -> dict[str, Any]:
         return found.to_json()
 
 

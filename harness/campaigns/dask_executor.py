@@ -20,7 +20,7 @@ import traceback
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,35 +40,17 @@ _LOST = 10
 
 
 @dataclass(frozen=True)
-class Job:
-    """A call of a module's function with these arguments, all of which can be pickled. It returns a
-    folder in the results folder and a result. `version`: fencepost's on the submitting machine."""
-
-    does: Callable[..., tuple[Path, Any]]
-    arguments: tuple[Any, ...]
-    version: str = field(default_factory=package.version)
-
-
-@dataclass(frozen=True)
 class Done:
-    """The result of a job: `files`, a zip archive of TEST/TIME/...; its folder, as TEST/TIME; and
-    the function's other result. `failure`: why the job failed."""
+    """The result of an item, and its files: a zip archive of TEST/TIME/...
+    `failure`: why the item failed."""
 
-    files: bytes = b""
-    folder: str = ""
     found: Any = None
+    files: bytes = b""
     failure: str = ""
 
 
-def carried_out(item: Item) -> tuple[Path, Any]:
-    """Run an item on its own cluster; return its folder and its result."""
-    with Clusters(Hushed()).place([item]) as execute:
-        found = execute(item)
-    return getattr(found, "folder", None) or results.root(), found
-
-
 class Workers:
-    """Dask workers; each runs one job at a time per thread.
+    """Dask workers; each runs one item at a time per thread.
 
     `ahead`: the number of items submitted per thread, so that workers that join later get some.
     """
@@ -92,22 +74,22 @@ class Workers:
         self.count = sum(self._client.nthreads().values())
         self.lanes = self.count * ahead
 
-    def begin(self, job: Job) -> Callable[[], tuple[Path, Any]]:
-        """Submit a job. Return a function that waits for it, stores its files in the local results
-        folder, and returns its folder and its other result.
+    def begin(self, item: Item) -> Callable[[], Any]:
+        """Submit an item. Return a function that waits for it, stores its files in the local
+        results folder, and returns its result.
 
         That function raises:
-            Crashed: the job failed.
-            Gone: no further job can run.
+            Crashed: the item failed.
+            Gone: no further item can run.
         """
         # A run is never the same twice.
-        future = self._client.submit(_do, job, pure=False)
+        future = self._client.submit(_do, item, package.version(), pure=False)
 
-        def done() -> tuple[Path, Any]:
-            came = self._answer(future)
+        def done() -> Any:
+            came: Done = self._answer(future)
             if came.failure:
                 raise Crashed(came.failure)
-            return _kept(came), came.found
+            return _kept(came)
 
         return done
 
@@ -127,14 +109,13 @@ class Workers:
         if not item.leaves:
             # Dask must not reuse an earlier result.
             return self._answer(self._client.submit(alone, item, pure=False))
-        folder, found = self.begin(Job(carried_out, (item,)))()
-        return replace(found, folder=folder) if getattr(found, "folder", None) else found
+        return self.begin(item)()
 
     def stop(self) -> None:
         self.close()
 
     def close(self) -> None:
-        """Cancel jobs that wait; their workers end the running ones."""
+        """Cancel items that wait; their workers end the running ones."""
         self._client.close()
 
 
@@ -161,8 +142,8 @@ def connected(address: str) -> Any:
         raise BadArguments(f"scheduler {address}: {error}") from error
 
 
-def _kept(came: Done) -> Path:
-    """Store a job's files, each folder whole or not at all; return the job's own folder."""
+def _kept(came: Done) -> Any:
+    """Store an item's files, each folder whole or not at all; return its result."""
     root = results.root()
     with zipfile.ZipFile(io.BytesIO(came.files)) as archive:
         names = archive.namelist()
@@ -176,11 +157,14 @@ def _kept(came: Done) -> Path:
                 archive.extractall(scratch, mine)
                 os.replace(Path(scratch) / test / stamp, place)
             results.link(root / test / "latest", Path(stamp))
-    return root / came.folder
+    if (made := getattr(came.found, "folder", None)) is None:
+        return came.found
+    return replace(came.found, folder=root.joinpath(*made.parts[-2:]))
 
 
-def _do(job: Job) -> Done:
-    """Run a job in its own process on a worker's machine."""
+def _do(item: Item, version: str) -> Done:
+    """Run an item in its own process on a worker's machine. `version`: fencepost's on the
+    submitting machine."""
     from distributed import get_worker
 
     where = get_worker().address
@@ -189,7 +173,7 @@ def _do(job: Job) -> Done:
         came = place / "done"
         asked = subprocess.run(
             [sys.executable, "-c", f"from {__name__} import main; main()", str(came)],
-            input=pickle.dumps(job),
+            input=pickle.dumps((item, version)),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             cwd=place,
@@ -203,12 +187,11 @@ def _do(job: Job) -> Done:
 
 
 def main() -> None:
-    """Read a job from standard input, run it, and write its result to the named file. If the worker
-    no longer exists by then, remove the folder."""
+    """Read an item from standard input, run it, and write its result to the named file. If the
+    worker no longer exists by then, remove the folder."""
     interrupt_on_signals()
     worker, came = os.getppid(), Path(sys.argv[1])
-    job: Job = pickle.load(sys.stdin.buffer)
-    done = _done(job)
+    done = _done(*pickle.load(sys.stdin.buffer))
     if os.getppid() != worker:
         shutil.rmtree(came.parent, ignore_errors=True)
         return
@@ -217,19 +200,19 @@ def main() -> None:
     scratch.replace(came)
 
 
-def _done(job: Job) -> Done:
-    if job.version != (ours := package.version()):
-        return Done(failure=f"it has fencepost {ours}, but the job needs {job.version}")
+def _done(item: Item, version: str) -> Done:
+    if version != (ours := package.version()):
+        return Done(failure=f"it has fencepost {ours}, but the job needs {version}")
     try:
-        folder, found = job.does(*job.arguments)
+        with Clusters(Hushed()).place([item]) as execute:
+            found = execute(item)
     except (BadArguments, Crashed, RemoteError) as error:
         return Done(failure=str(error))
     except KeyboardInterrupt:
         return Done(failure="it was interrupted")
     except Exception:
         return Done(failure=traceback.format_exc())
-    relative = folder.resolve().relative_to(results.root().resolve())
-    return Done(_archive(results.root()), str(relative), found)
+    return Done(found, _archive(results.root()))
 
 
 def _archive(root: Path) -> bytes:

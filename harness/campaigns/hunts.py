@@ -60,7 +60,7 @@ class Plan:
             for seed in self.seeds
         ]  # fmt: skip
 
-    def line(self, folder: Path, item: Item, found: Outcome) -> dict[str, Any]:
+    def line(self, item: Item, found: Outcome) -> dict[str, Any]:
         return found.to_json()
 
 

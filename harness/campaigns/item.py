@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import Any, Protocol, TypeVar
 
@@ -113,7 +112,7 @@ class Plan(Protocol):
         """Return the items of a round, from 1, in the order in which they run; none after the last
         round."""
 
-    def line(self, folder: Path, item: Item, found: Any) -> Mapping[str, Any]:
+    def line(self, item: Item, found: Any) -> Mapping[str, Any]:
         """Return the fields of a line for the result of an item."""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
@@ -94,18 +93,13 @@ class Plan:
         ]
 
     def _item(self, cell: Cell, spec: Spec, number: int) -> Item:
+        title = f"{spec.lock}, {','.join(spec.nemesis) or 'no fault'}, guard {spec.guard}"
+        takes_s = self.time_s + around(cell.kind)
         return Item(
-            cell.name,
-            test,
-            number,
-            spec.seed,
-            cell.kind,
-            (spec,),
-            title=f"{spec.lock}, {','.join(spec.nemesis) or 'no fault'}, guard {spec.guard}",
-            takes_s=self.time_s + around(cell.kind),
+            cell.name, test, number, spec.seed, cell.kind, (spec,), title=title, takes_s=takes_s
         )
 
-    def line(self, folder: Path, item: Item, found: Outcome) -> dict[str, Any]:
+    def line(self, item: Item, found: Outcome) -> dict[str, Any]:
         return tally(found)
 
 

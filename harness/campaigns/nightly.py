@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +35,6 @@ from fencepost.harness.hunting.hunts import described
 from fencepost.harness.results import finder, results, run_index
 from fencepost.report.campaign_files import kind
 from fencepost.report.pages import nightly as page
-from fencepost.report.stored import ReportError
 from fencepost.strictjson import decode
 
 SCHEMA = 1
@@ -51,7 +50,7 @@ _PATIENCE_S = 300.0
 """How long an interrupted stage may take to clean up."""
 
 
-class Part(msgspec.Struct):
+class Stage(msgspec.Struct):
     """A stage: one command of a nightly run. `share_s`: its time limit. `cut`: the budget ended it
     early, or prevented its start. `why`: the reason why it did not complete."""
 
@@ -76,7 +75,7 @@ class NightlyRun(msgspec.Struct):
     only: list[str] = []
     took_s: float = 0.0
     over: bool = False
-    parts: list[Part] = []
+    parts: list[Stage] = []
     entries: list[Entry] = []
     figures: dict[str, Any] = {}
 
@@ -156,17 +155,19 @@ def begin(seed: int, budget_s: float, only: Sequence[str] = ()) -> tuple[Path, N
 
 
 def carry_out(
-    folder: Path, night: NightlyRun, known: dict[str, Known], run: Carry,
-    say: Callable[[str], None],
-) -> None:  # fmt: skip
+    folder: Path, night: NightlyRun, known: dict[str, Known], run: Carry, say: Callable[[str], None]
+) -> None:
     """Run the stages, and write their results."""
     start = time.monotonic()
+    stages = _Stages(night, run, say)
+    of = {"suites": stages.suites, "matrix": stages.matrix, "hunts": stages.hunts,
+          "track-record": stages.record, "defects": stages.defects}  # fmt: skip
     chosen = {name: share for name, share in SHARES.items() if not night.only or name in night.only}
     while chosen:
         name = next(iter(chosen))
         left_s = night.budget_s - (time.monotonic() - start)
         share_s = left_s * chosen.pop(name) / (SHARES[name] + sum(chosen.values()))
-        for found in _PARTS[name](night, share_s, run, say):
+        for found in of[name](share_s):
             night.entries += found
             night.took_s = time.monotonic() - start
             _write(folder, night, known)
@@ -183,115 +184,105 @@ def _write(folder: Path, night: NightlyRun, known: dict[str, Known]) -> None:
     page.render(folder, content, results.root())
 
 
-def _run_stage(
-    night: NightlyRun, name: str, words: list[str], share_s: float, run: Carry,
-    say: Callable[[str], None],
-) -> tuple[Part, list[Path]]:  # fmt: skip
-    """Run a stage; return its record, and the result folders that it made."""
-    part = Part(name, command(*words), round(share_s, 1))
-    night.parts.append(part)
-    if share_s < _LEAST_S:
-        part.cut, part.why = True, "no budget was left"
-        return part, []
-    say(f"{name}, for up to {share_s / 60:.1f} min: {part.command}")
-    before, start = set(_folders()), time.monotonic()
-    part.code, up = run(words, share_s)
-    part.took_s = round(time.monotonic() - start, 1)
-    made = sorted(set(_folders()) - before, key=lambda path: path.name)
-    part.folders = [str(path.relative_to(results.root())) for path in made]
-    if up:
-        part.cut, part.why = True, "it used up its share of the budget"
-    elif part.code not in (0, 1, 2):
-        part.why = f"it ended with exit code {part.code}"
-    return part, made
+class _Stages:
+    """The stages of a nightly run. Each yields its entries as it goes."""
+
+    def __init__(self, night: NightlyRun, run: Carry, say: Callable[[str], None]) -> None:
+        self._night, self._run, self._say = night, run, say
+
+    def suites(self, share_s: float) -> Iterator[list[Entry]]:
+        suites, bad = usable(self._night.seed)
+        for why in bad:
+            self._say(f"left out: {why}")
+        names = list(suites)
+        Random(self._night.seed).shuffle(names)  # the last ones may not fit
+        keys = [f"suite/{one.spec.name}" for name in names for one in suites[name]]
+        yield self._campaigns("suites", ["suite", *names], keys, share_s)
+
+    def matrix(self, share_s: float) -> Iterator[list[Entry]]:
+        # The matrix stays within its budget; runs that have started by then may end.
+        words = ["matrix", "--quick", "--budget", f"{max(int(share_s * 0.9), 1)}s"]
+        found = self._campaigns("matrix", words, [], share_s)
+        stage = self._night.parts[-1]
+        for one in found:
+            if not one.marks and not one.crashed:
+                one.said = stage.why or one.said
+        yield found or _completed(stage, ["matrix"], [])
+
+    def record(self, share_s: float) -> Iterator[list[Entry]]:
+        keys = [f"track-record/{one.key}" for one in track_record.entries([], self._night.seed)]
+        yield self._campaigns("track-record", ["track-record"], keys, share_s)
+
+    def defects(self, share_s: float) -> Iterator[list[Entry]]:
+        # The plays stay within their budget; those that have started by then may end.
+        words = ["defects", "--play", "--seeds", "1", "--budget", f"{max(int(share_s * 0.9), 1)}s"]
+        keys = [f"defects/{name}/{way}" for name in defects.chosen(()) for way in defects.WAYS]
+        yield self._campaigns("defects", words, keys, share_s)
+
+    def hunts(self, share_s: float) -> Iterator[list[Entry]]:
+        locks = _simulated()
+        end = time.monotonic() + share_s
+        for number, lock in enumerate(locks):
+            each_s = min((end - time.monotonic()) / (len(locks) - number), _LONGEST_HUNT_S)
+            words = ["hunt", lock, "--budget", f"{max(int(each_s), 1)}s"]
+            stage, made = self._stage("hunts", words, max(each_s, 0.0) * 1.5)
+            if stage.cut or stage.code is None:
+                yield [Entry(f"hunt/{lock}", lock, said=stage.why)]
+            else:
+                yield [entries.of_hunt(lock, stage.code, made[0] if made else None)]
+
+    def _campaigns(
+        self, name: str, words: list[str], keys: Sequence[str], share_s: float
+    ) -> list[Entry]:
+        """Run a stage that writes campaigns; return their entries, with one for each missing
+        key."""
+        stage, made = self._stage(name, words, share_s)
+        kinds = ((folder, kind(folder)) for folder in made)
+        found = [one for folder, of in kinds if of in _ENTRIES for one in _ENTRIES[of](folder)]
+        return _completed(stage, keys, found)
+
+    def _stage(self, name: str, words: list[str], share_s: float) -> tuple[Stage, list[Path]]:
+        """Run a stage; return its record, and the result folders that it made."""
+        words = [*words, "--seed", str(self._night.seed)]
+        stage = Stage(name, command(*words), round(share_s, 1))
+        self._night.parts.append(stage)
+        if share_s < _LEAST_S:
+            stage.cut, stage.why = True, "no budget was left"
+            return stage, []
+        self._say(f"{name}, for up to {share_s / 60:.1f} min: {stage.command}")
+        before, start = set(_folders()), time.monotonic()
+        stage.code, up = self._run(words, share_s)
+        stage.took_s = round(time.monotonic() - start, 1)
+        made = sorted(set(_folders()) - before, key=lambda path: path.name)
+        stage.folders = [str(path.relative_to(results.root())) for path in made]
+        if up:
+            stage.cut, stage.why = True, "it used up its share of the budget"
+        elif stage.code not in (0, 1, 2):
+            stage.why = f"it ended with exit code {stage.code}"
+        return stage, made
 
 
 def _folders() -> list[Path]:
     return list(results.root().glob("*/*Z"))
 
 
-def _completed(part: Part, keys: Sequence[str], found: list[Entry]) -> list[Entry]:
+def _completed(stage: Stage, keys: Sequence[str], found: list[Entry]) -> list[Entry]:
     """Return the entries found, and one for each missing key: not run if the stage was cut short,
     crashed if it ended by itself."""
     there = {one.key for one in found}
-    why = part.why or "its stage left no result for it"
-    left = [Entry(key, crashed=not part.cut, said=why) for key in keys if key not in there]
+    why = stage.why or "its stage left no result for it"
+    left = [Entry(key, crashed=not stage.cut, said=why) for key in keys if key not in there]
     return found + left
-
-
-def _suites(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
-    suites, bad = usable(night.seed)
-    for why in bad:
-        say(f"left out: {why}")
-    names = list(suites)
-    Random(night.seed).shuffle(names)  # the last ones may not fit
-    keys = [f"suite/{one.spec.name}" for name in names for one in suites[name]]
-    yield _campaigns(night, "suites", ["suite", *names], keys, share_s, run, say)
-
-
-def _matrix(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
-    # The matrix stays within its budget; runs that have started by then may end.
-    words = ["matrix", "--quick", "--budget", f"{max(int(share_s * 0.9), 1)}s"]
-    found = _campaigns(night, "matrix", words, [], share_s, run, say)
-    part = night.parts[-1]
-    for one in found:
-        if not one.marks and not one.crashed:
-            one.said = part.why or one.said
-    yield found or _completed(part, ["matrix"], [])
-
-
-def _record(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
-    keys = [f"track-record/{one.key}" for one in track_record.entries([], night.seed)]
-    yield _campaigns(night, "track-record", ["track-record"], keys, share_s, run, say)
-
-
-def _defects(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
-    # The plays stay within their budget; those that have started by then may end.
-    words = ["defects", "--play", "--seeds", "1", "--budget", f"{max(int(share_s * 0.9), 1)}s"]
-    keys = [f"defects/{name}/{way}" for name in defects.chosen(()) for way in defects.WAYS]
-    yield _campaigns(night, "defects", words, keys, share_s, run, say)
-
-
-def _campaigns(
-    night: NightlyRun, name: str, words: list[str], keys: Sequence[str], share_s: float, run: Carry,
-    say: Callable[[str], None],
-) -> list[Entry]:  # fmt: skip
-    """Run a stage that writes campaigns; return their entries, with one for each missing key."""
-    part, made = _run_stage(night, name, [*words, "--seed", str(night.seed)], share_s, run, say)
-    kinds = ((folder, kind(folder)) for folder in made)
-    found = [one for folder, of in kinds if of in _ENTRIES for one in _ENTRIES[of](folder)]
-    return _completed(part, keys, found)
-
-
-def _hunts(night: NightlyRun, share_s: float, run: Carry, say: Callable[[str], None]) -> Any:
-    locks = _simulated()
-    end = time.monotonic() + share_s
-    for number, lock in enumerate(locks):
-        each_s = min((end - time.monotonic()) / (len(locks) - number), _LONGEST_HUNT_S)
-        words = ["hunt", lock, "--budget", f"{max(int(each_s), 1)}s", "--seed", str(night.seed)]
-        part, made = _run_stage(night, "hunts", words, max(each_s, 0.0) * 1.5, run, say)
-        if part.cut or part.code is None:
-            yield [Entry(f"hunt/{lock}", lock, said=part.why)]
-        else:
-            yield [entries.of_hunt(lock, part.code, made[0] if made else None)]
 
 
 def _simulated() -> list[str]:
     """Return the sound locks that can be hunted."""
     found = []
     for name in usual_locks():
-        try:
+        with suppress(BadArguments):
             described(name, {}, {"seed": "1"})
-        except BadArguments:
-            continue
-        found.append(name)
+            found.append(name)
     return found
-
-
-_PARTS = {
-    "suites": _suites, "matrix": _matrix, "hunts": _hunts, "track-record": _record,
-    "defects": _defects,
-}  # fmt: skip
 
 
 def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:
@@ -327,16 +318,3 @@ def process(words: Sequence[str], limit_s: float) -> tuple[int, bool]:
 def _interruptible() -> None:
     """Shells make background jobs ignore SIGINT, and the child inherits that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def rendered(folder: Path) -> Path:
-    """Write the page of a nightly run again; return its path.
-
-    Raises:
-        ReportError: there is no such nightly run.
-    """
-    try:
-        night = read(folder)
-    except BadArguments as error:
-        raise ReportError(str(error)) from error
-    return page.render(folder, msgspec.to_builtins(night), results.root())

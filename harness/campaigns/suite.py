@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -13,12 +12,12 @@ import msgspec
 from fencepost.checker.checkers import sound
 from fencepost.checker.verdict import Valid
 from fencepost.harness.campaigns import bench, costs, rate_counts
+from fencepost.harness.campaigns.campaign import versions
 from fencepost.harness.campaigns.costs import Costs
 from fencepost.harness.campaigns.item import Item, around, test
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.execute.scripted import of_suite
 from fencepost.harness.judge.judge import Outcome
-from fencepost.harness.results import results
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec, layout_of
@@ -83,6 +82,13 @@ def entries(
     none. `seeds`: how many seeds rates are counted over, in place of each one's own number."""
     found = SUITES[suite]
     return [_entry(suite, found.lock, entry, seed, server or {}, seeds) for entry in found.entries]
+
+
+def must_begin(what: str, prefixes: Iterable[str], names: Collection[str]) -> None:
+    """Raise BadArguments if no name begins with one of these prefixes."""
+    for prefix in prefixes:
+        if not any(name.startswith(prefix) for name in names):
+            raise BadArguments(f"there is no {what} {prefix!r}; choose one of: {', '.join(names)}")
 
 
 def _entry(
@@ -150,7 +156,7 @@ class Plan:
             return []
         return [item for key, one in self.entries.items() for item in _items(key, one)]
 
-    def line(self, folder: Path, item: Item, found: Any) -> dict[str, Any]:
+    def line(self, item: Item, found: Any) -> dict[str, Any]:
         one = self.entries[item.row]
         if isinstance(found, Costs):
             return cost_line(one, found.stored)
@@ -261,16 +267,12 @@ def cost_line(one: EntryRuns, measured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _versions(spec: Spec, outcome: Outcome) -> dict[str, str]:
-    """What was tested: the versions of servers and of the library."""
-    try:
-        found = results.read_test(outcome.folder).get("versions") or {}
-    except BadArguments:
-        return {}  # a run that was cut short before it knew
-    return _tested(found, spec.lock_type.library)
+    return _tested(versions(outcome), spec.lock_type.library)
 
 
-def _tested(versions: Mapping[str, str], library: str = "") -> dict[str, str]:
-    return {name: said for name, said in versions.items() if name in KINDS or name == library}
+def _tested(known: Mapping[str, str], library: str = "") -> dict[str, str]:
+    """Return the versions of servers and of the library."""
+    return {name: said for name, said in known.items() if name in KINDS or name == library}
 
 
 def _why(one: EntryRuns, outcome: Outcome) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
@@ -97,19 +96,11 @@ class Plan:
 
     def _item(self, cell: Cell, spec: Spec, number: int) -> Item:
         sides = ((self.x, cell.x), (self.y, cell.y))
-        return Item(
-            cell.name,
-            test,
-            number,
-            spec.seed,
-            cell.kind,
-            (spec,),
-            schedule=schedule(self, cell, spec),
-            title=", ".join(f"{side.of.title} {side.shown(value)}" for side, value in sides),
-            takes_s=takes_s(cell),
-        )
+        title = ", ".join(f"{side.of.title} {side.shown(value)}" for side, value in sides)
+        return Item(cell.name, test, number, spec.seed, cell.kind, (spec,), title=title,
+                    schedule=schedule(self, cell, spec), takes_s=takes_s(cell))  # fmt: skip
 
-    def line(self, folder: Path, item: Item, found: Outcome) -> dict[str, Any]:
+    def line(self, item: Item, found: Outcome) -> dict[str, Any]:
         return tally(found)
 
 
@@ -120,7 +111,7 @@ def _side_json(side: Side) -> dict[str, Any]:
         "title": side.of.title,
         "what": side.of.what,
         "shown": [side.shown(value) for value in side.values],
-        "fault": side.of.strikes is not None,
+        "fault": side.of.injects is not None,
     }
 
 
@@ -186,13 +177,13 @@ def plan(
         )
     whole = LOCKS[lock].whole_seconds
     along, up = (_side(one, int(n), whole) for one, n in zip((x, y), count.groups(), strict=True))
-    faults = [side.axis for side in (along, up) if side.of.strikes]
+    faults = [side.axis for side in (along, up) if side.of.injects]
     if len(faults) != 1:
         settings = ", ".join(name for name, axis in AXES.items() if axis.sets)
-        strikes = ", ".join(name for name, axis in AXES.items() if axis.strikes)
+        injected = ", ".join(name for name, axis in AXES.items() if axis.injects)
         raise BadArguments(
             f"{along.axis} and {up.axis}: one axis must be a setting ({settings}), and the other "
-            f"one of a fault ({strikes})"
+            f"one of a fault ({injected})"
         )
     found = lock_options(lock, options or {})
     return _possible(Plan(lock, found, guard, along, up, steps.strip(), seed, dict(server or {})))
@@ -266,25 +257,25 @@ def _cell(asked: Plan, x: float, y: float) -> Cell:
 
 def _spec(asked: Plan, x: float, y: float) -> Spec:
     """Return the test of a cell, without its seed."""
-    strike, value = _fault_of(asked, x, y)
+    axis, value = _fault_of(asked, x, y)
     settings: dict[str, Any] = {
         "guard": asked.guard,
         "server": asked.server,
         "concurrency": _CLIENTS,
         "segment_s": 3600.0,
-        **strike.work,
+        **axis.work,
     }
     for side, one in ((asked.x, x), (asked.y, y)):
         if side.of.sets:
             settings |= side.of.sets(one)
     name = f"sweep-{asked.lock}"
     spec = make(asked.lock, asked.options, settings, name=name, scheduled=True)
-    faults = _faults(spec, strike, value)
+    faults = _faults(spec, axis, value)
     return validate(replace(spec, nemesis=(faults[0].family,), time_s=_time_s(faults)))
 
 
 def _fault_of(asked: Plan, x: float, y: float) -> tuple[Axis, float]:
-    return (asked.x.of, x) if asked.x.of.strikes else (asked.y.of, y)
+    return (asked.x.of, x) if asked.x.of.injects else (asked.y.of, y)
 
 
 def seeded(asked: Plan, cell: Cell, number: int) -> Spec:
@@ -301,25 +292,16 @@ def schedule(asked: Plan, cell: Cell, spec: Spec) -> list[Scheduled]:
     return _faults(spec, *_fault_of(asked, cell.x, cell.y))
 
 
-def _faults(spec: Spec, strike: Axis, value: float) -> list[Scheduled]:
+def _faults(spec: Spec, axis: Axis, value: float) -> list[Scheduled]:
     """Return the faults. Raise ValueError if the lock's servers cannot have such a fault."""
-    assert strike.strikes is not None
+    assert axis.injects is not None
     random, layout = Random(f"{spec.seed}/sweep"), layout_of(spec)
     rows, at_s = [], _BEFORE_S
     for _ in range(FAULTS):
         # Random, so that it can hit any moment of a lease.
         at_s += random.uniform(0, layout.ttl_s)
-        struck = strike.strikes(value, layout, random)
-        rows.append(
-            {
-                "at_s": round(at_s, 3),
-                "duration_s": struck.duration_s,
-                "family": struck.family,
-                "targets": struck.targets,
-                "arguments": dict(struck.arguments),
-            }
-        )
-        at_s += struck.duration_s + _BESIDE_S + _BETWEEN_S
+        rows.append({"at_s": round(at_s, 3), **axis.injects(value, layout, random)})
+        at_s += rows[-1]["duration_s"] + _BESIDE_S + _BETWEEN_S
     return schedules.from_rows(rows, layout, spec.seed)
 
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -31,6 +30,7 @@ from fencepost.harness.campaigns.item import Item, Watcher, test
 from fencepost.harness.cluster import libraries
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.execute.periodic import now_and_then
 from fencepost.harness.hunting import hunts
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.remote.remote import RemoteError
@@ -105,7 +105,7 @@ class Plan:
     def items(self, number: int) -> list[Item]:
         return [one.item for one in self.entries.values()] if number == 1 else []
 
-    def line(self, folder: Path, item: Item, found: Any) -> dict[str, Any]:
+    def line(self, item: Item, found: Any) -> dict[str, Any]:
         """Return the outcome, the reason (`said`), and the tested versions."""
         one = self.entries[item.row]
         if isinstance(found, Hunted):
@@ -130,10 +130,7 @@ def entries(only: Sequence[str], seed: int) -> list[Entry]:
     Raises:
         BadArguments: no defect has such a name.
     """
-    for prefix in only:
-        if not any(one.name.startswith(prefix) for one in DEFECTS):
-            known = ", ".join(one.name for one in DEFECTS)
-            raise BadArguments(f"there is no defect {prefix!r}; choose one of: {known}")
+    suite.must_begin("defect", only, [one.name for one in DEFECTS])
     chosen = [one for one in DEFECTS if not only or one.name.startswith(tuple(only))]
     return [
         _entry(one, way, command, seed)
@@ -254,26 +251,18 @@ def _counted(way: ByLeases, spec: Spec, outcome: Outcome) -> dict[str, Any]:
 def _leases(cluster: Cluster, node: str) -> Iterator[list[int]]:
     """Poll the number of leases of this etcd server within the block."""
     counts: list[int] = []
-    over = threading.Event()
 
     def count() -> None:
-        while not over.wait(_COUNT_EVERY_S):
-            try:
-                said = cluster.remote(node).run(
-                    ["etcdctl", "lease", "list", "--write-out", "json"], check=False
-                )
-                if said.code == 0:
-                    counts.append(len(json.loads(said.out).get("leases") or ()))
-            except (RemoteError, ValueError):
-                continue  # not up yet, or already down
+        # Not up yet, or already down.
+        with suppress(RemoteError, ValueError):
+            said = cluster.remote(node).run(
+                ["etcdctl", "lease", "list", "--write-out", "json"], check=False
+            )
+            if said.code == 0:
+                counts.append(len(json.loads(said.out).get("leases") or ()))
 
-    thread = threading.Thread(target=count, daemon=True)
-    thread.start()
-    try:
+    with now_and_then(count, every_s=_COUNT_EVERY_S):
         yield counts
-    finally:
-        over.set()
-        thread.join()
 
 
 def _versions(outcome: Outcome) -> dict[str, str]:

@@ -13,13 +13,7 @@ from fencepost.workloads.contract.locktype import LockType
 
 # The mark by which `fencepost heal` recognizes it.
 _ENV = ("env", f"{MARK}={CLIENT}")
-_PUMP = (
-    PYTHON,
-    "-m",
-    "fencepost.workloads.client.pump",
-    PROGRAM_PATH,
-    "launch",
-)
+_PUMP = (PYTHON, "-m", "fencepost.workloads.client.pump", PROGRAM_PATH, "launch")
 
 
 def command(lock: LockType, packages: str = "", code: str = CODE) -> tuple[str, ...]:

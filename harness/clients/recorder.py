@@ -84,17 +84,19 @@ class Recorder:
         lock = self._only
         if lock is None:
             lock = (event.value and event.value.lock) or ""
-        client = event.process % self._clients if self._clients else event.process
+        client = self._client(event.process)
         self.grants[lock, client] += 1
         self._last[client] = event.process, lock
 
     def _name(self, process: int) -> str:
-        return f"client-{(process % self._clients if self._clients else process) + 1}"
+        return f"client-{self._client(process) + 1}"
+
+    def _client(self, process: int) -> int:
+        return process % self._clients if self._clients else process
 
     def last_granted(self, process: int) -> str | None:
         """Return the lock that a process was granted last."""
-        client = process % self._clients if self._clients else process
-        owner, lock = self._last.get(client, (None, None))
+        owner, lock = self._last.get(self._client(process), (None, None))
         return lock if owner == process else None
 
     def grants_of(self, lock: str) -> int:
@@ -112,17 +114,9 @@ class Recorder:
         node: str | None = None,
     ) -> None:
         """Append an op of the harness itself, with the present time."""
-        row: dict[str, Any] = {
-            "time": self.now(),
-            "process": process,
-            "type": type,
-            "f": f,
-            "value": value,
-        }
-        if error is not None:
-            row["error"] = error
-        if node is not None:
-            row["node"] = node
+        row: dict[str, Any] = {"time": self.now(), "process": process, "type": type, "f": f}
+        more = {"value": value, "error": error, "node": node}
+        row |= {name: one for name, one in more.items() if one is not None}
         with self._lock:
             self._put([msgspec.json.encode(row)])
             self.counts[f, type] += 1

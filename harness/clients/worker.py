@@ -58,8 +58,13 @@ class Worker:
 
     `broken` is the client's own mistake: reported by it, shown by a line that it wrote, or its
     unexpected end. `called` is its program's name; `spawn` starts it, if the node's remote does
-    not.
+    not. `extends`: its lock has that verb, as its `ready` said. `gone`: its program has ended.
+    `at_point`: the failpoint at which it has stopped, None if it has not.
     """
+
+    # Of a client's clocks, only the wall clock is shown (`look_at_clock`).
+    shown_clocks: tuple[str, ...] = ("wall",)
+    reads_clock_file = False
 
     def __init__(
         self,
@@ -77,7 +82,7 @@ class Worker:
         self._remote = remote
         self._own = setup.own is not None
         self._seed = work_seed(setup.seed, setup.process)
-        self._generates = self._extends = True
+        self._generates = self.extends = True
         self.promises: list[str] | None = None
         self.broken = ""
         self._driver: Driver | None = None
@@ -90,9 +95,9 @@ class Worker:
         self._changed = threading.Condition()
         self._answers = Answers(self._changed)
         self._doing = OpenOp(setup.process, setup.stride)
-        self._point: str | None = None
+        self.at_point: str | None = None
         self.connection = 0
-        self._gone = False
+        self.gone = False
         # All its output was received; it is being closed; its exit code, once it has ended.
         self._heard_all = self._told_to_end = False
         self._code: int | None = None
@@ -135,13 +140,13 @@ class Worker:
                 "has: `ready` needs the pid of the program itself (docs/protocol.md)"
             )
         self.pid, self.started = process.pid, process.started
-        self._generates, self._extends = ready.generates, ready.extends
+        self._generates, self.extends = ready.generates, ready.extends
         self.promises = ready.promises
 
     def _answer(
         self, wanted: type[Answered], timeout_s: float, slow: Callable[[], None] = lambda: None
     ) -> Answered:
-        answer = self._answers.wait(wanted, timeout_s, lambda: self._gone or self.broken, slow)
+        answer = self._answers.wait(wanted, timeout_s, lambda: self.gone or self.broken, slow)
         if answer is None and self.broken:
             raise Crashed(self.broken)
         if answer is None:
@@ -165,7 +170,7 @@ class Worker:
     def describe(self) -> str:
         """Describe its present op."""
         with self._changed:
-            if self._gone:
+            if self.gone:
                 doing = "its program has ended"
             elif (op := self._doing.op) is not None:
                 doing = f"its {op.f} has no answer yet"
@@ -191,19 +196,19 @@ class Worker:
         with self._changed:
             return bool(
                 self._changed.wait_for(
-                    lambda: self._doing.op or self._doing.completion or self._gone, timeout_s
+                    lambda: self._doing.op or self._doing.completion or self.gone, timeout_s
                 )
             )
 
     def finish(self, timeout_s: float) -> dict[str, Any] | None:
         """Return the completion of the op that was begun; None if none came in time."""
         with self._changed:
-            self._changed.wait_for(lambda: self._doing.completion or self._gone, timeout_s)
+            self._changed.wait_for(lambda: self._doing.completion or self.gone, timeout_s)
             return self._doing.take_completion()
 
     def work(self, settings: dict[str, Any], until_ns: int) -> None:
         """Let it run the generator until `until_ns` (since the test's start)."""
-        if not self._extends:
+        if not self.extends:
             settings = settings | {"extend": 0}
         self.working = (settings, until_ns)
         if not self._generates:
@@ -244,7 +249,7 @@ class Worker:
 
     def arm(self, point: str) -> None:
         with self._changed:
-            self._point = None
+            self.at_point = None
         self._send({"control": "arm", "point": point})
 
     def disarm(self, point: str) -> None:
@@ -252,39 +257,17 @@ class Worker:
 
     def wait_failpoint(self, point: str, timeout_s: float) -> bool:
         with self._changed:
-            return self._changed.wait_for(lambda: self._point == point, timeout_s)
+            return self._changed.wait_for(lambda: self.at_point == point, timeout_s)
 
     def leave_failpoint(self) -> None:
         """Prepare for its resumption: reports of a failpoint from now on are new."""
         with self._changed:
-            self._point = None
-
-    @property
-    def at_point(self) -> str | None:
-        """Return the failpoint at which it has stopped, if it has."""
-        return self._point
-
-    @property
-    def extends(self) -> bool:
-        """Return whether its lock has that verb, as its `ready` said."""
-        return self._extends
+            self.at_point = None
 
     @property
     def busy(self) -> bool:
         """Return whether it is in an op."""
         return self._doing.op is not None
-
-    @property
-    def gone(self) -> bool:
-        return self._gone
-
-    @property
-    def shown_clocks(self) -> tuple[str, ...]:
-        return ("wall",)
-
-    @property
-    def reads_clock_file(self) -> bool:
-        return False
 
     def mark_clock(self, clock: str) -> dict[str, Any]:
         return {}
@@ -326,7 +309,7 @@ class Worker:
                 self._recorder.append(heard.lines, events)
         with self._changed:
             self.broken = self.broken or self._hearing.mistake
-            self._point = None  # a program that writes again has passed its failpoint
+            self.at_point = None  # a program that writes again has passed its failpoint
             self._doing.take(events, heard.lines)
             self._keep_hold_events(heard)
             self._take_answers(heard.answers)
@@ -357,7 +340,7 @@ class Worker:
         for answer in answers:
             match answer:
                 case Point(point, port):
-                    self._point, self.connection = point, port
+                    self.at_point, self.connection = point, port
                 case Cut(bytes=count):
                     why = f"its pump dropped {count} bytes, because they were not read in time"
                     self._hearing.miss(why, b"", count, lost=True)
@@ -382,7 +365,7 @@ class Worker:
                 self._doing.end()
                 if not (self.broken or self._told_to_end or self._code in _KILLED):
                     self.broken = self._ended_by_itself()
-                self._gone = True
+                self.gone = True
                 self._changed.notify_all()
 
 

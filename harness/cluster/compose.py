@@ -41,7 +41,7 @@ class ComposeCluster:
     def __init__(
         self, engine: Engine, project: str, doors: Doors | None = None, mounts: bool = True
     ) -> None:
-        self._project = project
+        self.project = project
         self._doors = doors
         self._mounts = mounts
         self._engine = engine
@@ -53,10 +53,6 @@ class ComposeCluster:
         self._joined = ""
         self.undone: list[str] = []
         self.foreign: dict[str, ForeignServer] = {}
-
-    @property
-    def project(self) -> str:
-        return self._project
 
     @property
     def nodes(self) -> list[str]:
@@ -74,10 +70,10 @@ class ComposeCluster:
             Crashed: the project's name is used by another program; nothing was started.
         """
         self._image, self._base = image, images.base(image)
-        labels.must_be_alone(self._client, self._project)
+        labels.must_be_alone(self._client, self.project)
         sudo = self._doors is not None
         wanted = {node: service(node, image, self._mounts, sudo) for node in nodes}
-        containers.bring_up(self._client, self._project, wanted, self._begin)
+        containers.bring_up(self._client, self.project, wanted, self._begin)
         self.look()
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(self.remote, self.nodes))
@@ -95,7 +91,7 @@ class ComposeCluster:
         """Find the running nodes, also those of an earlier command; return their names."""
         self._addresses, found = {}, {}
         with request("list its containers"):
-            for container in labels.containers(self._client, self._project, all=False):
+            for container in labels.containers(self._client, self.project, all=False):
                 if is_sidecar(container) or labels.PROGRAM_OF in container.labels:
                     continue
                 node = _service(container)
@@ -134,13 +130,13 @@ class ComposeCluster:
         """
         self._joined = ""
         with request("disconnect the nodes from an external network"):
-            own = {network.name for network in labels.networks(self._client, self._project)}
-            for container in labels.containers(self._client, self._project):
+            own = {network.name for network in labels.networks(self._client, self.project)}
+            for container in labels.containers(self._client, self.project):
                 ends = container.attrs["NetworkSettings"]["Networks"]
                 for network in [] if is_sidecar(container) else set(ends) - own:
                     self._client.networks.get(network).disconnect(str(container.id), force=True)
         self.look()
-        return undo(self._client, self._project)
+        return undo(self._client, self.project)
 
     def down(self) -> None:
         """Remove every node, its data and the network, also those of an earlier command.
@@ -157,22 +153,22 @@ class ComposeCluster:
             remote.close()
         self._remotes, self._containers, self._addresses = {}, {}, {}
         try:
-            self.undone = undo(self._client, self._project)
+            self.undone = undo(self._client, self.project)
         finally:
             with (
                 request(f"remove every node ({were})"),
                 ThreadPoolExecutor(containers.AT_ONCE) as pool,
             ):
-                every = labels.containers(self._client, self._project)
+                every = labels.containers(self._client, self.project)
                 list(pool.map(docker_calls.remove, [one for one in every if not is_sidecar(one)]))
             with request("remove the nodes' network"):
-                network.remove(self._client, self._project)
+                network.remove(self._client, self.project)
 
     @property
     def remains(self) -> list[str]:
         """Return what Docker has of the cluster except running nodes: stopped nodes, networks."""
         with request("list its containers and networks"):
-            every = labels.containers(self._client, self._project)
+            every = labels.containers(self._client, self.project)
             stopped = [one for one in every if one.id not in self._containers.values()]
             found = [
                 f"the sidecar of {target_of(one.labels).name}"
@@ -180,10 +176,10 @@ class ComposeCluster:
                 else f"the stopped node {_service(one)}"
                 for one in stopped
             ]
-            found += [f"the project {name}" for name in brought_up(self._client, self._project)]
+            found += [f"the project {name}" for name in brought_up(self._client, self.project)]
             if every:
                 return found
-            of_it = labels.networks(self._client, self._project)
+            of_it = labels.networks(self._client, self.project)
             return [*found, *(f"the network {one.name}" for one in of_it)]
 
     def remote(self, node: str) -> Remote:
@@ -195,7 +191,7 @@ class ComposeCluster:
         return self._remotes[node]
 
     def in_image(self, node: str, image: str, archive: bytes) -> Spawn:
-        place = clientimage.Place(node, self._containers[node], self._project)
+        place = clientimage.Place(node, self._containers[node], self.project)
         return clientimage.spawning(self._client, place, image, archive)
 
     def address(self, node: str) -> str:

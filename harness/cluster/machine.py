@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,20 +46,45 @@ def findings(results: Path) -> Iterator[Finding]:
     yield found
     if there:
         yield _image()
-    looks: tuple[Callable[[], Finding], ...] = (
-        _memory,
-        lambda: _room("room for the image", Path("/var/lib/docker"), _IMAGE_GB),
-        lambda: _room("room for results", results, _RESULTS_GB),
-        _clock,
-        _skew,
-        _fuse,
-        _cgroups,
-        _firewall,
-        _compose,
-        _pip,
+    yield _memory()
+    yield _room("room for the image", Path("/var/lib/docker"), _IMAGE_GB)
+    yield _room("room for results", results, _RESULTS_GB)
+    yield _clock()
+    machine = platform.machine()
+    yield _optional(
+        "clock faults: x86_64 or aarch64",
+        machine if machine in _MACHINES else "",
+        f"{machine}: clock faults only for Redis",
     )
-    for look in looks:
-        yield look()
+    yield _optional(
+        "power faults: file systems in user space",
+        "/dev/fuse" if Path("/dev/fuse").exists() else "",
+        "no /dev/fuse, so no `power` faults: load it (`modprobe fuse`)",
+    )
+    root = Path("/sys/fs/cgroup")
+    limits = (root / "cgroup.controllers").is_file() or (root / "cpu").is_dir()
+    yield _optional(
+        "cpu faults: cgroups",
+        "cgroups" if limits else "",
+        "this kernel cannot limit CPU time, so no `cpu` faults",
+    )
+    yield _firewall()
+    yield _optional(
+        "--compose: Docker Compose",
+        " ".join(docker_engine.compose_there()),
+        "not installed: install Docker's Compose plugin to use --compose",
+    )
+    yield _optional(
+        "--requirements: pip",
+        "pip" if find_spec("pip") else "",
+        f"not installed: `{sys.executable} -m ensurepip`",
+    )
+
+
+def _optional(what: str, there: str, otherwise: str) -> Finding:
+    """Return the finding about a part that only some faults or options need; `there` is empty if it
+    is missing."""
+    return Finding(True if there else None, what, there or otherwise)
 
 
 def _python() -> Finding:
@@ -129,25 +154,6 @@ def _clock() -> Finding:
     return Finding(True, what, f"clock source {name}")
 
 
-def _skew() -> Finding:
-    machine = platform.machine()
-    how = machine if machine in _MACHINES else f"{machine}: clock faults only for Redis"
-    return Finding(machine in _MACHINES or None, "clock faults: x86_64 or aarch64", how)
-
-
-def _fuse() -> Finding:
-    there = Path("/dev/fuse").exists()
-    how = "/dev/fuse" if there else "no /dev/fuse, so no `power` faults: load it (`modprobe fuse`)"
-    return Finding(there or None, "power faults: file systems in user space", how)
-
-
-def _cgroups() -> Finding:
-    root = Path("/sys/fs/cgroup")
-    there = (root / "cgroup.controllers").is_file() or (root / "cpu").is_dir()
-    how = "cgroups" if there else "this kernel cannot limit CPU time, so no `cpu` faults"
-    return Finding(there or None, "cpu faults: cgroups", how)
-
-
 def _firewall() -> Finding:
     """Check that this kernel supports iptables rules, which partitions use."""
     what = "partitions: the kernel's packet filter"
@@ -160,15 +166,3 @@ def _firewall() -> Finding:
         stderr = done.stderr.strip().splitlines()[:1]
         return Finding(False, what, f"{' '.join(stderr)}: load it (`modprobe ip_tables`)")
     return Finding(True, what, "iptables")
-
-
-def _compose() -> Finding:
-    found = docker_engine.compose_there()
-    how = " ".join(found) or "not installed: install Docker's Compose plugin to use --compose"
-    return Finding(bool(found) or None, "--compose: Docker Compose", how)
-
-
-def _pip() -> Finding:
-    there = find_spec("pip") is not None
-    how = "pip" if there else f"not installed: `{sys.executable} -m ensurepip`"
-    return Finding(there or None, "--requirements: pip", how)

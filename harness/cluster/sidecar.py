@@ -215,19 +215,14 @@ class Sidecar:
             except APIError:
                 return False  # it has ended
 
-    def _mark_killed(self) -> None:
-        self._put(_KILLED, b"")
-
     def _unmark_killed(self) -> None:
         with request(f"run a command in the sidecar of {self.target.name}"):
             self._container.exec_run(["rm", "-f", _KILLED])
 
-    def _put(self, path: str, content: bytes) -> None:
+    def _mark_killed(self) -> None:
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
-            member = tarfile.TarInfo(path.lstrip("/"))
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
+            tar.addfile(tarfile.TarInfo(_KILLED.lstrip("/")))
         with request(f"write into the sidecar of {self.target.name}"):
             self._container.put_archive("/", buffer.getvalue())
 

@@ -42,14 +42,14 @@ def report(
     ] = "",
     results: Results = None,
 ) -> None:
-    from fencepost.harness.judge import run_page, segments
+    from fencepost.harness.judge import judge, segments
     from fencepost.harness.results.results import is_long
 
     if not run:
         _list()
         return
     folder = find(run)
-    write = segments.write_report if is_long(folder) else run_page.write_report
+    write = segments.write_report if is_long(folder) else judge.write_report
     screen.write(str(write(folder)))
 
 

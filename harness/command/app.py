@@ -1,15 +1,15 @@
 """Defines the command line: every command by name; only the called command is imported.
 
-So `fencepost --help` loads neither Docker, SSH nor a table library. Each entry of COMMANDS names
-the module of a command and its line in the help.
+So `fencepost --help` loads neither Docker, SSH nor a table library.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any
@@ -26,11 +26,18 @@ from fencepost.harness.interrupts import interrupt_on_signals
 class Command:
     """A command. `home`: "module:function" in this folder, or a module with a group of commands."""
 
-    name: str
     home: str
     what: str
-    takes_all: bool = False
-    examples: tuple[str, ...] = ()
+    examples: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.home.rpartition(":")[2].replace("_", "-")
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it parses its own options."""
+        return self.name == "lincheck"
 
     def epilog(self, action: str = "") -> str | None:
         """Return the examples below the help; for `action` of a group, only its examples."""
@@ -39,211 +46,108 @@ class Command:
         return "\n\n".join(("Examples:", *found)) if found else None
 
 
-COMMANDS = (
-    Command(
-        "init",
-        "init:init",
-        "Create a project: an example lock, its fencepost.toml, a test and a workflow.",
-        examples=("fencepost init", "fencepost init my-project"),
-    ),
-    Command(
-        "doctor",
-        "doctor:doctor",
-        "Check whether this machine can run tests, and how to fix problems.",
-        examples=("fencepost doctor",),
-    ),
-    Command(
-        "test",
-        "test:test",
-        "Test a lock: run clients, inject faults, judge the history.",
-        examples=(
-            "fencepost test redlock --faults partition,pause,clock --time 60 --seed 7",
-            "fencepost test mylock.py:MyLock --servers redis:1 --faults pause --fail-on service",
-            "fencepost test --replay redlock/latest",
-        ),
-    ),
-    Command(
-        "hunt",
-        "hunt:hunt",
-        "Search simulated runs for a schedule that breaks a lock (no Docker).",
-        examples=(
-            "fencepost hunt redlock --budget 20",
-            "fencepost hunt redlock --faults clock,partition --seed 13",
-            "fencepost hunt redlock --faults clock,partition --confirm",
-        ),
-    ),
-    Command(
-        "check",
-        "check:check",
-        "Check step by step whether a user lock keeps the contract.",
-        examples=(
-            "fencepost check mylock.py:MyLock --servers redis:1",
-            "fencepost check --program ./worker --ship build --servers redis:1",
-            "fencepost check mylock.py:MyLock --containers redis=my-redis",
-        ),
-    ),
-    Command(
-        "suite",
-        "suite:suite",
-        "Run scenarios and compare each with its published outcome.",
-        examples=("fencepost suite redlock", "fencepost suite redlock --only clock-jump"),
-    ),
-    Command(
-        "matrix",
-        "matrix:matrix",
-        "Run every lock under every fault and print the results as one table.",
-        examples=(
-            "fencepost matrix --quick",
-            "fencepost matrix --locks redis,etcd --faults none,pause:client,kill --budget 20m",
-            "fencepost matrix --resume latest --budget 20m",
-        ),
-    ),
-    Command(
-        "sweep",
-        "sweep:sweep",
-        "Find where safety ends: test a lock over a grid of two settings.",
-        examples=(
-            "fencepost sweep redlock --x ttl=0.5s..10s --y pause=0.5s..20s",
-            "fencepost sweep redlock --x ttl=1s..8s --y restart-delay=0.1s..8s --steps 4x4",
-            "fencepost sweep --resume latest --budget 20m",
-        ),
-    ),
-    Command(
-        "track-record",
-        "track_record:track_record",
-        "Reproduce every known defect in third-party lock libraries.",
-        examples=(
-            "fencepost track-record",
-            "fencepost track-record --only redis-py --simulated",
-        ),
-    ),
-    Command(
-        "defects",
-        "defects:defects",
-        "List the catalogue of lock defects, or play it: which of them are found?",
-        examples=(
-            "fencepost defects",
-            "fencepost defects --play --by history,hunt",
-            "fencepost defects --play release-without-owner-check --seeds 1",
-        ),
-    ),
-    Command(
-        "nightly",
-        "nightly",
-        "Run everything within a time budget and report changed outcomes.",
-        examples=(
-            "fencepost nightly run --budget 8h",
-            "fencepost nightly baseline latest",
-            "fencepost nightly report-issue latest",
-            "fencepost nightly report latest",
-            "fencepost nightly trend trend.html",
-        ),
-    ),
-    Command(
-        "site",
-        "site:site",
-        "Write the results folder as a static site.",
-        examples=("fencepost site public",),
-    ),
-    Command(
-        "bench",
-        "bench:bench",
-        "Measure the cost of locks without faults, relative to one Redis.",
-        examples=("fencepost bench redlock zookeeper --time 5",),
-    ),
-    Command(
-        "locks",
-        "lists:locks",
-        "List the locks, or show one with its options.",
-        examples=("fencepost locks", "fencepost locks redlock"),
-    ),
-    Command(
-        "guards",
-        "lists:guards",
-        "List the guards by which a resource accepts writes.",
-        examples=("fencepost guards",),
-    ),
-    Command(
-        "sdk",
-        "sdk:sdk",
-        "Write the client SDK for another language.",
-        examples=("fencepost sdk go", "fencepost sdk java --to src"),
-    ),
-    Command(
-        "analyze",
-        "analyze:analyze",
-        "Judge a stored history again, also that of a killed run.",
-        examples=("fencepost analyze redlock/latest --fail-on service",),
-    ),
-    Command(
-        "explain",
-        "analyze:explain",
-        "Print the verdict of a run with its evidence.",
-        examples=("fencepost explain", "fencepost explain redlock/latest"),
-    ),
-    Command(
-        "ls",
-        "store:ls",
-        "List the runs in the results folder.",
-        examples=("fencepost ls", "fencepost ls redlock --verdict invalid --json"),
-    ),
-    Command(
-        "show",
-        "store:show",
-        "Show the settings, the verdicts and the files of a run.",
-        examples=("fencepost show", "fencepost show redlock/latest --json"),
-    ),
-    Command(
-        "compare",
-        "store:compare",
-        "Compare two runs side by side; exit with 1 if a verdict differs.",
-        examples=("fencepost compare redlock/20261122T010203.000001Z redlock/latest",),
-    ),
-    Command(
-        "rm",
-        "store:rm",
-        "Remove runs from the results folder.",
-        examples=("fencepost rm redlock/latest", "fencepost rm --older 168h --yes"),
-    ),
-    Command(
-        "serve",
-        "serve:serve",
-        "Serve the results folder to a browser: list, compare and watch runs.",
-        examples=("fencepost serve", "fencepost serve --port 8090 --results nightly"),
-    ),
-    Command(
-        "report",
-        "analyze:report",
-        "Write the report.html of a run again; without RUN, list the runs.",
-        examples=("fencepost report", "fencepost report redlock/latest"),
-    ),
-    Command(
-        "heal",
-        "heal:heal",
-        "Undo and remove everything that a killed run left.",
-        examples=("fencepost heal", "fencepost heal --check", "fencepost heal --hosts hosts.toml"),
-    ),
-    Command(
-        "lincheck",
-        "lists:lincheck",
-        "Check histories for linearizability (see `lincheck --help`).",
-        takes_all=True,
-        examples=("fencepost lincheck history.jsonl --model register",),
-    ),
-    Command("nemesis", "nemesis", "List the faults.", examples=("fencepost nemesis list",)),
-    Command(
-        "cluster",
-        "cluster",
-        "Start and stop a cluster of containers independently of tests.",
-        examples=(
-            "fencepost cluster up",
-            "fencepost cluster up redis client",
-            "fencepost cluster status",
-            "fencepost cluster down",
-            "fencepost cluster build",
-        ),
-    ),
-)
+# The home of each command, its line in the help, and its examples.
+_TABLE = """\
+init:init Create a project: an example lock, its fencepost.toml, a test and a workflow.
+    fencepost init
+    fencepost init my-project
+doctor:doctor Check whether this machine can run tests, and how to fix problems.
+    fencepost doctor
+test:test Test a lock: run clients, inject faults, judge the history.
+    fencepost test redlock --faults partition,pause,clock --time 60 --seed 7
+    fencepost test mylock.py:MyLock --servers redis:1 --faults pause --fail-on service
+    fencepost test --replay redlock/latest
+hunt:hunt Search simulated runs for a schedule that breaks a lock (no Docker).
+    fencepost hunt redlock --budget 20
+    fencepost hunt redlock --faults clock,partition --seed 13
+    fencepost hunt redlock --faults clock,partition --confirm
+check:check Check step by step whether a user lock keeps the contract.
+    fencepost check mylock.py:MyLock --servers redis:1
+    fencepost check --program ./worker --ship build --servers redis:1
+    fencepost check mylock.py:MyLock --containers redis=my-redis
+suite:suite Run scenarios and compare each with its published outcome.
+    fencepost suite redlock
+    fencepost suite redlock --only clock-jump
+matrix:matrix Run every lock under every fault and print the results as one table.
+    fencepost matrix --quick
+    fencepost matrix --locks redis,etcd --faults none,pause:client,kill --budget 20m
+    fencepost matrix --resume latest --budget 20m
+sweep:sweep Find where safety ends: test a lock over a grid of two settings.
+    fencepost sweep redlock --x ttl=0.5s..10s --y pause=0.5s..20s
+    fencepost sweep redlock --x ttl=1s..8s --y restart-delay=0.1s..8s --steps 4x4
+    fencepost sweep --resume latest --budget 20m
+track_record:track_record Reproduce every known defect in third-party lock libraries.
+    fencepost track-record
+    fencepost track-record --only redis-py --simulated
+defects:defects List the catalogue of lock defects, or play it: which of them are found?
+    fencepost defects
+    fencepost defects --play --by history,hunt
+    fencepost defects --play release-without-owner-check --seeds 1
+nightly Run everything within a time budget and report changed outcomes.
+    fencepost nightly run --budget 8h
+    fencepost nightly baseline latest
+    fencepost nightly report-issue latest
+    fencepost nightly report latest
+    fencepost nightly trend trend.html
+site:site Write the results folder as a static site.
+    fencepost site public
+bench:bench Measure the cost of locks without faults, relative to one Redis.
+    fencepost bench redlock zookeeper --time 5
+lists:locks List the locks, or show one with its options.
+    fencepost locks
+    fencepost locks redlock
+lists:guards List the guards by which a resource accepts writes.
+    fencepost guards
+sdk:sdk Write the client SDK for another language.
+    fencepost sdk go
+    fencepost sdk java --to src
+analyze:analyze Judge a stored history again, also that of a killed run.
+    fencepost analyze redlock/latest --fail-on service
+analyze:explain Print the verdict of a run with its evidence.
+    fencepost explain
+    fencepost explain redlock/latest
+store:ls List the runs in the results folder.
+    fencepost ls
+    fencepost ls redlock --verdict invalid --json
+store:show Show the settings, the verdicts and the files of a run.
+    fencepost show
+    fencepost show redlock/latest --json
+store:compare Compare two runs side by side; exit with 1 if a verdict differs.
+    fencepost compare redlock/20261122T010203.000001Z redlock/latest
+store:rm Remove runs from the results folder.
+    fencepost rm redlock/latest
+    fencepost rm --older 168h --yes
+serve:serve Serve the results folder to a browser: list, compare and watch runs.
+    fencepost serve
+    fencepost serve --port 8090 --results nightly
+analyze:report Write the report.html of a run again; without RUN, list the runs.
+    fencepost report
+    fencepost report redlock/latest
+heal:heal Undo and remove everything that a killed run left.
+    fencepost heal
+    fencepost heal --check
+    fencepost heal --hosts hosts.toml
+lists:lincheck Check histories for linearizability (see `lincheck --help`).
+    fencepost lincheck history.jsonl --model register
+nemesis List the faults.
+    fencepost nemesis list
+cluster Start and stop a cluster of containers independently of tests.
+    fencepost cluster up
+    fencepost cluster up redis client
+    fencepost cluster status
+    fencepost cluster down
+    fencepost cluster build
+"""
+
+
+def _commands() -> Iterator[Command]:
+    for entry in re.split(r"\n(?=\S)", _TABLE.rstrip()):
+        first, *examples = entry.split("\n    ")
+        home, what = first.split(" ", 1)
+        yield Command(home, what, tuple(examples))
+
+
+COMMANDS = tuple(_commands())
 
 
 def app(called: str) -> typer.Typer:

@@ -34,11 +34,10 @@ def bench(
             "and --engine out"
         )
     given = {"LOCK": locks, "--time": time, "--seed": seed}
-    if name := how.resumes("bench", given):
-        found = campaign.resumed(name, "bench", costs.again, screen.say)
-    elif not locks:
-        raise BadArguments("a bench needs LOCK (fencepost bench redlock), or --resume")
-    else:
+    found = how.resumed("bench", costs.again, given)
+    if found is None:
+        if not locks:
+            raise BadArguments("a bench needs LOCK (fencepost bench redlock), or --resume")
         plan = costs.plan(tuple(locks), seconds("time", time or "5s"), from_arguments.seed(seed))
         found = campaign.create(plan)
     with how.executor() as executor:

@@ -15,12 +15,12 @@ from rich.text import Text
 from fencepost import commandline
 from fencepost.checker.verdict import count
 from fencepost.harness.campaigns import engine
-from fencepost.harness.campaigns.campaign import Campaign, Line
+from fencepost.harness.campaigns.campaign import Campaign, Line, resumed
 from fencepost.harness.campaigns.executors import ENGINES, Clusters, Executor, scheduler_of
-from fencepost.harness.campaigns.item import Hushed, Watcher
+from fencepost.harness.campaigns.item import Hushed, Plan, Watcher
 from fencepost.harness.command import options, screen
 from fencepost.harness.command.exits import CRASHED, EXIT
-from fencepost.harness.command.reporter import Files, Lines, line
+from fencepost.harness.command.reporter import Files, error_line, line
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.exports import batches, junit
@@ -52,16 +52,20 @@ class How:
     def budget_s(self) -> float | None:
         return None if self.budget is None else seconds("budget", self.budget)
 
-    def resumes(self, kind: str, given: Mapping[str, Any]) -> str | None:
-        """Return the name of the campaign to resume. Raise BadArguments if an option that the
+    def resumed(
+        self, kind: str, plan_of: Callable[[Mapping[str, Any]], Plan], given: Mapping[str, Any]
+    ) -> Campaign | None:
+        """Return the campaign to resume, if one is named. Raise BadArguments if an option that the
         campaign sets is given too."""
+        if self.resume is None:
+            return None
         wrong = next((word for word, value in given.items() if value), None)
-        if self.resume is not None and wrong:
+        if wrong:
             raise BadArguments(
-                f"{wrong} cannot be combined with --resume, which takes everything from the {kind} "
-                "that it names"
+                f"{wrong} cannot be combined with --resume, which takes everything from the "
+                f"{kind.replace('-', ' ')} that it names"
             )
-        return self.resume
+        return resumed(self.resume, kind, plan_of, screen.say)
 
     @contextmanager
     def executor(self, lanes: int = 1, leave_up: bool = False) -> Iterator[Executor]:
@@ -127,7 +131,7 @@ def with_how(command: Callable[..., int]) -> Callable[..., int]:
                 return command(**given, how=how)
             except BaseException as error:
                 if how.json:
-                    Lines().error(error)
+                    error_line(error)
                 raise
 
     call.__signature__ = signature.replace(  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ from fencepost.harness.command.options import (
     ClientImage,
     EndsWith,
     HostsFile,
+    LockOptions,
     OwnProgram,
     OwnServers,
     Promises,
@@ -43,9 +44,7 @@ def check(
     program: OwnProgram = "",
     ship: Ship = None,
     client_image: ClientImage = "",
-    option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", help="An option of the lock, NAME=VALUE.")
-    ] = None,
+    option: LockOptions = None,
     ttl: Annotated[str, typer.Option(help="The lease of a grant.")] = "2s",
     remote: Remote = "docker",
     hosts: HostsFile = None,
@@ -58,7 +57,7 @@ def check(
     )
     name, own = resolve(lock, asked)
     settings |= {"ttl": ttl, "concurrency": 2, "seed": 0, "nemesis": "pause:server,kill:client"}
-    spec = from_arguments.spec(name, from_arguments.pairs(option or []), settings, own)
+    spec = from_arguments.spec(name, from_arguments.pairs(option), settings, own)
     screen.say(f"Checking {own.described if own else name}")
     folder = results.create(f"check-{spec.name}")
     found: list[Found] = []

@@ -70,22 +70,19 @@ def _containers(check: bool) -> tuple[int, bool]:
 
 
 def _heal(cluster: ComposeCluster, nodes: list[str], remains: list[str], keep: bool) -> None:
-    if not nodes:
-        cluster.down()
-        for words in cluster.undone:
-            screen.write(words)
-        for what in remains:
-            screen.write(f"Removed {what} that a run had left.")
-        screen.write("No node is running, and nothing is left.")
-    elif keep:
+    if nodes and keep:
         healed = [*cluster.part(), *heal_nodes(cluster, nodes)]
         screen.write("\n".join(healed) or "The cluster is running, and nothing needs healing.")
-    else:
-        cluster.down()
-        for words in cluster.undone:
-            screen.write(words)
-        many = len(nodes) + len(remains)
-        screen.write(f"Removed {many} nodes that a run had left.")
+        return
+    cluster.down()
+    for words in cluster.undone:
+        screen.write(words)
+    if nodes:
+        screen.write(f"Removed {len(nodes) + len(remains)} nodes that a run had left.")
+        return
+    for what in remains:
+        screen.write(f"Removed {what} that a run had left.")
+    screen.write("No node is running, and nothing is left.")
 
 
 def _hosts(path: Path, check: bool) -> int:

@@ -19,7 +19,13 @@ from fencepost.harness.campaigns.item import Item, test
 from fencepost.harness.command import hunt_campaign, screen
 from fencepost.harness.command.campaign import How, tell, with_how
 from fencepost.harness.command.exits import EXIT
-from fencepost.harness.command.options import EndsWith, OwnServers, Promises, with_settings
+from fencepost.harness.command.options import (
+    EndsWith,
+    LockOptions,
+    OwnServers,
+    Promises,
+    with_settings,
+)
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.confirm import TRIES
 from fencepost.harness.hunting.confirm import confirm as confirm_
@@ -52,14 +58,7 @@ def hunt(
         typer.Argument(help="Lock to hunt: for example redlock, or your own as mylock.py:MyLock."),
     ],
     how: How,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            "-o",
-            help="Option of the lock, NAME=VALUE: `fencepost locks LOCK` shows them.",
-        ),
-    ] = None,
+    option: LockOptions = None,
     servers: OwnServers = "",
     ends_with: EndsWith = "",
     promises: Promises = "",
@@ -113,7 +112,7 @@ def hunt(
     for warning in renamed(faults):
         print(f"fencepost: warning: {warning}", file=sys.stderr)
     arguments: dict[str, Any] = {
-        "options": from_arguments.pairs(option or []),
+        "options": from_arguments.pairs(option),
         "settings": settings,
         "servers": servers,
         "ends_with": ends_with,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
-from fencepost.harness.campaigns import campaign, hunts
+from fencepost.harness.campaigns import hunts
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.executors import Executor, Processes, scheduler_of
 from fencepost.harness.command import screen
@@ -31,11 +32,8 @@ def run(
 ) -> int:
     """Hunt from many seeds, or from the remaining seeds of a campaign. `asked`: the arguments of
     the hunt; `given`: the options of the command line, by name."""
-    if name := how.resumes("campaign", given):
-        found = campaign.resumed(
-            name, "campaign", lambda stored: hunts.again(lock, stored), screen.say
-        )
-    else:
+    found = how.resumed("campaign", partial(hunts.again, lock), given)
+    if found is None:
         plan = hunts.plan(lock, asked, seeds or SEEDS)
         found = Campaign(plan, f"campaign-{plan.hunt.spec.name}")
     with _executor(how, processes, len(found.left(1))) as executor:

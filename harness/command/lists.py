@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from fencepost.harness.command import screen
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.workloads.contract.guard import Guard
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import Option
 from fencepost.workloads.locks.registry import LOCKS
@@ -22,12 +20,12 @@ def locks(
     if name:
         _one_lock(LOCKS[choose("lock", name, LOCKS)])
     else:
-        _all_locks(LOCKS.values())
+        _all_locks()
 
 
-def _all_locks(locks: Iterable[LockType]) -> None:
+def _all_locks() -> None:
     table = screen.table("lock", "servers", "tokens", "promises", "what it is", whole=2)
-    for lock in locks:
+    for lock in LOCKS.values():
         tokens = ", ".join(lock.tokens()) or "none"
         servers = f"{lock.kind} x{lock.servers}"
         table.add_row(lock.name, servers, tokens, ", ".join(lock.promised()), lock.what)
@@ -60,12 +58,8 @@ def _shown(value: object) -> str:
 
 
 def guards() -> None:
-    _all_guards(GUARDS.values())
-
-
-def _all_guards(guards: Iterable[Guard]) -> None:
     table = screen.table("guard", "needs", "stores", "what it does", whole=1)
-    for guard in guards:
+    for guard in GUARDS.values():
         table.add_row(guard.name, guard.needs.given_by, ", ".join(keepers(guard)), guard.what)
     screen.console().print(table)
 

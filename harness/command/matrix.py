@@ -86,12 +86,10 @@ def matrix(
         "--locks": locks, "--faults": faults, "--guards": guards, "--time": time,
         "--quick": quick, "--aim": aim, "--seed": seed,
     }  # fmt: skip
-    name = how.resumes("matrix", given)
+    found = how.resumed("matrix", matrices.again, given)
     lanes = 2 if quick and how.hosts is None else 1
     with how.executor(lanes) as executor:
-        if name is not None:
-            found = campaign.resumed(name, "matrix", matrices.again, screen.say)
-        else:
+        if found is None:
             if quick and how.budget is None:
                 how = replace(how, budget=matrices.QUICK)
             asked = matrices.plan(

@@ -18,6 +18,7 @@ from fencepost.harness.command.options import Results, Seed, Summary
 from fencepost.harness.command.reporter import Files
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.locked import locked
+from fencepost.harness.results.results import root
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.exports import junit
@@ -147,7 +148,8 @@ def report_issue(
 def report(night: Name = "latest", results: Results = None) -> None:
     """Write report.html of a nightly run again."""
     folder = nightly.find(night)
-    screen.write(f"report: {nightly.rendered(folder)}")
+    stored = msgspec.to_builtins(nightly.read(folder))
+    screen.write(f"report: {page.render(folder, stored, root())}")
 
 
 def trend(

@@ -98,6 +98,12 @@ HostsFile = Annotated[
     Path | None,
     typer.Option("--hosts", help="A TOML file of hosts to use as nodes, by SSH (docs/ssh.md)."),
 ]
+LockOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", "-o", help="Option of the lock, NAME=VALUE: `fencepost locks LOCK` shows them."
+    ),
+]
 Servers = Annotated[
     list[str] | None,
     typer.Option("--server", metavar="KIND=VERSION", help=SETTINGS["server"].help),

@@ -8,11 +8,11 @@ for programs have them too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import BAD_ARGUMENTS, CRASHED, EXIT, INTERRUPTED
@@ -28,106 +28,77 @@ from fencepost.report.words.summary import markdown
 from fencepost.runfiles import SCHEMA
 
 
-class Voice(Protocol):
-    def begin(self, spec: Spec, faults: int | None) -> None:
-        """Report the start of a test; `faults`: the number of given faults, None without such."""
+@dataclass(frozen=True)
+class Voice:
+    """Reports the course of a run, its verdict and its error; by default only the verdict.
 
-    def say(self, text: str) -> None:
-        """Report a step of the set-up."""
+    `begin` gets the number of given faults, None without such. `error`: the run ended without a
+    verdict.
+    """
 
-    def progress(self, spec: Spec) -> AbstractContextManager[Progress]:
-        """Report the progress of the run within the block."""
-
-    def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None: ...
-
-    def error(self, error: BaseException) -> None:
-        """Report that the run ended without a verdict."""
-
-
-class Screen:
-    """Reports to a person, in a terminal or a log."""
-
-    def begin(self, spec: Spec, faults: int | None) -> None:
-        given = "" if faults is None else f", {faults} faults as scheduled"
-        screen.say(f"Testing {spec.lock}, seed {spec.seed}{given}")
-
-    def say(self, text: str) -> None:
-        screen.say(text)
-
-    def progress(self, spec: Spec) -> AbstractContextManager[Progress]:
-        return screen.progress(spec.name, spec.time_s)
-
-    def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None:
-        screen.verdict(outcome, asked)
-
-    def error(self, error: BaseException) -> None:
-        pass
+    verdict: Callable[[Outcome, Sequence[str]], None]
+    begin: Callable[[Spec, int | None], None] = lambda spec, faults: None
+    say: Callable[[str], None] = lambda text: None
+    progress: Callable[[Spec], AbstractContextManager[Progress]] = lambda spec: nullcontext(
+        _nothing
+    )
+    error: Callable[[BaseException], None] = lambda error: None
 
 
-class Quiet:
-    """Reports only the result to a person."""
-
-    def begin(self, spec: Spec, faults: int | None) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        pass
-
-    @contextmanager
-    def progress(self, spec: Spec) -> Iterator[Progress]:
-        yield lambda status: None
-
-    def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None:
-        screen.summary(outcome, asked)
-
-    def error(self, error: BaseException) -> None:
-        pass
+def _nothing(status: Status) -> None:
+    pass
 
 
-class Lines:
-    """Reports to a program: one JSON object per line (report/results.schema.json)."""
+def _on_screen(spec: Spec, faults: int | None) -> None:
+    given = "" if faults is None else f", {faults} faults as scheduled"
+    screen.say(f"Testing {spec.lock}, seed {spec.seed}{given}")
 
-    def begin(self, spec: Spec, faults: int | None) -> None:
-        line(
-            "started",
-            schema=SCHEMA,
-            test=spec.name,
-            lock=spec.lock,
-            seed=spec.seed,
-            time_s=spec.time_s,
-        )
 
-    def say(self, text: str) -> None:
-        line("said", text=text)
+def _begin_line(spec: Spec, faults: int | None) -> None:
+    row = {"test": spec.name, "lock": spec.lock, "seed": spec.seed, "time_s": spec.time_s}
+    line("started", schema=SCHEMA, **row)
 
-    @contextmanager
-    def progress(self, spec: Spec) -> Iterator[Progress]:
-        def report(status: Status) -> None:
-            row = asdict(status)
-            line("progress", faults_on=row.pop("on"), **row)
 
-        yield report
+@contextmanager
+def _progress_lines(spec: Spec) -> Iterator[Progress]:
+    def report(status: Status) -> None:
+        row = asdict(status)
+        line("progress", faults_on=row.pop("on"), **row)
 
-    def verdict(self, outcome: Outcome, asked: Sequence[str]) -> None:
-        answer = counted(outcome.results, asked)
-        line(
-            "result",
-            answer=answer,
-            fail_on=list(asked),
-            exit_code=EXIT[answer],
-            sentence=sentence(outcome.results),
-            folder=str(outcome.folder),
-            report=str(outcome.folder / "report.html"),
-            results=outcome.results,
-        )
+    yield report
 
-    def error(self, error: BaseException) -> None:
-        code = CRASHED
-        if isinstance(error, BadArguments):
-            code = BAD_ARGUMENTS
-        elif isinstance(error, KeyboardInterrupt):
-            code = INTERRUPTED
-        line("error", error=str(error) or type(error).__name__, exit_code=code)
+
+def _verdict_line(outcome: Outcome, asked: Sequence[str]) -> None:
+    answer = counted(outcome.results, asked)
+    line(
+        "result",
+        answer=answer,
+        fail_on=list(asked),
+        exit_code=EXIT[answer],
+        sentence=sentence(outcome.results),
+        folder=str(outcome.folder),
+        report=str(outcome.folder / "report.html"),
+        results=outcome.results,
+    )
+
+
+def error_line(error: BaseException) -> None:
+    code = CRASHED
+    if isinstance(error, BadArguments):
+        code = BAD_ARGUMENTS
+    elif isinstance(error, KeyboardInterrupt):
+        code = INTERRUPTED
+    line("error", error=str(error) or type(error).__name__, exit_code=code)
+
+
+SCREEN = Voice(
+    screen.verdict, _on_screen, screen.say, lambda spec: screen.progress(spec.name, spec.time_s)
+)
+QUIET = Voice(screen.summary)
+LINES = Voice(
+    _verdict_line, _begin_line, lambda text: line("said", text=text), _progress_lines, error_line
+)
+"""One JSON object per line (report/results.schema.json)."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +147,7 @@ class Reporter:
 
     def __init__(self, voice: Voice, files: Files, asked: Sequence[str]) -> None:
         self._voice = voice
+        self.say, self.progress = voice.say, voice.progress
         self._files = files
         self._asked = asked
         self._test = "test"
@@ -184,12 +156,6 @@ class Reporter:
     def begin(self, spec: Spec, faults: int | None) -> None:
         self._test = spec.name
         self._voice.begin(spec, faults)
-
-    def say(self, text: str) -> None:
-        self._voice.say(text)
-
-    def progress(self, spec: Spec) -> AbstractContextManager[Progress]:
-        return self._voice.progress(spec)
 
     def verdict(self, outcome: Outcome) -> int:
         """Report the verdict; return the exit code."""
@@ -215,7 +181,7 @@ def reporting(quiet: bool, as_json: bool, files: Files, asked: Sequence[str]) ->
     if quiet and as_json:
         raise BadArguments("--quiet and --json cannot be combined: choose one output")
     files.must_be_writable()
-    reporter = Reporter(Lines() if as_json else Quiet() if quiet else Screen(), files, asked)
+    reporter = Reporter(LINES if as_json else QUIET if quiet else SCREEN, files, asked)
     try:
         yield reporter
     except BaseException as error:

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import worst
-from fencepost.harness.campaigns import campaign
 from fencepost.harness.campaigns import suite as suites
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.suite import EntryRuns, Plan
@@ -19,7 +18,7 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.campaign import How, View, carry_out, with_how
 from fencepost.harness.command.exits import CRASHED, EXIT
 from fencepost.harness.command.options import LeaveUp, Seed, Servers
-from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.errors import choose
 from fencepost.harness.spec import from_arguments
 from fencepost.report.exports.batches import Collected
 from fencepost.report.pages import suite as report
@@ -49,13 +48,13 @@ def suite(
     leave_up: LeaveUp = False,
 ) -> int:
     given = {"NAME": names, "--only": only, "--seed": seed, "--seeds": seeds, "--server": server}
-    if name := how.resumes("suite", given):
-        found = [campaign.resumed(name, "suite", suites.again, screen.say)]
+    if resumed := how.resumed("suite", suites.again, given):
+        found = [resumed]
     elif not names:
         _list()
         return 0
     else:
-        number, versions = from_arguments.seed(seed), from_arguments.servers(server or [])
+        number, versions = from_arguments.seed(seed), from_arguments.servers(server)
         if names == ["all"]:
             every, bad = usable(number, versions, seeds)
             for why in bad:
@@ -98,11 +97,7 @@ def chosen(found: dict[str, list[EntryRuns]], only: list[str]) -> dict[str, list
     """Return the entries of each suite whose name begins with this prefix; drop suites without
     any."""
     names = list(dict.fromkeys(entry.name for entries in found.values() for entry in entries))
-    for prefix in only:
-        if not any(name.startswith(prefix) for name in names):
-            raise BadArguments(
-                f"there is no scenario {prefix!r}; choose one of: {', '.join(names)}"
-            )
+    suites.must_begin("scenario", only, names)
     begun = {
         suite: [entry for entry in entries if entry.name.startswith(tuple(only))]
         for suite, entries in found.items()
@@ -120,6 +115,9 @@ def _finished(found: Campaign, line: Line) -> None:
     _row(report.entry(row))
 
 
+_PUBLISHED = {True: ("as published", "green"), False: ("NOT AS PUBLISHED", "red")}
+
+
 def _row(row: dict[str, Any]) -> None:
     if "rate" in row:
         for words in [row["why"], *report.shares(row["rate"])]:
@@ -129,10 +127,8 @@ def _row(row: dict[str, Any]) -> None:
     if row["observed"] and not row["expected"]:
         valid = worst(list(row["observed"].values()))
         mark, style = f"{screen.word(valid)} (a finding)", screen.STYLE[valid]
-    elif row["as_expected"]:
-        mark, style = "as published", "green"
     else:
-        mark, style = "NOT AS PUBLISHED", "red"
+        mark, style = _PUBLISHED[row["as_expected"]]
     text = Text(f"{row['scenario']}, guard {row['guard']}: ")
     text.append(mark, style=style)
     if row["why"]:
@@ -171,13 +167,8 @@ def _table(rows: list[dict[str, Any]]) -> None:
     )  # fmt: skip
     for row in rows:
         cells = [_cell(row, name) for name in CHECKERS]
-        good = row["as_expected"]
-        last = Text(
-            "as published" if good else "NOT AS PUBLISHED", style="green" if good else "red"
-        )
-        if not row["expected"]:
-            last = Text("finding")
-        table.add_row(row["scenario"], row["guard"], row["claim"], *cells, last)
+        mark, style = _PUBLISHED[row["as_expected"]] if row["expected"] else ("finding", "")
+        table.add_row(row["scenario"], row["guard"], row["claim"], *cells, Text(mark, style))
     screen.console().print(table)
 
 

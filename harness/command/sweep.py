@@ -7,20 +7,19 @@ from typing import Annotated
 import typer
 
 from fencepost.checker.verdict import count
-from fencepost.harness.campaigns import campaign
 from fencepost.harness.campaigns import sweep as sweeps
 from fencepost.harness.campaigns.axes import AXES
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.sweep import Plan
 from fencepost.harness.command import screen
 from fencepost.harness.command.campaign import How, View, carry_out, cell_line, with_how
-from fencepost.harness.command.options import Seed, Servers
+from fencepost.harness.command.options import LockOptions, Seed, Servers
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec import from_arguments
 from fencepost.report.pages import sweep as report
 
 _SETTINGS = ", ".join(name for name, axis in AXES.items() if axis.sets)
-_FAULTS = ", ".join(name for name, axis in AXES.items() if axis.strikes)
+_FAULTS = ", ".join(name for name, axis in AXES.items() if axis.injects)
 
 
 @with_how
@@ -42,12 +41,7 @@ def sweep(
     runs: Annotated[
         int | None, typer.Option(help="Number of runs in each cell. [default: 1]", min=1)
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", "-o", help="Option of the lock, NAME=VALUE: `fencepost locks LOCK`."
-        ),
-    ] = None,
+    option: LockOptions = None,
     guard: Annotated[str, typer.Option(help="Guard: the rule that the resource checks.")] = "none",
     server: Servers = None,
     seed: Seed = None,
@@ -55,9 +49,8 @@ def sweep(
     given = {
         "LOCK": lock, "--x": x, "--y": y, "--option": option, "--server": server, "--seed": seed,
     }  # fmt: skip
-    if name := how.resumes("sweep", given):
-        found = campaign.resumed(name, "sweep", sweeps.again, screen.say)
-    else:
+    found = how.resumed("sweep", sweeps.again, given)
+    if found is None:
         if lacking := [word for word, value in {"LOCK": lock, "--x": x, "--y": y}.items()
                        if not value]:  # fmt: skip
             raise BadArguments(
@@ -65,8 +58,8 @@ def sweep(
                 f"pause=0.5s..20s, for example. Settings: {_SETTINGS}; faults: {_FAULTS}"
             )
         asked = sweeps.plan(
-            lock, x, y, from_arguments.seed(seed), steps, from_arguments.pairs(option or []), guard,
-            from_arguments.servers(server or []),
+            lock, x, y, from_arguments.seed(seed), steps, from_arguments.pairs(option), guard,
+            from_arguments.servers(server),
         )  # fmt: skip
         found = Campaign(asked)
     plan = found.plan

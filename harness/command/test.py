@@ -19,6 +19,7 @@ from fencepost.harness.command.options import (
     Json,
     Junit,
     LeaveUp,
+    LockOptions,
     OwnProgram,
     OwnServers,
     Promises,
@@ -47,31 +48,8 @@ from fencepost.nemesis.schedule import Scheduled
 from fencepost.settings import SETTINGS
 from fencepost.workloads.scenarios.scenario import Scenario
 
-# The options that can be combined with --replay, which takes all other settings from its run.
-_BESIDE = (
-    "lock",
-    "program",
-    "ship",
-    "client_image",
-    "replay",
-    "until",
-    "until_violation",
-    "option",
-    "servers",
-    "ends_with",
-    "promises",
-    "requirements",
-    "remote",
-    "hosts",
-    "leave_up",
-    "fail_on",
-    "junit",
-    "quiet",
-    "as_json",
-    "summary",
-    "badge",
-    "results",
-)
+_SETTLED = {setting.word for setting in SETTINGS.values()} - {"until", "servers"}
+"""The options that --replay and --schedule take from the run or the scenario that they name."""
 
 
 @with_settings()
@@ -100,12 +78,7 @@ def test(
             "with another LOCK."
         ),
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", "-o", help="An option of the lock, NAME=VALUE (`fencepost locks LOCK`)."
-        ),
-    ] = None,
+    option: LockOptions = None,
     servers: OwnServers = "",
     ends_with: EndsWith = "",
     promises: Promises = "",
@@ -133,12 +106,12 @@ def test(
         )
         named = given_lock(lock, own)
         scenario = None if schedule is None else scripted.read(schedule)
+        options = from_arguments.pairs(option)
         if scenario is None:
-            spec, faults = _described(
-                named, context, until_violation, schedule, replay, option, settings
-            )
+            given = _given(settings, until_violation)
+            spec, faults = _described(*named, context, schedule, replay, options, given)
         else:
-            spec, faults = _scripted(named, context, scenario, option, settings), None
+            spec, faults = _scripted(*named, context, scenario, options, settings), None
         fail_ons.must_be_judged(asked, spec.to_json()["not_checked"])
         reporter.begin(spec, None if faults is None else len(faults))
         with cluster_for([spec], reporter.say, leave_up, remote, hosts) as cluster:
@@ -153,60 +126,51 @@ def test(
 
 
 def _scripted(
-    named: tuple[str, UserLock | None],
+    lock: str,
+    own: UserLock | None,
     context: typer.Context,
     scenario: Scenario,
-    option: list[str] | None,
+    options: dict[str, str],
     settings: dict[str, Any],
 ) -> Spec:
     """Return the test of a scenario that was read from a file."""
-    _alone("schedule", context, (*_BESIDE, "schedule", "seed"), "the scenario that it names")
-    lock, own = named
-    lock = lock or scenario.lock
-    return scripted.spec(
-        lock, scenario, from_arguments.pairs(option or []), own, settings.get("seed")
-    )
+    _alone("schedule", context, _SETTLED - {"seed"}, "the scenario that it names")
+    return scripted.spec(lock or scenario.lock, scenario, options, own, settings.get("seed"))
+
+
+def _given(settings: dict[str, Any], until_violation: bool) -> dict[str, Any]:
+    given = {word: value for word, value in settings.items() if value not in (None, [])}
+    if not until_violation:
+        return given
+    if "until" in given:
+        raise BadArguments(
+            "--until and --until-violation cannot be combined: the latter means any violation"
+        )
+    return given | {"until": ANY}
 
 
 def _described(
-    named: tuple[str, UserLock | None],
+    lock: str,
+    own: UserLock | None,
     context: typer.Context,
-    until_violation: bool,
     schedule: Path | None,
     replay: str | None,
-    option: list[str] | None,
-    settings: dict[str, Any],
+    options: dict[str, str],
+    given: dict[str, Any],
 ) -> tuple[Spec, list[Scheduled] | None]:
-    """Return the test that the options describe, and its faults if they were given.
-
-    `named`: the lock, and its Own if it is a user lock.
-    """
-    lock, own = named
-    given = {word: value for word, value in settings.items() if value not in (None, [])}
-    if until_violation:
-        if "until" in given:
-            raise BadArguments(
-                "--until and --until-violation cannot be combined: the latter means any violation"
-            )
-        given["until"] = ANY
-    options = from_arguments.pairs(option or [])
+    """Return the test that the options describe, and its faults if they were given."""
     if replay is not None:
-        _alone("replay", context)
+        _alone("replay", context, _SETTLED | {"schedule"}, "the run that it names")
         until = SETTINGS["until"].read(given.get("until", ""))
         return from_arguments.replayed(replay, lock, options, until, own)
     return from_arguments.scheduled(from_arguments.spec(lock, options, given, own), schedule)
 
 
-def _alone(
-    option: str,
-    context: typer.Context,
-    beside: tuple[str, ...] = _BESIDE,
-    what: str = "the run that it names",
-) -> None:
+def _alone(option: str, context: typer.Context, settled: set[str], what: str) -> None:
     """Raise BadArguments if another option was given that this option determines."""
     for name in context.params:
         source = context.get_parameter_source(name)
-        if name not in beside and source is not None and source.name == "COMMANDLINE":
+        if name in settled and source is not None and source.name == "COMMANDLINE":
             raise BadArguments(
                 f"--{option} takes all settings from {what}: omit {name.replace('_', '-')}"
             )

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from fencepost.harness.campaigns import campaign
 from fencepost.harness.campaigns import track_record as record
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.command import screen
@@ -47,11 +46,9 @@ def track_record(
     if keep is not None:
         record.must_be_kept(keep)
     given = {"--only": only, "--simulated": simulated, "--seed": seed}
-    if name := how.resumes("track record", given):
-        found = campaign.resumed(name, "track-record", record.again, screen.say)
-    else:
-        plan = record.Plan(from_arguments.seed(seed), tuple(only or ()), simulated)
-        found = Campaign(plan)
+    found = how.resumed("track-record", record.again, given)
+    if found is None:
+        found = Campaign(record.Plan(from_arguments.seed(seed), tuple(only or ()), simulated))
     screen.say(f"{len(found.left(1))} to run, seed {found.plan.seed}")
     try:
         with how.executor() as executor:

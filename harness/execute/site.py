@@ -7,12 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from fencepost.harness.clients.current_holders import long_held
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.clients.shipped import archive_for
-from fencepost.harness.clients.worker import Worker
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.execute import resource_server
 from fencepost.harness.execute.client_fleet import ClientFleet
 from fencepost.harness.execute.server_fleet import ServerFleet
-from fencepost.harness.remote.remote import Remote
 from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.server import Server
 from fencepost.harness.servers.wait import Say, silent
@@ -30,6 +28,11 @@ class RunSite:
         self._recorder = recorder
         self.server_fleet = ServerFleet(spec, cluster)
         self.client_fleet = ClientFleet(spec, cluster, recorder, self._reached_at)
+        # The protocol of the nemesis, with the properties and methods below.
+        self.remote, self.address = cluster.remote, cluster.address
+        self.port, self.own_server = self.server_fleet.port, self.server_fleet.own
+        self.primary = self.server_fleet.primary
+        self.client, self.restart_client = self.client_fleet.client, self.client_fleet.restart
 
     def prepare(self, say: Say = silent) -> dict[str, str]:
         """Restart every server without data, install the clients' code; return the versions.
@@ -97,29 +100,8 @@ class RunSite:
     def clients(self) -> list[str]:
         return self._spec.clients
 
-    def remote(self, node: str) -> Remote:
-        return self._cluster.remote(node)
-
-    def address(self, node: str) -> str:
-        return self._cluster.address(node)
-
-    def port(self, node: str) -> int | None:
-        return self.server_fleet.port(node)
-
     def server(self, node: str) -> Server | ForeignServer:
         return self.server_fleet.of_lock[node]
-
-    def own_server(self, node: str) -> Server:
-        return self.server_fleet.own(node)
-
-    def client(self, node: str) -> Worker:
-        return self.client_fleet.client(node)
-
-    def restart_client(self, node: str) -> Worker:
-        return self.client_fleet.restart(node)
-
-    def primary(self) -> str | None:
-        return self.server_fleet.primary()
 
     def holder(self, for_s: float) -> str | None:
         return long_held(self._recorder.holding.on, self._recorder.now(), for_s)

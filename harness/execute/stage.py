@@ -194,18 +194,14 @@ class Stage:
     def _value(self, client: str, f: str) -> dict[str, Any]:
         hold = self._holds.get(client, {}).get("hold")
         ttl = self._scenario.ttl_ms * 1_000_000
-        match f:
-            case "acquire":
-                return {"lock": LOCK, "ttl": ttl}
-            case "extend":
-                return {"lock": LOCK, "hold": hold, "ttl": ttl}
-            case "release":
-                return {"lock": LOCK, "hold": hold}
-            case "read":
-                return {"resource": RESOURCE, "hold": hold}
-            case "write":
-                return {"resource": RESOURCE, "version": self._read.get(client), "hold": hold}
-        raise ValueError(f"no client does {f}")
+        values: dict[str, dict[str, Any]] = {
+            "acquire": {"lock": LOCK, "ttl": ttl},
+            "extend": {"lock": LOCK, "hold": hold, "ttl": ttl},
+            "release": {"lock": LOCK, "hold": hold},
+            "read": {"resource": RESOURCE, "hold": hold},
+            "write": {"resource": RESOURCE, "version": self._read.get(client), "hold": hold},
+        }
+        return values[f]
 
     def _wall_s(self, client: str) -> float:
         """Return the client's wall clock, relative to any fixed moment."""

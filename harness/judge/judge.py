@@ -7,7 +7,7 @@ killed, and one in progress up to the present. The steps, in order:
    faults of older runs get the facts that they lack (fault_facts.py).
 2. Facts that only the history has complete the run's description (learnt.py), in run.json.
 3. The checkers judge it (verdict.py).
-4. results.json and the page are written (run_page.py).
+4. results.json and the page are written.
 
 For a run in progress, nothing is stored that its end would have to correct.
 """
@@ -31,12 +31,13 @@ from fencepost.harness.clients.recorder import finish
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.judge.fault_facts import with_facts
 from fencepost.harness.judge.learnt import learnt
-from fencepost.harness.judge.run_page import write_report
 from fencepost.harness.judge.verdict import Missing, checked, results_of, stopped_in_vain
 from fencepost.harness.locked import is_live
 from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn
-from fencepost.runfiles import FACTS, TEST, merged
+from fencepost.nemesis.families import FAMILIES
+from fencepost.report.pages import run as report
+from fencepost.runfiles import FACTS, RESULTS, TEST, merged
 
 GOING_ON = "The run was in progress when this was judged: later events are not covered."
 ENDED_FROM_OUTSIDE = "The run was ended from outside before its time."
@@ -75,7 +76,6 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
 
 
 def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcome:
-    place = folder / "results.json"
     live = is_live(folder / "history.jsonl")
     with _frozen():
         history = with_facts(finish(folder / "history.jsonl"))
@@ -83,16 +83,31 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
     run = Run(history, test, results.server_logs(folder))
     missing = Missing(rejected.complete_until(folder), *rejected.read_rejected(folder))
     found = checked(run, missing.until_ns)
-    notes = [*(_noted(place, test, live) if notes is None else notes), *_amiss(history, written)]
+    notes = [*(_noted(folder, test, live) if notes is None else notes), *_amiss(history, written)]
     notes = notes or stopped_in_vain(run, found)
     if notes or missing.lost:
         found["run"] = Verdict("unknown", " ".join([*notes, *missing.lost]))
     stored = results_of(folder.name, run, found, missing, notes, live)
     # A run that has ended meanwhile has judged itself with more facts.
-    if not (live and _stored(place)):
-        results.write(place, stored)
+    if not (live and results.of_ended(folder)):
+        results.write(folder / RESULTS, stored)
         write_report(folder, history, stored)
     return Outcome(folder, stored["valid"], found, stored)
+
+
+def write_report(
+    folder: Path, history: History | None = None, found: dict[str, Any] | None = None
+) -> Path:
+    """Write report.html into the folder of a run; return its path.
+
+    `history` and `found`, its results, are read from there unless given.
+    """
+    return report.render(folder, _colour, history, found)
+
+
+def _colour(family: str) -> tuple[str, str] | None:
+    found = FAMILIES.get(family)
+    return (found.colour.light, found.colour.dark) if found else None
 
 
 def _described(folder: Path, history: History, live: bool) -> dict[str, Any]:
@@ -127,21 +142,13 @@ def _frozen() -> Iterator[None]:
         gc.enable()
 
 
-def _noted(place: Path, test: dict[str, Any], live: bool) -> list[str]:
+def _noted(folder: Path, test: dict[str, Any], live: bool) -> list[str]:
     """Return the run's stored notes. A run without results was killed, and its note says so."""
     if live:
         return [GOING_ON]
-    if (stored := _stored(place)) is not None:
+    if (stored := results.of_ended(folder)) is not None:
         return list(stored.get("run_notes", []))
     return [ENDED_FROM_OUTSIDE] if "started" in test else []
-
-
-def _stored(place: Path) -> dict[str, Any] | None:
-    """Return a run's results; None if there are none, or only those of its live check."""
-    if not place.is_file():
-        return None
-    stored = results.read(place.parent)
-    return None if stored.get("live") else stored
 
 
 def _amiss(history: History, written: int | None) -> list[str]:

@@ -47,7 +47,7 @@ def judge_run(run: Path) -> Outcome:
     rejudge(stored, found.add)
     # Checked after judging: a run that has ended meanwhile has more facts, and stays as it is.
     live = is_live(run / results.SEGMENTS)
-    before = _stored(run)
+    before = results.of_ended(run)
     if live:
         found.notes.append(GOING_ON)
     else:
@@ -58,14 +58,6 @@ def judge_run(run: Path) -> Outcome:
 def write_report(run: Path) -> Path:
     """Write the page of a long run from its results.json, and return its path."""
     return report.render(run)
-
-
-def _stored(run: Path) -> dict[str, Any] | None:
-    """Return the results of a long run that has ended; None if it was killed or is in progress."""
-    if not (run / "results.json").is_file():
-        return None
-    stored = results.read(run)
-    return None if stored.get("live") else stored
 
 
 class Sum:

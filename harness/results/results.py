@@ -112,6 +112,14 @@ def read(run: Path) -> dict[str, Any]:
     return _read(run / runfiles.RESULTS, runfiles.results)
 
 
+def of_ended(run: Path) -> dict[str, Any] | None:
+    """Return the results of a run that has ended; None if it was killed or is in progress."""
+    if not (run / runfiles.RESULTS).is_file():
+        return None
+    stored = read(run)
+    return None if stored.get("live") else stored
+
+
 def _read(path: Path, as_it: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     try:
         return as_it(path)

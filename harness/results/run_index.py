@@ -209,23 +209,22 @@ def beside(one: Stored, other: Stored) -> Iterator[tuple[str, Any, Any]]:
     matrices, campaigns or benches: the results of each of their runs."""
     if one.came is not None and other.came is not None:
         yield "in all", one.came.words, other.came.words
-        for name in dict.fromkeys([*one.came.lines, *other.came.lines]):
-            first, second = (came.lines.get(name, "not in it") for came in (one.came, other.came))
+        for name, first, second in _pairs(one.came.lines, other.came.lines, "not in it"):
             yield name, str(first), str(second)
         return
-    told = [dict(settings(run.test)) for run in (one, other)]
-    for label in dict.fromkeys([*told[0], *told[1]]):
-        mine, its = (rows.get(label) for rows in told)
+    for label, mine, its in _pairs(dict(settings(one.test)), dict(settings(other.test)), None):
         if mine != its and label not in ("Started", "Checkers"):
             yield label, mine, its
-    verdicts = [_verdicts(run) for run in (one, other)]
-    for name in dict.fromkeys([*verdicts[0], *verdicts[1]]):
-        mine, its = (found.get(name, "not judged") for found in verdicts)
-        yield name, mine, its
-    figures = [_figures(run) for run in (one, other)]
-    for name in dict.fromkeys([*figures[0], *figures[1]]):
-        mine, its = (found.get(name, 0) for found in figures)
-        yield name, mine, its
+    yield from _pairs(_verdicts(one), _verdicts(other), "not judged")
+    yield from _pairs(_figures(one), _figures(other), 0)
+
+
+def _pairs(
+    one: Mapping[str, Any], other: Mapping[str, Any], missing: Any
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each name with its values on both sides."""
+    for name in dict.fromkeys([*one, *other]):
+        yield name, one.get(name, missing), other.get(name, missing)
 
 
 def alike(one: Stored, other: Stored) -> bool:

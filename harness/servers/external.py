@@ -62,6 +62,10 @@ class ForeignServer:
     so its monotonic clock must never be set ahead.
     """
 
+    # fencepost manages neither its data nor its clock.
+    data = ""
+    reads_clock_file = False
+
     def __init__(
         self, remote: Remote, sidecar: Sidecar, kind: Kind | None, port: int, stays: bool
     ) -> None:
@@ -74,7 +78,7 @@ class ForeignServer:
         self._asked = Server(remote, kind, {}) if kind is not None else None
         self._begun_s = int(time.time())
         self._since = sidecar.since()
-        self._clocks: tuple[str, ...] = ()
+        self.shown_clocks: tuple[str, ...] = ()
 
     @property
     def kind(self) -> Kind | None:
@@ -211,36 +215,23 @@ class ForeignServer:
         except RemoteError:
             return ""
 
-    @property
-    def data(self) -> str:
-        """Return "": fencepost does not manage its data."""
-        return ""
-
     def settle(self) -> None:
         """Do nothing: fencepost does not manage its disk."""
 
     # Its clocks.
 
-    @property
-    def shown_clocks(self) -> tuple[str, ...]:
-        return self._clocks
-
     def find_clocks(self) -> str:
         """Find the clocks that it shows; return why it hides a wall clock that its kind has."""
         shown = self._asked.shown_clocks if self._asked is not None else ()
         # Only etcd's leader shows a monotonic clock, so a failure of that is not an error.
-        self._clocks = tuple(one for one in shown if one == "wall" or not self._stays)
+        self.shown_clocks = tuple(one for one in shown if one == "wall" or not self._stays)
         try:
             if "wall" in shown:
                 self.look_at_clock("wall", self.mark_clock("wall"))
         except (Hidden, RemoteError) as error:
-            self._clocks = ()
+            self.shown_clocks = ()
             return _last(str(error))
         return ""
-
-    @property
-    def reads_clock_file(self) -> bool:
-        return False
 
     def mark_clock(self, clock: str) -> dict[str, Any]:
         assert self._asked is not None

@@ -27,18 +27,8 @@ def _command(start: Start) -> Sequence[str]:
     for folder in (start.data, SOCKETS):
         shutil.chown(folder, "postgres")
         os.chmod(folder, 0o700)
-    server = [
-        _SERVER,
-        "-D",
-        start.data,
-        "-k",
-        SOCKETS,
-        "-h",
-        ",".join(start.listen),
-        "-c",
-        "max_connections=200",
-    ]
-    return [*_AS_POSTGRES, *server]
+    where = ["-D", start.data, "-k", SOCKETS, "-h", ",".join(start.listen)]
+    return [*_AS_POSTGRES, _SERVER, *where, "-c", "max_connections=200"]
 
 
 def _health() -> bool:

@@ -37,10 +37,11 @@ class Server:
         self.kind = kind
         self._remote = remote
         self._settings = settings
-
-    @property
-    def port(self) -> int:
-        return self.kind.port
+        self.port = kind.port
+        # The folder of its data, and its log, on the node.
+        self.data, self._log = f"{DATA}/{kind.role}", f"{LOGS}/{kind.role}.log"
+        self.removed_by_others = kind.members
+        self.shown_clocks: tuple[str, ...] = tuple(kind.clocks)
 
     def start(self, **changed: str) -> None:
         """Start it, unless it runs, with these settings changed. Does not wait until it serves."""
@@ -118,11 +119,6 @@ class Server:
         """Return the server's other processes; only PostgreSQL has such."""
         return children(self._remote, process) if self.kind.forks else []
 
-    @property
-    def data(self) -> str:
-        """The folder of its data on the node."""
-        return f"{DATA}/{self.kind.role}"
-
     def wipe(self) -> None:
         """Delete its data; the server must be down."""
         self._ask("wipe", timeout_s=_COMMAND_S)
@@ -151,10 +147,6 @@ class Server:
         """Return an id that a server which replaces it does not have; '' if it does not answer."""
         return self._ask("identity", check=False).out.strip()
 
-    @property
-    def removed_by_others(self) -> bool:
-        return self.kind.members
-
     def wait_ready(self, say: Say = silent, timeout_s: float = AGAIN_S) -> None:
         """Wait until it serves; report to `say` if that takes long.
 
@@ -177,10 +169,6 @@ class Server:
             f"{self.node}: {self.kind.name} {what}. The end of its log:\n{self.log()[-1500:]}"
         )
 
-    @property
-    def _log(self) -> str:
-        return f"{LOGS}/{self.kind.role}.log"
-
     def log(self) -> str:
         """Return its log, without the middle if it was shortened; empty if no log exists."""
         return serverlog.fetch(self._remote, self._log)
@@ -199,10 +187,6 @@ class Server:
     def _ask(self, verb: str, *words: str, check: bool = True, timeout_s: float = 10.0) -> Result:
         command = [PROGRAM, verb, self.kind.name, *words]
         return self._remote.run(command, check=check, timeout_s=timeout_s)
-
-    @property
-    def shown_clocks(self) -> tuple[str, ...]:
-        return tuple(self.kind.clocks)
 
     @property
     def reads_clock_file(self) -> bool:

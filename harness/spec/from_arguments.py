@@ -67,10 +67,10 @@ def seed(text: str | None) -> int:
         raise BadArguments(str(error)) from error
 
 
-def servers(given: Iterable[str]) -> dict[str, str]:
+def servers(given: Iterable[str] | None) -> dict[str, str]:
     """Return the versions of servers by kind, from `--server KIND=VERSION`."""
     try:
-        found: dict[str, str] = SETTINGS["server"].read(given)
+        found: dict[str, str] = SETTINGS["server"].read(given or ())
     except ValueError as error:
         raise BadArguments(str(error)) from error
     for name, version in found.items():
@@ -78,9 +78,9 @@ def servers(given: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def pairs(given: Iterable[str]) -> dict[str, str]:
+def pairs(given: Iterable[str] | None) -> dict[str, str]:
     """Return the values of `-o NAME=VALUE`, by name."""
-    split = [pair.partition("=") for pair in given]
+    split = [pair.partition("=") for pair in given or ()]
     for name, equals, value in split:
         if not (name and equals and value):
             raise BadArguments(f"option {name!r} has no value: write -o {name or 'NAME'}=VALUE")

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from fencepost import ranges
-from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.early_stop import ANY
+from fencepost.harness.spec.make import lock_options
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
 from fencepost.harness.userlock.user_lock import from_json as stored_own
-from fencepost.workloads.locks.registry import LOCKS
 
 
 def respec(test: Mapping[str, Any], run: Path = Path()) -> Spec:
@@ -36,7 +36,7 @@ def respec(test: Mapping[str, Any], run: Path = Path()) -> Spec:
     try:
         lock = msgspec.convert(test.get("lock"), _Lock)
         own = stored_own(lock.own, run) if lock.own is not None else None
-        options = _options(lock) if own is None else lock.options
+        options = lock_options(lock.name, lock.options) if own is None else lock.options
         described |= {"lock": lock.name, "options": options, "own": None}
         spec = replace(msgspec.convert(described, Spec), own=own)
     except msgspec.ValidationError as error:
@@ -62,12 +62,3 @@ class _Lock(msgspec.Struct):
     name: str
     options: dict[str, bool | int | float | str]
     own: dict[str, Any] | None = None
-
-
-def _options(lock: _Lock) -> dict[str, Any]:
-    """Return a stored lock's options, with valid values only."""
-    written = {name: str(value) for name, value in lock.options.items()}
-    try:
-        return LOCKS[choose("lock", lock.name, LOCKS)].read_options(written)
-    except ValueError as error:
-        raise BadArguments(str(error)) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import Environment
 
 from fencepost.checker.verdict import count
 from fencepost.harness.results import run_index
@@ -16,11 +16,7 @@ from fencepost.harness.web.shelf import verdict_of
 from fencepost.report.pages import page
 from fencepost.report.words.questions import verdict
 
-_FILES = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in (Path(__file__).parent / "templates").iterdir()
-    if path.is_file()
-}
+_FILES = page.templates(Path(__file__).parent / "templates")
 STYLE = page.source("page.css") + _FILES["web.css"]
 SCRIPT = _FILES["web.js"]
 
@@ -37,14 +33,8 @@ def query(values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=DictLoader(_FILES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    made = page.environment(_FILES)
+    made.filters |= {
         "query": query,
         "place": lambda name: quote(name),
         "sized": run_index.sized,
@@ -56,7 +46,7 @@ def _environment() -> Environment:
         "count": count,
         "twice": lambda value: (value, value),
     }
-    return environment
+    return made
 
 
 def took(time_s: float | None) -> str:

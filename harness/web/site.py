@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote
@@ -54,14 +54,8 @@ def site() -> ASGIApp:
     def listed(request: Request) -> Response:
         return _list(request, shelf)
 
-    def nothing(request: Request, error: Exception) -> Response:
-        return _sorry(404, str(error))
-
-    def wrong(request: Request, error: Exception) -> Response:
-        return _sorry(400, str(error))
-
-    def failed(request: Request, error: Exception) -> Response:
-        return _sorry(500, str(error))
+    def sorry(code: int) -> Callable[[Request, Exception], Response]:
+        return lambda request, error: _sorry(code, str(error))
 
     def other(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -81,7 +75,8 @@ def site() -> ASGIApp:
             Route("/remove", _remove, methods=["POST"]),
         ],
         exception_handlers={
-            NotHere: nothing, BadArguments: wrong, Crashed: failed, HTTPException: other,
+            NotHere: sorry(404), BadArguments: sorry(400), Crashed: sorry(500),
+            HTTPException: other,
         },
     )  # fmt: skip
     # The guard wraps everything, so that answers to internal errors have its headers too.

@@ -14,13 +14,15 @@ from markupsafe import Markup
 from fencepost.atomic_write import replace
 from fencepost.checker.facts.holds import seconds
 
+
+def templates(folder: Path) -> dict[str, str]:
+    """Return the text of each template of a folder by its name."""
+    return {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.is_file()}
+
+
 # Read at import, so that a page matches the code that fills it in, even if the files change during
 # a run.
-_FILES = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in (Path(__file__).parent / "templates").iterdir()
-    if path.is_file()
-}
+_FILES = templates(Path(__file__).parent / "templates")
 _WORDS = {True: "holds", False: "broken", "unknown": "unknown", None: "not checked"}
 
 
@@ -37,21 +39,26 @@ def prepare(template: str) -> None:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=DictLoader(_FILES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    made = environment(_FILES)
+    made.filters |= {
         "word": lambda valid: _WORDS[valid],
         "seconds": lambda time_ns: "not seen" if time_ns is None else seconds(time_ns),
         "script_data": script_data,
         "plain": plain,
     }
-    environment.globals["source"] = lambda name: Markup(source(name))
-    return environment
+    made.globals["source"] = lambda name: Markup(source(name))
+    return made
+
+
+def environment(files: Mapping[str, str]) -> Environment:
+    """Return an environment with these templates, which escapes everything and knows no filter."""
+    return Environment(
+        loader=DictLoader(files),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def source(name: str) -> str:

@@ -12,38 +12,25 @@ from typing import TYPE_CHECKING, Any
 from fencepost import moved
 
 if TYPE_CHECKING:
-    from fencepost.checker import lincheck
-    from fencepost.harness.api.api import run
-    from fencepost.harness.api.result import Result, load
-    from fencepost.harness.api.session import Session
-    from fencepost.workloads.contract.lock import Env, Failed, Indeterminate, Lock
-    from fencepost.workloads.locks.plain import Grant
+    from fencepost.checker import lincheck as lincheck
+    from fencepost.harness.api.result import Result as Result
+    from fencepost.harness.api.result import load as load
+    from fencepost.harness.api.session import Session as Session
+    from fencepost.harness.api.session import run as run
+    from fencepost.workloads.contract.lock import Env as Env
+    from fencepost.workloads.contract.lock import Failed as Failed
+    from fencepost.workloads.contract.lock import Indeterminate as Indeterminate
+    from fencepost.workloads.contract.lock import Lock as Lock
+    from fencepost.workloads.locks.plain import Grant as Grant
 
-__all__ = [
-    "Env",
-    "Failed",
-    "Grant",
-    "Indeterminate",
-    "Lock",
-    "Result",
-    "Session",
-    "lincheck",
-    "load",
-    "run",
-]
-
-_LOCK = "fencepost.workloads.contract.lock"
-_HOMES = {
-    "Env": _LOCK,
-    "Failed": _LOCK,
-    "Grant": "fencepost.workloads.locks.plain",
-    "Indeterminate": _LOCK,
-    "Lock": _LOCK,
-    "Result": "fencepost.harness.api.result",
-    "Session": "fencepost.harness.api.session",
-    "load": "fencepost.harness.api.result",
-    "run": "fencepost.harness.api.api",
+_NAMES = {
+    "fencepost.harness.api.result": "Result load",
+    "fencepost.harness.api.session": "Session run",
+    "fencepost.workloads.contract.lock": "Env Failed Indeterminate Lock",
+    "fencepost.workloads.locks.plain": "Grant",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(["lincheck", *_HOMES])
 
 
 moved.install()

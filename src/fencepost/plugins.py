@@ -13,40 +13,56 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fencepost.checker.checker import Checker, Run, of_history
-    from fencepost.checker.history.history import History
-    from fencepost.checker.history.op import Call, Op
-    from fencepost.checker.lincheck.model import Model
-    from fencepost.checker.verdict import Verdict
-    from fencepost.hunt.faults.action import Action
-    from fencepost.hunt.faults.simulated import Simulated
-    from fencepost.nemesis.axis import FaultAxis
-    from fencepost.nemesis.family import Colour, Column, Family
-    from fencepost.nemesis.fault_spec import Asked
-    from fencepost.nemesis.leftover import Leftover
-    from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
-    from fencepost.nemesis.site import Site
-    from fencepost.nemesis.targets import Drawn, Layout, pick
-    from fencepost.node.kind import Clock, Image, Kind, Start
-    from fencepost.node.watch import Watch
-    from fencepost.workloads.contract.guard import Guard, Rule
-    from fencepost.workloads.contract.lock import (
-        Env,
-        Failed,
-        Grant,
-        Indeterminate,
-        Link,
-        Lock,
-        SharedLock,
-    )
-    from fencepost.workloads.contract.locktype import LockType
-    from fencepost.workloads.contract.option import Option
-    from fencepost.workloads.contract.resource import Resource
-    from fencepost.workloads.contract.store import Opening, Store
-    from fencepost.workloads.scenarios.claim import Claim
-    from fencepost.workloads.scenarios.scenario import Scenario
-    from fencepost.workloads.scenarios.suite import Cost, Rate, Suite, TimedRun
-    from fencepost.workloads.transport.deferred import Deferred, load
+    from fencepost.checker.checker import Checker as Checker
+    from fencepost.checker.checker import Run as Run
+    from fencepost.checker.checker import of_history as of_history
+    from fencepost.checker.history.history import History as History
+    from fencepost.checker.history.op import Call as Call
+    from fencepost.checker.history.op import Op as Op
+    from fencepost.checker.lincheck.model import Model as Model
+    from fencepost.checker.verdict import Verdict as Verdict
+    from fencepost.hunt.faults.action import Action as Action
+    from fencepost.hunt.faults.simulated import Simulated as Simulated
+    from fencepost.nemesis.axis import FaultAxis as FaultAxis
+    from fencepost.nemesis.family import Colour as Colour
+    from fencepost.nemesis.family import Column as Column
+    from fencepost.nemesis.family import Family as Family
+    from fencepost.nemesis.fault_spec import Asked as Asked
+    from fencepost.nemesis.leftover import Leftover as Leftover
+    from fencepost.nemesis.nemesis import Fault as Fault
+    from fencepost.nemesis.nemesis import Nemesis as Nemesis
+    from fencepost.nemesis.nemesis import Receipt as Receipt
+    from fencepost.nemesis.site import Site as Site
+    from fencepost.nemesis.targets import Drawn as Drawn
+    from fencepost.nemesis.targets import Layout as Layout
+    from fencepost.nemesis.targets import pick as pick
+    from fencepost.node.kind import Clock as Clock
+    from fencepost.node.kind import Image as Image
+    from fencepost.node.kind import Kind as Kind
+    from fencepost.node.kind import Start as Start
+    from fencepost.node.watch import Watch as Watch
+    from fencepost.workloads.contract.guard import Guard as Guard
+    from fencepost.workloads.contract.guard import Rule as Rule
+    from fencepost.workloads.contract.lock import Env as Env
+    from fencepost.workloads.contract.lock import Failed as Failed
+    from fencepost.workloads.contract.lock import Grant as Grant
+    from fencepost.workloads.contract.lock import Indeterminate as Indeterminate
+    from fencepost.workloads.contract.lock import Link as Link
+    from fencepost.workloads.contract.lock import Lock as Lock
+    from fencepost.workloads.contract.lock import SharedLock as SharedLock
+    from fencepost.workloads.contract.locktype import LockType as LockType
+    from fencepost.workloads.contract.option import Option as Option
+    from fencepost.workloads.contract.resource import Resource as Resource
+    from fencepost.workloads.contract.store import Opening as Opening
+    from fencepost.workloads.contract.store import Store as Store
+    from fencepost.workloads.scenarios.claim import Claim as Claim
+    from fencepost.workloads.scenarios.scenario import Scenario as Scenario
+    from fencepost.workloads.scenarios.suite import Cost as Cost
+    from fencepost.workloads.scenarios.suite import Rate as Rate
+    from fencepost.workloads.scenarios.suite import Suite as Suite
+    from fencepost.workloads.scenarios.suite import TimedRun as TimedRun
+    from fencepost.workloads.transport.deferred import Deferred as Deferred
+    from fencepost.workloads.transport.deferred import load as load
 
 _NAMES = {
     "fencepost.checker.checker": "Checker Run of_history",
@@ -78,58 +94,7 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "Action",
-    "Asked",
-    "Call",
-    "Checker",
-    "Claim",
-    "Clock",
-    "Colour",
-    "Column",
-    "Cost",
-    "Deferred",
-    "Drawn",
-    "Env",
-    "Failed",
-    "Family",
-    "Fault",
-    "FaultAxis",
-    "Grant",
-    "Guard",
-    "History",
-    "Image",
-    "Indeterminate",
-    "Kind",
-    "Layout",
-    "Leftover",
-    "Link",
-    "Lock",
-    "LockType",
-    "Model",
-    "Nemesis",
-    "Op",
-    "Opening",
-    "Option",
-    "Rate",
-    "Receipt",
-    "Resource",
-    "Rule",
-    "Run",
-    "Scenario",
-    "SharedLock",
-    "Simulated",
-    "Site",
-    "Start",
-    "Store",
-    "Suite",
-    "TimedRun",
-    "Verdict",
-    "Watch",
-    "load",
-    "of_history",
-    "pick",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,12 +7,15 @@ length. A single value is a range of one.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from fencepost import times
 
 _TTLS = re.compile(r"\s*(\d+(?:\.\d+)?|)\s*ttl\s*")
 _LONGEST_S, _MOST_TTLS = 3600.0, 100.0
 ALL = "all"
+Number = TypeVar("Number", int, float)
 
 
 def lengths(text: str, ttl_ms: float) -> tuple[float, float]:
@@ -21,10 +24,7 @@ def lengths(text: str, ttl_ms: float) -> tuple[float, float]:
     Raises:
         ValueError: it cannot be read, is out of range, or is empty.
     """
-    low, high = (_length(one, ttl_ms) for one in _ends(text))
-    if low > high:
-        raise ValueError(f"{text!r} is empty: its first length is above its second")
-    return low, high
+    return _ends(text, lambda one: _length(one, ttl_ms), "length")
 
 
 def _length(text: str, ttl_ms: float) -> float:
@@ -52,10 +52,7 @@ def clients(text: str, many: int) -> tuple[int, int]:
     Raises:
         ValueError: it cannot be read, exceeds that number, or is empty.
     """
-    low, high = (_number(one, many) for one in _ends(text))
-    if low > high:
-        raise ValueError(f"{text!r} is empty: its first number is above its second")
-    return low, high
+    return _ends(text, lambda one: _number(one, many), "number")
 
 
 def _number(text: str, many: int) -> int:
@@ -71,6 +68,9 @@ def _number(text: str, many: int) -> int:
     return int(word)
 
 
-def _ends(text: str) -> tuple[str, str]:
-    low, dots, high = text.partition("..")
-    return low, high if dots else low
+def _ends(text: str, read: Callable[[str], Number], noun: str) -> tuple[Number, Number]:
+    first, dots, last = text.partition("..")
+    low, high = read(first), read(last if dots else first)
+    if low > high:
+        raise ValueError(f"{text!r} is empty: its first {noun} is above its second")
+    return low, high

@@ -14,6 +14,7 @@ node, which looks up a built-in one, loads nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, Protocol, TypeVar
 
@@ -51,7 +52,6 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
         self._type = type
         self._check = check
         self._ours = {bundle.name: bundle for bundle in ours}
-        self._seen: tuple[dict[str, Bundle], list[BadPlugin]] | None = None
         self._points: dict[str, EntryPoint] = {}
 
     def __getitem__(self, name: str) -> Bundle:
@@ -72,7 +72,7 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
 
         For work that must be done whatever is installed, for example healing.
         """
-        found, bad = self._look()
+        found, bad = self._look
         return list(found.values()), list(bad)
 
     def point(self, name: str) -> EntryPoint | None:
@@ -81,20 +81,16 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
 
     def forget(self) -> None:
         """Read the entry points again at the next use."""
-        self._seen = None
+        vars(self).pop("_look", None)
 
     def _loaded(self) -> dict[str, Bundle]:
-        found, bad = self._look()
+        found, bad = self._look
         if bad:
             raise bad[0]
         return found
 
+    @cached_property
     def _look(self) -> tuple[dict[str, Bundle], list[BadPlugin]]:
-        if self._seen is None:
-            self._seen = self._read()
-        return self._seen
-
-    def _read(self) -> tuple[dict[str, Bundle], list[BadPlugin]]:
         found, bad = dict(self._ours), []
         for point in entry_points(group=self.group):
             try:

@@ -23,18 +23,14 @@ class Form:
     several: bool = False
 
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not an integer (for example: 7)") from error
+def _parsed(type: Callable[[str], Any], what: str) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return type(text)
+        except ValueError as error:
+            raise ValueError(f"{text!r} is not {what}") from error
 
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not a number (for example: 0.5)") from error
+    return read
 
 
 def _lengths(text: str) -> str:
@@ -74,8 +70,8 @@ TIME_MS = Form(
     "ms",
     lambda value: times.describe(value / 1000),
 )
-WHOLE = Form("NUMBER", _whole)
-NUMBER = Form("NUMBER", _number)
+WHOLE = Form("NUMBER", _parsed(int, "an integer (for example: 7)"))
+NUMBER = Form("NUMBER", _parsed(float, "a number (for example: 0.5)"))
 WORD = Form("WORD", str)
 LENGTHS = Form("LENGTH[..LENGTH]", _lengths, describe=str)
 CLIENTS = Form("NUMBER[..NUMBER]", _clients, describe=str)

@@ -26,15 +26,16 @@ from fencepost.setting import (
     TIME_MS,
     TIME_S,
     WHOLE,
-    WORD,
     Setting,
 )
 
 
-def _set(default: Any, setting: Setting) -> Any:
+def _set(default: Any, label: str, what: str, *options: str, **more: Any) -> Any:
+    """Declare a setting, as in Setting."""
+    metadata = {"setting": Setting(label, what, options=options, **more)}
     if isinstance(default, dict):
-        return field(default_factory=dict, metadata={"setting": setting})
-    return field(default=default, metadata={"setting": setting})
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 MOST_CLIENTS, MOST_LOCKS = 10, 100
@@ -56,237 +57,182 @@ class Settings:
     options: Mapping[str, Any]
     nemesis: tuple[str, ...] = _set(
         (),
-        Setting(
-            "Nemesis",
-            "Faults to inject: `fencepost nemesis list` lists them",
-            FAULTS,
-            ("--nemesis", "--faults"),
-        ),
+        "Nemesis",
+        "Faults to inject: `fencepost nemesis list` lists them",
+        "--nemesis",
+        "--faults",
+        form=FAULTS,
     )
     aim: bool = _set(
         False,
-        Setting(
-            "Aim",
-            "Trigger faults at critical moments: during a hold, at its holder or at the servers "
-            "that granted it, or when its lease expires (docs/faults.md)",
-            FLAG,
-            ("--aim",),
-        ),
+        "Aim",
+        "Trigger faults at critical moments: during a hold, at its holder or at the servers "
+        "that granted it, or when its lease expires (docs/faults.md)",
+        "--aim",
+        form=FLAG,
     )
     guard: str = _set(
-        "none",
-        Setting(
-            "Guard", "Checks of the resource: `fencepost guards` lists them", WORD, ("--guard",)
-        ),
+        "none", "Guard", "Checks of the resource: `fencepost guards` lists them", "--guard"
     )
     store: str = _set(
         "",
-        Setting(
-            "Store",
-            "Backing store of the resource: `fencepost guards` lists the choices",
-            WORD,
-            ("--store",),
-        ),
+        "Store",
+        "Backing store of the resource: `fencepost guards` lists the choices",
+        "--store",
     )
     shared: float = _set(
         0.0,
-        Setting(
-            "Shared holds",
-            "Fraction of holds taken in shared mode (locks that support it)",
-            NUMBER,
-            ("--shared",),
-            least=0,
-            most=1,
-        ),
+        "Shared holds",
+        "Fraction of holds taken in shared mode (locks that support it)",
+        "--shared",
+        form=NUMBER,
+        least=0,
+        most=1,
     )
     locks: int = _set(
         1,
-        Setting(
-            "Locks",
-            "Number of locks; each guards its own resource, and every client uses all of them",
-            WHOLE,
-            ("--locks",),
-            least=1,
-            most=MOST_LOCKS,
-        ),
+        "Locks",
+        "Number of locks; each guards its own resource, and every client uses all of them",
+        "--locks",
+        form=WHOLE,
+        least=1,
+        most=MOST_LOCKS,
     )
     server: Mapping[str, str] = _set(
         {},
-        Setting(
-            "Servers' versions",
-            "Version of the servers of a kind, for example etcd=3.4",
-            PAIRS,
-            ("--server",),
-        ),
+        "Servers' versions",
+        "Version of the servers of a kind, for example etcd=3.4",
+        "--server",
+        form=PAIRS,
     )
     services: tuple[str, ...] = _set(
         (),
-        Setting(
-            "Services",
-            "Services of --compose that are the servers, as [KIND=]NAME[:PORT]",
-            NAMES,
-            ("--servers",),
-        ),
+        "Services",
+        "Services of --compose that are the servers, as [KIND=]NAME[:PORT]",
+        "--servers",
+        form=NAMES,
     )
     compose: str = _set(
         "",
-        Setting(
-            "Compose file",
-            "Compose file of external servers; --servers names its services (docs/your-servers.md)",
-            FILE,
-            ("--compose",),
-        ),
+        "Compose file",
+        "Compose file of external servers; --servers names its services (docs/your-servers.md)",
+        "--compose",
+        form=FILE,
     )
     containers: tuple[str, ...] = _set(
         (),
-        Setting(
-            "Containers",
-            "External containers that are the servers, as [KIND=]NAME[:PORT]",
-            NAMES,
-            ("--containers",),
-        ),
+        "Containers",
+        "External containers that are the servers, as [KIND=]NAME[:PORT]",
+        "--containers",
+        form=NAMES,
     )
     time_s: float = _set(
         60.0,
-        Setting(
-            "Time",
-            "Duration of the clients' work",
-            TIME_S,
-            ("--time", "--time-limit"),
-            least=1,
-            most=86_400,
-        ),
+        "Time",
+        "Duration of the clients' work",
+        "--time",
+        "--time-limit",
+        form=TIME_S,
+        least=1,
+        most=86_400,
     )
     segment_s: float = _set(
         600.0,
-        Setting(
-            "Segment",
-            "A longer run is cut into segments of about this length, each with its own lock, "
-            "history, verdict and page",
-            TIME_S,
-            ("--segment",),
-            least=5,
-            most=3600,
-        ),
+        "Segment",
+        "A longer run is cut into segments of about this length, each with its own lock, "
+        "history, verdict and page",
+        "--segment",
+        form=TIME_S,
+        least=5,
+        most=3600,
     )
     seed: int = _set(
-        0,
-        Setting(
-            "Seed",
-            "Random seed",
-            WHOLE,
-            ("--seed",),
-            least=-MOST_SEED,
-            most=MOST_SEED,
-        ),
+        0, "Seed", "Random seed", "--seed", form=WHOLE, least=-MOST_SEED, most=MOST_SEED
     )
     concurrency: int = _set(
         5,
-        Setting(
-            "Clients",
-            "Number of clients, one per node",
-            WHOLE,
-            ("--clients", "--concurrency"),
-            least=1,
-            most=MOST_CLIENTS,
-        ),
+        "Clients",
+        "Number of clients, one per node",
+        "--clients",
+        "--concurrency",
+        form=WHOLE,
+        least=1,
+        most=MOST_CLIENTS,
     )
     ttl_ms: int = _set(
-        2000,
-        Setting("TTL", "Lease of a grant", TIME_MS, ("--ttl",), least=100, most=600_000),
+        2000, "TTL", "Lease of a grant", "--ttl", form=TIME_MS, least=100, most=600_000
     )
     hold: str = _set(
         "0..1.6ttl",
-        Setting(
-            "Holds",
-            "How long a client holds the lock, for example 20ms or 0.9ttl..1.2ttl; a client that "
-            "holds past its lease reports the lock as lost before the lease ends, and releases "
-            "late",
-            LENGTHS,
-            ("--hold",),
-        ),
+        "Holds",
+        "How long a client holds the lock, for example 20ms or 0.9ttl..1.2ttl; a client that "
+        "holds past its lease reports the lock as lost before the lease ends, and releases "
+        "late",
+        "--hold",
+        form=LENGTHS,
     )
     think: str = _set(
         "0..1ttl",
-        Setting(
-            "Thinking",
-            "How long a client rests between two holds, for example 0..20ms or 0.5ttl",
-            LENGTHS,
-            ("--think",),
-        ),
+        "Thinking",
+        "How long a client rests between two holds, for example 0..20ms or 0.5ttl",
+        "--think",
+        form=LENGTHS,
     )
     contention: str = _set(
         "1..all",
-        Setting(
-            "Contention",
-            "Number of clients that ask for locks at a time; it changes every two TTLs",
-            CLIENTS,
-            ("--contention",),
-        ),
+        "Contention",
+        "Number of clients that ask for locks at a time; it changes every two TTLs",
+        "--contention",
+        form=CLIENTS,
     )
     interval_s: float = _set(
         5.0,
-        Setting(
-            "Interval of faults",
-            "Average interval between faults of a family",
-            TIME_S,
-            ("--interval",),
-            least=0.01,
-            most=86_400,
-        ),
+        "Interval of faults",
+        "Average interval between faults of a family",
+        "--interval",
+        form=TIME_S,
+        least=0.01,
+        most=86_400,
     )
     persistence: str = _set(
         "none",
-        Setting(
-            "Persistence",
-            "Persistence of Redis' data",
-            WORD,
-            ("--persistence",),
-            ("none", "everysec", "always"),
-        ),
+        "Persistence",
+        "Persistence of Redis' data",
+        "--persistence",
+        choices=("none", "everysec", "always"),
     )
     restart: str = _set(
         "at-once",
-        Setting(
-            "Restart",
-            "When a killed server is restarted",
-            WORD,
-            ("--restart",),
-            ("at-once", "after-ttl", "never"),
-            or_time=True,
-        ),
+        "Restart",
+        "When a killed server is restarted",
+        "--restart",
+        choices=("at-once", "after-ttl", "never"),
+        or_time=True,
     )
     failed_release: str = _set(
         "ended",
-        Setting(
-            "A failed release means",
-            "Effect of a failed release on the hold",
-            WORD,
-            ("--failed-release",),
-            ("ended", "nothing"),
-        ),
+        "A failed release means",
+        "Effect of a failed release on the hold",
+        "--failed-release",
+        choices=("ended", "nothing"),
     )
     until: tuple[str, ...] = _set(
         (),
-        Setting(
-            "Stopped by a violation of",
-            "Stop at the first violation found by one of these checkers",
-            NAMES,
-            ("--until",),
-        ),
+        "Stopped by a violation of",
+        "Stop at the first violation found by one of these checkers",
+        "--until",
+        form=NAMES,
     )
     work: Mapping[str, float] = _set(
-        {}, Setting("Work", "Probability that a holder extends its lease (extend)")
+        {}, "Work", "Probability that a holder extends its lease (extend)"
     )
     liveness_bound_s: float = _set(
         5.0,
-        Setting(
-            "Liveness bound",
-            "Time limit for granting each lock again after the last fault",
-            TIME_S,
-            least=0,
-            most=86_400,
-        ),
+        "Liveness bound",
+        "Time limit for granting each lock again after the last fault",
+        form=TIME_S,
+        least=0,
+        most=86_400,
     )
     scheduled: bool = False
     scenario: Mapping[str, Any] | None = None

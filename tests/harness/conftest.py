@@ -15,7 +15,7 @@ from fencepost.harness.clients import streams
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster import projects, provision, reservation
 from fencepost.harness.execute import client_fleet, timed
-from fencepost.harness.judge import run_page
+from fencepost.harness.judge import judge as judging
 from fencepost.harness.servers import server
 from fencepost.harness.spec import needs
 from fencepost.nemesis import pause
@@ -160,7 +160,7 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(client_fleet, "zipped", lambda: b"")
     until = server.until
     monkeypatch.setattr(server, "until", lambda true, most_s, *_: until(true, min(most_s, 0.05)))
-    monkeypatch.setattr(run_page.report, "render", lambda run, *_: (run / "report.html").touch())
+    monkeypatch.setattr(judging.report, "render", lambda run, *_: (run / "report.html").touch())
 
 
 @pytest.fixture

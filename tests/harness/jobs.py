@@ -1,40 +1,47 @@
-"""Tasks that tests send to Dask workers, without servers."""
+"""Items that tests send to Dask workers, without servers."""
 
 from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost.harness.errors import Crashed
 from fencepost.harness.results import results
 
 
-def leaves(test, lines):
-    """Write a run with these lines, and another folder besides."""
-    results.write(results.create(f"{test}-besides") / "test.json", {"besides": True})
-    folder = results.create(test)
+@dataclass(frozen=True)
+class Left:
+    folder: Path
+    lines: int
+
+
+def leaves(item, cluster, watcher):
+    """Write a run with the item's lines, and another folder besides."""
+    results.write(results.create(f"{item.row}-besides") / "test.json", {"besides": True})
+    folder, lines = results.create(item.row), item.asked or []
     (folder / "nodes" / "client-1").mkdir(parents=True)
     (folder / "nodes" / "client-1" / "log").write_text("\n".join(lines))
     results.write(folder / "test.json", {"worker": os.getppid()})
-    return folder, len(lines)
+    return Left(folder, len(lines))
 
 
-def refuses(words):
-    raise Crashed(words)
+def refuses(item, cluster, watcher):
+    raise Crashed("no engine answers")
 
 
-def breaks():
+def breaks(item, cluster, watcher):
     raise ZeroDivisionError("a mistake of ours")
 
 
-def dies(code):
-    os._exit(code)
+def dies(item, cluster, watcher):
+    os._exit(3)
 
 
-def waits(place):
-    """Report its worker, and write a run once it may continue."""
-    (Path(place) / f"at-{os.getppid()}").touch()
-    while not (Path(place) / "go").exists():
+def waits(item, cluster, watcher):
+    """Report its worker in the folder that it was given, and write a run once it may continue."""
+    (Path(item.title) / f"at-{os.getppid()}").touch()
+    while not (Path(item.title) / "go").exists():
         time.sleep(0.01)
-    return leaves("waited", [])
+    return leaves(item, cluster, watcher)

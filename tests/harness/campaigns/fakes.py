@@ -59,7 +59,7 @@ class Fake:
             for place, name in enumerate(self.names)
         ]  # fmt: skip
 
-    def line(self, folder, item, found):
+    def line(self, item, found):
         return {"words": found.words, "worker": found.worker}
 
 

@@ -10,8 +10,10 @@ import sys
 
 import pytest
 
+from fencepost.harness import package
 from fencepost.harness.campaigns import dask_executor, executors
-from fencepost.harness.campaigns.dask_executor import Job, Workers
+from fencepost.harness.campaigns.dask_executor import Workers
+from fencepost.harness.campaigns.item import Item
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.results.finder import find
@@ -42,10 +44,11 @@ def workers(dask):
 
 
 def test_a_worker_s_results_are_copied_here(workers, folder):
-    begun = [workers.begin(Job(jobs.leaves, ("one", ["a", "b"][:n]))) for n in (1, 2)]
+    begun = [workers.begin(Item("one", jobs.leaves, asked=["a", "b"][:n])) for n in (1, 2)]
     for number, done in enumerate(begun, 1):
-        place, lines = done()
-        assert lines == number and place.parent == folder / "one"
+        left = done()
+        place = left.folder
+        assert left.lines == number and place.parent == folder / "one"
         assert (place / "nodes" / "client-1" / "log").read_text() == "a\nb"[: 2 * number - 1]
         assert json.loads((place / "test.json").read_text())["worker"] != os.getpid()
         assert find("one") == place.resolve()
@@ -55,20 +58,23 @@ def test_a_worker_s_results_are_copied_here(workers, folder):
 
 
 @pytest.mark.parametrize(
-    ("job", "said"),
+    ("does", "said"),
     [
-        (Job(jobs.refuses, ("no engine answers",)), "on the worker tcp://.*: no engine answers"),
-        (Job(jobs.breaks, ()), "(?s)on the worker .*jobs.py.*ZeroDivisionError: a mistake of ours"),
-        (Job(jobs.dies, (3,)), "a run on the worker tcp://.* ended: exit code 3"),
-        (
-            Job(jobs.leaves, ("one", []), version="0.0"),
-            "it has fencepost .*, but the job needs 0.0",
-        ),
+        (jobs.refuses, "on the worker tcp://.*: no engine answers"),
+        (jobs.breaks, "(?s)on the worker .*jobs.py.*ZeroDivisionError: a mistake of ours"),
+        (jobs.dies, "a run on the worker tcp://.* ended: exit code 3"),
     ],
 )
-def test_an_error_of_a_run_on_a_worker_is_reported(workers, folder, job, said):
+def test_an_error_of_a_run_on_a_worker_is_reported(workers, folder, does, said):
     with pytest.raises(Crashed, match=said):
-        workers.begin(job)()
+        workers.begin(Item("one", does))()
+    assert not folder.exists()
+
+
+def test_a_worker_of_another_version_refuses_a_run(workers, folder, monkeypatch):
+    monkeypatch.setattr(package, "version", lambda: "0.0")
+    with pytest.raises(Crashed, match=r"it has fencepost .*, but the job needs 0.0"):
+        workers.begin(Item("one", jobs.leaves))()
     assert not folder.exists()
 
 
@@ -79,12 +85,12 @@ def test_a_run_whose_worker_is_killed_is_retried_on_another(tmp_path, eventually
     with dasked(tmp_path) as dask:
         dask.ready()
         workers = Workers(dask.address)
-        done = workers.begin(Job(jobs.waits, (str(tmp_path / "place"),)))
+        done = workers.begin(Item("waited", jobs.waits, title=str(tmp_path / "place")))
         (first,) = eventually(lambda: list((tmp_path / "place").glob("at-*")))
         os.kill(int(first.name.removeprefix("at-")), signal.SIGKILL)
         both = eventually(lambda: [p for p in (tmp_path / "place").glob("at-*") if p != first])
         (tmp_path / "place" / "go").touch()
-        place, _ = done()
+        place = done().folder
         worker = json.loads((place / "test.json").read_text())["worker"]
         assert [f"at-{worker}"] == [path.name for path in both]
         workers.close()
@@ -103,7 +109,7 @@ def test_a_lost_scheduler_ends_all_runs(tmp_path):
     with dasked(tmp_path) as dask:
         dask.ready()
         workers = Workers(dask.address)
-        done = workers.begin(Job(jobs.waits, (str(tmp_path),)))
+        done = workers.begin(Item("waited", jobs.waits, title=str(tmp_path)))
         dask.close()
         with pytest.raises(executors.Gone, match=r"the workers of .* failed: "):
             done()

@@ -54,7 +54,7 @@ def test_each_axis_sets_its_parameter_and_nothing_renews_a_lease_meanwhile():
         cell = cells(asked)[-1]
         spec, faults = seeded(asked, cell, 1), schedule(asked, cell, seeded(asked, cell, 1))
         assert spec.work == {"extend": 0} and len(faults) == sweeps.FAULTS
-        assert spec.families == [faults[0].family] and bool(axis.sets) != bool(axis.strikes)
+        assert spec.families == [faults[0].family] and bool(axis.sets) != bool(axis.injects)
 
 
 def test_a_pause_stops_a_client_before_its_write_for_the_given_time():

@@ -22,7 +22,7 @@ from fencepost.harness.cluster.provision import Way, brought_up, reserved
 from fencepost.harness.command import app
 from fencepost.harness.command import cluster as command
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.judge import run_page
+from fencepost.harness.judge import judge as judging
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.servers.external_names import Foreign, Named
 from tests.harness.memory import Cluster
@@ -309,7 +309,7 @@ def test_a_signal_that_is_ignored_stays_ignored_and_others_interrupt():
 def quick(monkeypatch, tmp_path):
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
     monkeypatch.setattr(streams, "_END_S", 0.05)
-    monkeypatch.setattr(run_page.report, "render", lambda run, *_: (run / "report.html").touch())
+    monkeypatch.setattr(judging.report, "render", lambda run, *_: (run / "report.html").touch())
 
 
 def test_a_test_called_from_python_starts_and_removes_its_cluster(engine, quick, tmp_path):

@@ -70,8 +70,12 @@ def test_every_resource_is_read_at_the_end_by_a_client_that_answers(answers, rea
     assert begun == [("read", resource) for resource in read]
 
 
+def remote_of(node):
+    return SimpleNamespace(node=node)
+
+
 def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_had(recorder):
-    cluster = SimpleNamespace(remote=lambda node: SimpleNamespace(node=node), foreign={})
+    cluster = SimpleNamespace(remote=remote_of, address=str, foreign={})
     site = RunSite(SPEC, cluster, recorder)
     site.client_fleet._workers = {
         node: SimpleNamespace(process=n) for n, node in enumerate(SPEC.clients)
@@ -89,9 +93,7 @@ def test_whether_others_were_granted_a_lock_is_asked_of_the_lock_that_a_client_h
 def test_servers_of_the_same_role_that_a_run_does_not_use_are_ended_before_it(recorder):
     """A sentinel of an earlier run makes a server of this run a replica."""
     nodes = ["redis-1", "redis-2", "redis-3", "etcd-1", "storage", "client-1", "client-2"]
-    cluster = SimpleNamespace(
-        remote=lambda node: SimpleNamespace(node=node), foreign={}, nodes=nodes
-    )
+    cluster = SimpleNamespace(remote=remote_of, address=str, foreign={}, nodes=nodes)
     site = RunSite(SPEC, cluster, recorder)
     assert site.servers == ["redis-1"]
     assert [server.node for server in site.server_fleet._bystanders()] == ["redis-2", "redis-3"]
