@@ -1,4 +1,4 @@
-"""The table of a played catalogue: what counts as found, and what is shown."""
+"""The table of a played catalogue: the plays that count as found, and the words that it shows."""
 
 from __future__ import annotations
 
