@@ -21,6 +21,7 @@ DEFECT = Defect(
     seen="redis-py 8.1: Lock.acquire, whose connection retries by itself",
     breaks="A refusal is certain, and only a lock that is held is refused.",
     checker="liveness",
-    faults=("packet/loss", "pause:one"),
+    faults=("packet/loss",),
     promises=("true_refusals",),
+    clients=2,
 )
