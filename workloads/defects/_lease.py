@@ -3,6 +3,7 @@
 A lease; one whose client waits for it; one that its holder extends; one that a thread renews.
 """
 
+import random
 import threading
 import time
 import uuid
@@ -44,7 +45,7 @@ class Waiting(Lease):
         while (asked := time.monotonic()) < until:
             if super().acquire(name, ttl):
                 return fencepost.Grant(deadline=asked + ttl)
-            time.sleep(ttl / 10)
+            time.sleep(random.uniform(0.05, 0.25) * ttl)
         return False
 
 

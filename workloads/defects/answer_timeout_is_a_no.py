@@ -23,4 +23,5 @@ DEFECT = Defect(
     checker="liveness",
     faults=("packet/loss", "pause:one", "partition:client"),
     promises=("true_refusals",),
+    clients=2,
 )

@@ -21,6 +21,7 @@ DEFECT = Defect(
     seen="by construction",
     breaks="Only a lock that is held is refused.",
     checker="liveness",
-    faults=("partition:client", "packet/loss"),
+    faults=("packet/loss",),
     promises=("true_refusals",),
+    clients=2,
 )

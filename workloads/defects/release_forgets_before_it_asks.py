@@ -43,4 +43,5 @@ DEFECT = Defect(
     checker="liveness",
     faults=("packet/loss", "partition:client"),
     promises=("true_refusals",),
+    clients=2,
 )

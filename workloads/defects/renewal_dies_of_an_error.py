@@ -24,6 +24,6 @@ DEFECT = Defect(
     breaks="A holder learns that it has lost the lock.",
     checker="lease_exclusion",
     also=("linearizable", "ownership"),
-    faults=("packet/loss", "pause:one"),
+    faults=("partition:client", "packet/loss", "pause:one"),
     twin=False,
 )

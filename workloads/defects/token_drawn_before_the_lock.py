@@ -1,26 +1,29 @@
-"""A token that is drawn before the lock is granted."""
+"""A token that is drawn before the lock is asked for, and kept until it is granted."""
 
-from _counted import Counted as Sound
+from _counted import CountedAfter as Sound
 
-import fencepost
 from fencepost.workloads.contract.defect import Defect
 
 
 class Lock(Sound):
+    drawn = None
+
     def acquire(self, name, ttl):
-        token = self.client.incr(f"{name}:token")
-        if not self.client.set(name, self.owner, nx=True, px=int(ttl * 1000)):
-            return False
-        return fencepost.Grant(token=token)
+        self.drawn = self.drawn or super().count(f"{name}:token")
+        return super().acquire(name, ttl)
+
+    def count(self, key):
+        drawn, self.drawn = self.drawn, None
+        return drawn
 
 
 DEFECT = Defect(
     name="token-drawn-before-the-lock",
     family="tokens",
-    what="The token is drawn before the lock, which others may be granted first.",
+    what="The token is drawn before the lock, which others with higher ones may be granted first.",
     seen="by construction",
     breaks="A token rises with every grant.",
     checker="fencing",
     also=("linearizable",),
-    faults=("pause:client",),
+    clients=3,
 )
