@@ -13,6 +13,7 @@ from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, Drawing, in_order
 from tests.oracles.fairness import unfair
 from tests.oracles.holds import FOREVER, Held, bound, completion, ordered_holds
+from tests.oracles.refusals import refused_untruly
 from tests.oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
 
 SLOWER = 100
@@ -35,7 +36,14 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     if random.random() < 0.2:
         test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
     test["promises"] = {
-        name: True for name in ("minority", "fifo", "one_wakeup") if random.random() < 0.5
+        name: True
+        for name, often in (
+            ("minority", 0.5),
+            ("fifo", 0.5),
+            ("one_wakeup", 0.5),
+            ("true_refusals", 0.25),
+        )
+        if random.random() < often
     }
     return [_slower(op) for op in in_order(drawing.ops)], test | _bounds(test)
 
@@ -136,7 +144,8 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         outcomes += [False] * dead + [True] * served
         known = [fault for fault in faults if fault.impairs is not None]
         hidden = hidden or one_lock.dead(known)[0]
-        if unfair(ops, test, mine, found, faults):
+        refused = test["promises"].get("true_refusals") and refused_untruly(ops, test, mine, held)
+        if refused or unfair(ops, test, mine, found, faults):
             outcomes.append(False)
     if False in outcomes:
         return {False}
