@@ -68,7 +68,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     times = [run.dead_times(lock) for lock in locks]
     dead = [one for found, _ in times for one in found]
     served = sum(count for _, count in times)
-    fair = fairness(acquires, found, on, history, clocks)
+    fair = fairness(acquires, found, on, history, clocks, given)
     promises = test.get("promises") or {}
     denied = Refusals()
     if promises.get("true_refusals"):

@@ -97,11 +97,14 @@ class DeadTimes:
     def find(self, taken: Iterable[Taken], since: float, why: str) -> Iterator[DeadTime]:
         """Yield the dead times from `since` on. `why`: what begins then."""
         at, granted, starved = since, -FOREVER, _Starved()
+        free, now = since, -FOREVER
         for row in sorted(taken, key=lambda row: (row.begin, not row.granted)):
             serves = row.granted == self._mode
-            if serves and row.begin > granted:
-                granted = row.begin
-                self.served += since <= granted <= since + self._bound
+            if row.begin > now:  # spans that begin in one instant have no order
+                free, now = since, row.begin
+            if serves and now > granted:
+                granted = now
+                self.served += free <= now <= free + self._bound
             until = min(row.begin, self._end_ns)
             if until > since:
                 limit = self._limit(since, until, starved)

@@ -8,8 +8,8 @@ was granted first does not follow from the order in which the answers arrived.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -21,6 +21,7 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import DEAD
 from fencepost.checker.facts.faults import Fault
 from fencepost.checker.facts.holds import FOREVER, Hold, lock_of, seconds
+from fencepost.checker.facts.wakeups import Entry, herd
 from fencepost.checker.history.history import Call, History
 
 SETTLED_NS = 500_000_000
@@ -75,13 +76,6 @@ class _Asked(Struct, frozen=True, gc=False):
     hold: Hold | None
 
     @property
-    def over(self) -> float:
-        """Return by when its entry in the queue had certainly ended."""
-        if self.hold is not None:
-            return self.hold.gone_by
-        return FOREVER if self.call.end is None or self.call.type == "info" else self.call.end.time
-
-    @property
     def node(self) -> str | None:
         return self.call.begin.node
 
@@ -91,9 +85,15 @@ class _Asked(Struct, frozen=True, gc=False):
 
 
 def fairness(
-    calls: list[Call], holds: list[Hold], on: list[Fault], history: History, clocks: Clocks
+    calls: list[Call],
+    holds: list[Hold],
+    on: list[Fault],
+    history: History,
+    clocks: Clocks,
+    given: Mapping[int, int],
 ) -> Fairness:
-    """Judge the order of grants and the wakeups. `calls` are acquires, in order of invocation."""
+    """Judge the order of grants and the wakeups. `calls` are acquires, in order of invocation;
+    `given`: when holds were certainly given back, by index (obstacles.py)."""
     found = Fairness(asked=len(calls))
     calm = _Calm(on, history.end_ns)
     by_grant = {hold.index: hold for hold in holds}
@@ -112,7 +112,8 @@ def fairness(
         by_lock.setdefault(lock_of(call.begin.value), []).append(asked)
     for mine in by_lock.values():
         _Queue(mine, calm, clocks, settled).judge(found)
-        _wakeups(mine, found)
+        apart = 2 * max(clocks.bound(one.node) for one in mine)
+        _wakeups(mine, given, apart, found)
     return found
 
 
@@ -271,45 +272,21 @@ def _overtaking(call: _Asked, hold: Hold, other: _Asked) -> dict[str, Any]:
     }
 
 
-def _wakeups(asked: list[_Asked], found: Fairness) -> None:
-    """Compare a lock's wakeups with its requests, in each span in which clients that were woken
-    waited without a break. `asked` is in order of invocation."""
-    woken = [
-        (one.begin, one.hold.start, int(one.call.get("wakeups")))
-        for one in asked
-        if one.hold is not None and one.call.get("wakeups") is not None
-    ]
-    if not woken:
-        return
-    found.wakeups = sum(count for _, _, count in woken) + (found.wakeups or 0)
-    spans: list[tuple[int, int, int]] = []
-    for begin, granted, count in woken:
-        if not count:
-            continue
-        if spans and begin <= spans[-1][1]:
-            since, until, before = spans[-1]
-            spans[-1] = since, max(until, granted), before + count
-        else:
-            spans.append((begin, granted, count))
-    begins = [one.begin for one in asked]
-    ends = sorted(one.over for one in asked)
-    for since, until, count in spans:
-        # An entry that ended before the span woke nobody in it, nor did one that began after it.
-        met = bisect_right(begins, until) - bisect_left(ends, since)
-        if count > met:
-            found.herds.append(_herd(since, until, count, met))
+def _wakeups(asked: list[_Asked], given: Mapping[int, int], apart: int, found: Fairness) -> None:
+    """Judge the wakeups of one lock. `given`: when holds were certainly given back, by index."""
+    entries = [_entry(one, given) for one in asked]
+    if any(one.hold is not None and one.call.get("wakeups") is not None for one in asked):
+        found.wakeups = sum(one.wakeups for one in entries) + (found.wakeups or 0)
+        worst = herd(entries, apart)
+        found.herds += [] if worst is None else [worst]
 
 
-def _herd(since: int, until: int, count: int, met: int) -> dict[str, Any]:
-    return {
-        "what": (
-            f"From {seconds(since)} to {seconds(until)} waiters were woken {count} times for {met} "
-            f"requests, {count / met:.1f} for each: the end of one hold or wait wakes a herd of "
-            "waiters."
-        ),
-        "time_ns": since,
-        "valid": False,
-    }
+def _entry(one: _Asked, given: Mapping[int, int]) -> Entry:
+    if one.hold is not None:
+        over = given.get(one.hold.index, FOREVER)
+        return Entry(one.begin, over, one.hold.start, int(one.call.get("wakeups") or 0))
+    end = one.call.end
+    return Entry(one.begin, FOREVER if end is None or end.type == "info" else end.time)
 
 
 class _Calm:

@@ -6,10 +6,11 @@ SET is lost, the second SET finds the key of the first, and the library reports 
 user has the lock.
 
 To blame the lock takes certainty: from the invocation of the refused acquire to its end, no client
-can have had the lock or asked for it. A hold counts from its invocation to the end of a release
-answered ok. Without one it counts until the next grant, because its holder does not know how long a
-server keeps a lease. A request that may have been granted without its client receiving the answer
-counts for ever, because it may arrive at any time later.
+can have had the lock or asked for it. A hold counts from its invocation to the end of its first
+release that was answered ok, or to a grant of another process in conflict with it, whichever is
+earlier. No lease ends it, because its holder does not know how long a server keeps a lease. A
+request that may have been granted without its client receiving the answer counts for ever, because
+it may arrive at any time later.
 """
 
 from __future__ import annotations
@@ -57,22 +58,32 @@ def refusals(
 
 
 def _spans(held: list[Hold], events: Mapping[int, Iterable[Call]]) -> Iterator[Span]:
-    """Return the span in which each hold of a lock may have existed, in order of grant.
-
-    A grant in conflict with a hold shows that it has ended.
-    """
-    following = following_exclusive = FOREVER
-    overs: list[float] = []
+    """Yield the span in which each hold of a lock may have existed. `held` in order of grant."""
+    any_mode, exclusive = _Next(), _Next()
     for hold in reversed(held):
-        overs.append(following_exclusive if hold.shared else following)
-        following = hold.start
-        if not hold.shared:
-            following_exclusive = hold.start
-    for hold, over in zip(held, reversed(overs), strict=True):
+        over = (exclusive if hold.shared else any_mode).of_another(hold)
         for call in events.get(hold.index, ()):
             if call.begin.f == "release" and call.type == "ok" and call.end is not None:
-                over = call.end.time
+                over = min(over, call.end.time)
         yield hold.asked, over
+        any_mode.add(hold)
+        if not hold.shared:
+            exclusive.add(hold)
+
+
+class _Next:
+    """The next grants of two processes. Holds are added in reverse order of grant."""
+
+    def __init__(self) -> None:
+        self._grants: list[Hold] = []
+
+    def add(self, hold: Hold) -> None:
+        others = (one for one in self._grants if one.process != hold.process)
+        self._grants = [hold, *others][:2]
+
+    def of_another(self, hold: Hold) -> float:
+        """Return when another process than the holder was granted the lock next."""
+        return next((one.start for one in self._grants if one.process != hold.process), FOREVER)
 
 
 def _alone(acquires: list[Call], held: list[Span], apart: int) -> Iterator[Call]:

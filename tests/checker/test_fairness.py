@@ -68,14 +68,12 @@ def test_a_herd_breaks_the_promise_of_one_wakeup(story):
     assert found.evidence == [
         {
             "what": (
-                f"From 0.0{number}0 s to 0.0{number}5 s waiters were woken {number} times for 1 "
-                f"requests, {number}.0 for each: the end of one hold or wait wakes a herd of "
-                "waiters."
+                "From 0.020 s to 0.035 s waiters were woken 5 times for 2 requests, 2.5 for each: "
+                "the end of one hold or wait wakes a herd of waiters."
             ),
-            "time_ns": number * 10 * MS,
+            "time_ns": 20 * MS,
             "valid": False,
         }
-        for number in (2, 3)
     ]
     assert liveness(story.history(), {}).valid is True
 

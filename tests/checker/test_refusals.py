@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from random import Random
 
 import pytest
@@ -119,6 +118,35 @@ def test_a_request_just_after_a_refusal_may_precede_it_by_another_host_s_clock(s
     assert told(story, clocks={name: {"bound_ns": 1 * MS} for name in clocks}).valid is False
 
 
+def test_a_second_grant_to_the_holder_does_not_end_its_first_hold(story):
+    story.grant(1, "outer", 1, 60_000)
+    story.grant(1, "inner", 11, 60_000)
+    story.release(1, "inner", 20, 30)
+    story.denied(2, 40, 50)
+    assert told(story).valid is not False
+    story.release(1, "outer", 60, 70)
+    story.denied(2, 80, 90)
+    assert told(story).valid is False
+
+
+def test_a_reader_beside_it_does_not_end_a_shared_hold_but_a_writer_does(story):
+    story.grant(1, "stays", 1, 60_000, shared=True)
+    story.grant(2, "goes", 11, 60_000, shared=True)
+    story.release(2, "goes", 20, 30)
+    story.denied(3, 40, 50)
+    assert told(story).valid is not False
+    turn(story, 4, "writes", 100, 200)
+    story.denied(3, 300, 310)
+    assert told(story).valid is False
+
+
+def test_the_first_release_that_was_answered_ok_ends_a_hold(story):
+    turn(story, 1, "a", 0, 100)
+    story.denied(2, 200, 300)
+    story.release(1, "a", 400, 500)
+    assert told(story).valid is False
+
+
 def test_a_promise_that_was_not_put_to_the_test_is_named(story):
     info(story, 1, 0, 10)
     story.grant(2, "a", 100, 1100)
@@ -152,7 +180,7 @@ def drawn(random):
                 occupied.append((at, 10**6))
             else:
                 story.grant(process, f"{process}-{number}", done, done + 1000, asked=at)
-                grants.append((done, mine, kind))
+                grants.append((done, mine, process))
                 occupied.append((at, 10**6))
                 if kind == "released":
                     story.release(process, f"{process}-{number}", done + 2, done + 5)
@@ -160,9 +188,10 @@ def drawn(random):
                     done += 5
             at = done
     grants.sort()
-    for (_, mine, kind), (until, _, _) in pairwise(grants):
-        if kind == "kept":
-            occupied[mine] = (occupied[mine][0], until)
+    for place, (_, mine, process) in enumerate(grants):
+        later = (until for until, _, other in grants[place + 1 :] if other != process)
+        begin, over = occupied[mine]
+        occupied[mine] = (begin, min(over, next(later, over)))
     return story, occupied, refused
 
 

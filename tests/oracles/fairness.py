@@ -7,7 +7,7 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS
-from tests.oracles.holds import Held, by_harness, gap
+from tests.oracles.holds import Held, bound, by_harness, gap
 from tests.oracles.waiting import Asked, Fault
 
 # Certainly queued after this time, or after this multiple of the slowest op, whichever is longer.
@@ -17,10 +17,17 @@ STARTS = 10
 
 
 def unfair(
-    ops: list[Op], test: dict[str, Any], asked: list[Asked], holds: list[Held], faults: list[Fault]
+    ops: list[Op],
+    test: dict[str, Any],
+    asked: list[Asked],
+    holds: list[Held],
+    faults: list[Fault],
+    given: dict[int, float],
 ) -> bool:
+    """Return whether a queue broke a promise. `given`: when a release certainly ended each hold,
+    by the index of its grant."""
     promises = test["promises"]
-    if promises.get("one_wakeup") and _herd(asked):
+    if promises.get("one_wakeup") and _herd(test, asked, given):
         return True
     settled = max(SETTLED, SLOWEST * _slowest(ops, holds, faults))
     return bool(promises.get("fifo")) and any(
@@ -31,41 +38,33 @@ def unfair(
     )
 
 
-def _herd(asked: list[Asked]) -> bool:
-    """Return whether waiters were woken more often than requests met their common wait."""
+def _herd(test: dict[str, Any], asked: list[Asked], given: dict[int, float]) -> bool:
+    """Return whether the waits in any window were woken more often than entries may have ended in
+    it."""
+    apart = 2 * max(bound(test, one.begun.node) for one in asked)
     woken = [one for one in asked if one.held and one.held.grant.value.get("wakeups")]
-    for first in woken:
-        # Those whose waits touch, directly or by way of others.
-        group = [first]
-        while True:
-            more = [
-                one
+    for since in {one.begun.time for one in woken}:
+        for until in {one.held.grant.time for one in woken if one.held}:
+            inside = [
+                one.held.grant.value["wakeups"]
                 for one in woken
-                if not any(one is mine for mine in group)
-                and any(
-                    one.begun.time <= mine.held.grant.time
-                    and mine.begun.time <= one.held.grant.time
-                    for mine in group
-                    if mine.held and one.held
-                )
+                if one.held and since <= one.begun.time and one.held.grant.time <= until
             ]
-            if not more:
-                break
-            group += more
-        since = min(one.begun.time for one in group)
-        until = max(one.held.grant.time for one in group if one.held)
-        count = sum(one.held.grant.value["wakeups"] for one in group if one.held)
-        met = [one for one in asked if one.begun.time <= until and _out(one) >= since]
-        if count > len(met):
-            return True
+            ended = [
+                one
+                for one in asked
+                if one.begun.time <= until + apart and _out(one, given) >= since - apart
+            ]
+            if sum(inside) > len(ended):
+                return True
     return False
 
 
-def _out(one: Asked) -> float:
+def _out(one: Asked, given: dict[int, float]) -> float:
     """Return by when an entry in the queue had certainly ended."""
-    if one.held is not None:
-        return one.held.last
-    return math.inf if one.done is None or one.done.type == "info" else one.done.time
+    if one.held is None:
+        return math.inf if one.done is None or one.done.type == "info" else one.done.time
+    return given[one.held.grant.index]
 
 
 def _slowest(ops: list[Op], holds: list[Held], faults: list[Fault]) -> int:

@@ -13,6 +13,7 @@ from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, Drawing, in_order
 from tests.oracles.fairness import unfair
 from tests.oracles.holds import FOREVER, Held, bound, completion, ordered_holds
+from tests.oracles.refusals import refused_untruly
 from tests.oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
 
 SLOWER = 100
@@ -35,7 +36,14 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     if random.random() < 0.2:
         test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
     test["promises"] = {
-        name: True for name in ("minority", "fifo", "one_wakeup") if random.random() < 0.5
+        name: True
+        for name, often in (
+            ("minority", 0.5),
+            ("fifo", 0.5),
+            ("one_wakeup", 0.5),
+            ("true_refusals", 0.25),
+        )
+        if random.random() < often
     }
     return [_slower(op) for op in in_order(drawing.ops)], test | _bounds(test)
 
@@ -136,7 +144,9 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         outcomes += [False] * dead + [True] * served
         known = [fault for fault in faults if fault.impairs is not None]
         hidden = hidden or one_lock.dead(known)[0]
-        if unfair(ops, test, mine, found, faults):
+        given = {one.grant.index: one_lock.given_back(one) for one in held}
+        refused = test["promises"].get("true_refusals") and refused_untruly(ops, test, mine, held)
+        if refused or unfair(ops, test, mine, found, faults, given):
             outcomes.append(False)
     if False in outcomes:
         return {False}
@@ -301,7 +311,7 @@ class _Lock:
             over = self._left(held)
             lease = held.asked.value.get("ttl") or self.lease
             renews = any(op.f == "renewed" and op.value.get("deadline") for op in held.said)
-            while over < FOREVER and over != self._given_back(held):
+            while over < FOREVER and over != self.given_back(held):
                 met = self._meets(faults, held.node, held.grant.time, over)
                 if held.furthest < FOREVER:
                     met = [fault for fault in met if renews and fault.deafens]
@@ -360,7 +370,7 @@ class _Lock:
                 met.append(one.ttl)
         for held in self.held:
             over = self._left(held)
-            released = over == self._given_back(held)
+            released = over == self.given_back(held)
             if not released and held.asked.time <= fault.end and over >= fault.start:
                 met.append(held.asked.value.get("ttl") or self.lease)
         return max(met)
@@ -429,7 +439,7 @@ class _Lock:
                     break
         return spans
 
-    def _given_back(self, held: Held) -> float:
+    def given_back(self, held: Held) -> float:
         """Return when a release that certainly reached all servers was answered."""
         asks_each = len(self.test["servers"]) > 1 and self.test["lock"]["ends_with"] == "lease"
         for op in held.said:
@@ -462,7 +472,7 @@ class _Lock:
             if op.f == "renewed" and op.value.get("deadline") is not None:
                 # One more renewal may have been under way.
                 over = max(over, min(held.last, held.furthest) + lease)
-        return min(over, self._given_back(held))
+        return min(over, self.given_back(held))
 
 
 def _mode(asked: Op) -> str:
