@@ -17,7 +17,7 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.faults import Fault, during, faults, over_time
 from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
 from fencepost.checker.facts.spans import Spans
-from fencepost.checker.facts.time_order import Rulers
+from fencepost.checker.facts.time_order import Rulers, tied
 from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, repeated
 from fencepost.checker.facts.writes import Write, after_others, owners, registers
 from fencepost.checker.history.history import History
@@ -38,7 +38,7 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
     pairs = ordered(history, test, clocks)
     misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(pairs)
     written = _written(history, found, clocks)
-    late = list(_accepted_late(written, clocks))
+    late = list(_accepted_late(written, Rulers(clocks, tied(history))))
     untested = _untested(found, bool(pairs), written)
     details = {
         "tokens": granted,
@@ -141,13 +141,13 @@ def _token(write: Write) -> int:
 
 
 def _accepted_late(
-    written: list[_Written], clocks: Clocks
+    written: list[_Written], rulers: Rulers
 ) -> Iterator[tuple[Write, Write, _Written]]:
     """Yield writes accepted after one with a higher token of the same lock: (that one, it,
     where)."""
     for each in written:
         if each.lock is not None:
-            for late, higher in after_others(each.writes, Rulers(clocks), _Highest):
+            for late, higher in after_others(each.writes, rulers, _Highest):
                 yield higher, late, each
 
 

@@ -56,7 +56,7 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
 def _ended_before(release: Release, clocks: Clocks) -> bool:
     """Return whether a release of another's hold was sent when that had certainly ended."""
     gap = clocks.between(release.sent.node, release.hold.node)
-    return release.over_by + gap <= release.sent.time
+    return release.over_by + gap < release.sent.time
 
 
 def _during(release: Release, clocks: Clocks) -> bool:

@@ -24,7 +24,7 @@ from fencepost.checker.facts.holds import Hold, seconds
 from fencepost.checker.facts.lost_updates import lost, missing
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.stale import stale
-from fencepost.checker.facts.time_order import Rulers
+from fencepost.checker.facts.time_order import Rulers, tied
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import Register, Write, owners, registers
 from fencepost.checker.history.history import Call, History
@@ -71,7 +71,7 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     """Check that every acknowledged write is there, follows the write that its writer read, and is
     not stale."""
     clocks = Clocks(test)
-    rulers = Rulers(clocks)
+    rulers = Rulers(clocks, tied(history))
     found = registers(history, clocks)
     held = owners(trusted(history, test, clocks))
     guard = test.get("guard")

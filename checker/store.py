@@ -25,7 +25,7 @@ from msgspec import Struct
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import FOREVER, seconds
-from fencepost.checker.facts.time_order import Ruler, Rulers, highest_before
+from fencepost.checker.facts.time_order import Ruler, Rulers, highest_before, tied
 from fencepost.checker.history.accesses import Access, Key, accesses, key
 from fencepost.checker.history.history import Call, History, Op
 from fencepost.checker.signs import VERSION_JUMPED, any_of
@@ -67,7 +67,7 @@ def store(history: History, test: Mapping[str, Any]) -> Verdict:
         return Verdict("unknown", words, [], {"operations": 0})
     untested = [f"{r.name} (it never answered)" for r in registers if not r.answers]
     details = {"operations": answers, "untested": untested}
-    rulers = Rulers(Clocks(test))
+    rulers = Rulers(Clocks(test), tied(history))
     found = [register.wrong(rulers) for register in registers]
     evidence = [row for row in found if row]
     if evidence:

@@ -2,7 +2,8 @@
 
 Clients on one kernel share a clock. Clients on other hosts are stamped with their own, whose offset
 the harness measured to a bound before the run (`clocks` in run.json). Two moments on two hosts are
-ordered only if they are further apart than both bounds together.
+ordered only if they are further apart than both bounds together. Stamps may be coarse: equal ones
+of two processes are not ordered, wherever the history has them.
 """
 
 from __future__ import annotations
@@ -41,12 +42,10 @@ class Clocks:
         return self.bound(one) + self.bound(other)
 
     def before(self, first: Op, second: Op) -> bool:
-        """Return whether `first` certainly happened before `second`.
-
-        Where the clocks leave no doubt, the history's order decides: it also orders equal stamps.
-        """
+        """Return whether `first` certainly happened before `second`. The history's order decides
+        between two events of one process on one clock."""
         gap = self.between(first.node, second.node)
-        if gap:
+        if gap or first.process != second.process:
             return first.time + gap < second.time
         return first.index < second.index
 

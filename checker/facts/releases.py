@@ -171,7 +171,7 @@ def _stole(release: Release, answered: Op, loss: Loss, clocks: Clocks) -> bool:
     answered after that grant, and its own hold had ended before the victim asked.
     """
     gap = _gap(release, loss.granted, clocks)
-    if release.over_by + gap <= loss.asked.time and clocks.before(loss.granted, answered):
+    if release.over_by + gap < loss.asked.time and clocks.before(loss.granted, answered):
         return True
     given_after = not _conflict(release, loss) or release.on_until + gap <= loss.granted.time
     before = clocks.before(loss.granted, release.sent)

@@ -98,23 +98,25 @@ class _Later:
 
     def _begun(self, hold: Hold) -> list[tuple[Any, float, float]]:
         """Return when it was asked for and granted, on each ruler."""
-        marks: list[tuple[Any, float, float]] = [
-            (self._rulers.own(hold.node), hold.asked_index, hold.start)
+        return [
+            (
+                scale.ruler,
+                hold.asked_index if scale.by_position else hold.asked - scale.bound,
+                hold.start - scale.bound,
+            )
+            for scale in self._rulers.scales(hold.node, hold.process)
         ]
-        shared = self._rulers.shared(hold.node)
-        if shared:
-            marks.append((shared[0], hold.asked - shared[1], hold.start - shared[1]))
-        return marks
 
     def _over(self, hold: Hold) -> list[tuple[Any, float, float]]:
         """Return when it was granted and no longer believed, on each ruler."""
-        marks: list[tuple[Any, float, float]] = [
-            (self._rulers.own(hold.node), hold.index, hold.believed_end)
+        return [
+            (
+                scale.ruler,
+                hold.index if scale.by_position else hold.start + scale.bound,
+                hold.believed_end + scale.bound,
+            )
+            for scale in self._rulers.scales(hold.node, hold.process)
         ]
-        shared = self._rulers.shared(hold.node)
-        if shared:
-            marks.append((shared[0], hold.start + shared[1], hold.believed_end + shared[1]))
-        return marks
 
 
 class _Staircase:

@@ -1,12 +1,16 @@
 """Certain order as positions on rulers, so that many ops are compared without comparing each pair.
 
 Clocks decides for two ops whether one was certainly before the other. Here each op has a position
-on one or two rulers, and is certainly before another if it is so on a ruler that both share:
+on some rulers, and is certainly before another if it is so on a ruler that both share:
 
 - the ruler of its clock: ops of one node, and of all nodes whose clocks leave no doubt, by
-  their position in the history;
+  their position in the history; by time if the history is tied;
+- the ruler of its process, if the history is tied: by position;
 - `EVERY`, if some clock is known only to a bound: all ops by time, with a begin moved back by
   its node's bound and an end moved forward by it.
+
+A history is tied if two processes have an end and a later begin with one stamp: its position does
+not order these.
 """
 
 from __future__ import annotations
@@ -14,35 +18,47 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fencepost.checker.facts.clocks import Clocks
-from fencepost.checker.history.history import Op
+from fencepost.checker.history.history import History, Op
 
 EVERY = "every"
-Ruler = tuple[str, str | None]
+Ruler = tuple[str, int | str | None]
 _SURE: Ruler = ("clock", None)
 Mark = tuple[Ruler, int]
 T = TypeVar("T")
 
 
+class Scale(NamedTuple):
+    """How ops are placed on a ruler: by their position in the history, or by time within `bound`
+    ns."""
+
+    ruler: Ruler
+    by_position: bool
+    bound: int = 0
+
+
 class Rulers:
-    def __init__(self, clocks: Clocks | None = None) -> None:
-        self._clocks = clocks or Clocks()
+    """The rulers of a history's ops. `tied`: see above."""
+
+    def __init__(self, clocks: Clocks, tied: bool) -> None:
+        self._clocks, self._tied = clocks, tied
 
     @property
     def one(self) -> bool:
         """Return whether all ops share one ruler, by their position in the history."""
-        return not self._clocks
+        return not self._clocks and not self._tied
 
-    def own(self, node: str | None) -> Ruler:
-        """Return the ruler of this node's clock."""
-        return ("clock", node) if self._clocks.bound(node) else _SURE
-
-    def shared(self, node: str | None) -> tuple[Ruler, int] | None:
-        """Return the ruler of all ops and this node's bound on it, in ns; None if none is
-        needed."""
-        return ((EVERY, None), self._clocks.bound(node)) if self._clocks else None
+    def scales(self, node: str | None, process: int | str) -> list[Scale]:
+        """Return the rulers of an op of this process on this node, its clock's first."""
+        bound = self._clocks.bound(node)
+        found = [Scale(("clock", node) if bound else _SURE, by_position=not self._tied)]
+        if self._tied:
+            found.append(Scale(("process", process), by_position=True))
+        if self._clocks:
+            found.append(Scale((EVERY, None), by_position=False, bound=bound))
+        return found
 
     def ends(self, op: Op) -> list[Mark]:
         """Yield the positions of this op as an end."""
@@ -53,10 +69,29 @@ class Rulers:
         return self._marks(op, -1)
 
     def _marks(self, op: Op, side: int) -> list[Mark]:
-        shared = self.shared(op.node)
-        if shared is None:
+        if self.one:
             return [(_SURE, op.index)]
-        return [(self.own(op.node), op.index), (shared[0], op.time + side * shared[1])]
+        return [
+            (scale.ruler, op.index if scale.by_position else op.time + side * scale.bound)
+            for scale in self.scales(op.node, op.process)
+        ]
+
+
+def tied(history: History) -> bool:
+    """Return whether an end and a later begin of two processes have one stamp."""
+
+    def found() -> list[bool]:
+        now, ended = -1, set[int | str]()
+        for op in history.clients():
+            if op.time != now:
+                now, ended = op.time, set()
+            if op.type != "invoke":
+                ended.add(op.process)
+            elif ended and ended != {op.process}:
+                return [True]
+        return [False]
+
+    return history.once("tied", found)[0]
 
 
 Find = Callable[[Op], tuple[int, T] | None]

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import Hold, facts, holds
-from fencepost.checker.facts.time_order import Rulers, highest_before
+from fencepost.checker.facts.time_order import Rulers, highest_before, tied
 from fencepost.checker.history.history import History, Op
 
 
@@ -39,6 +39,7 @@ class Grants:
     holds: list[Hold]
     ops: Sequence[Op]
     clocks: Clocks
+    rulers: Rulers
 
     def asked(self, hold: Hold) -> Op:
         return self.ops[hold.asked_index]
@@ -57,11 +58,11 @@ class Grants:
 
 def grants(history: History, found: list[Hold], clocks: Clocks) -> list[Grants]:
     """Return the grants of each lock."""
-    ops = history.ops
+    ops, rulers = history.ops, Rulers(clocks, tied(history))
     locks: dict[str, list[Hold]] = {}
     for hold in found:
         locks.setdefault(hold.lock, []).append(hold)
-    return [Grants(mine, ops, clocks) for mine in locks.values()]
+    return [Grants(mine, ops, clocks, rulers) for mine in locks.values()]
 
 
 Numbered = tuple[int, Hold]
@@ -73,10 +74,10 @@ Pair = tuple[Numbered, Numbered]
 def above(mine: Grants) -> list[Pair]:
     """Yield each grant that certainly followed others, with the one of these that has the highest
     token."""
-    if not mine.clocks:
+    if mine.rulers.one:
         return _above_on_one_clock(mine.tokens)
     highest = highest_before(
-        Rulers(mine.clocks), [(mine.answered(hold), token, hold) for token, hold in mine.tokens]
+        mine.rulers, [(mine.answered(hold), token, hold) for token, hold in mine.tokens]
     )
     found = [(highest(mine.asked(hold)), (token, hold)) for token, hold in mine.tokens]
     return [(before, grant) for before, grant in found if before is not None]
@@ -187,15 +188,18 @@ class _Between:
 
     def __init__(self, mine: Grants) -> None:
         self._mine = mine
-        rulers = Rulers(mine.clocks)
-        clocks: dict[object, list[Hold]] = {}
+        rows: dict[object, list[Hold]] = {}
         for hold in mine.holds:
             if not hold.shared:
-                clocks.setdefault(rulers.own(hold.node), []).append(hold)
-        # Among the ended ones of one clock, the last invocation decides.
+                scales = mine.rulers.scales(hold.node, hold.process)
+                of_one = next(scale.ruler for scale in scales if scale.by_position)
+                rows.setdefault(of_one, []).append(hold)
+        # Among the ended ones of one ruler by position, the last invocation decides.
         self._last = [
-            highest_before(rulers, [(mine.answered(one), one.asked_index, one) for one in holds])
-            for holds in clocks.values()
+            highest_before(
+                mine.rulers, [(mine.answered(one), one.asked_index, one) for one in holds]
+            )
+            for holds in rows.values()
         ]
 
     def find(self, first: Hold, second: Hold) -> Hold | None:

@@ -161,7 +161,7 @@ def test_a_release_by_a_client_that_learned_that_its_hold_is_lost_is_theft(story
 def test_a_lease_expires_at_its_deadline(story):
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", asked=990, at=1000, until=2000)
-    story.release(1, "h1", at=1000, done=1001)
+    story.release(1, "h1", at=1001, done=1002)
     story.grant(3, "h3", at=1700, until=2700)
     assert verdict(story).valid is False
 

@@ -63,9 +63,12 @@ def gap(test: dict[str, Any], one: str | None, other: str | None) -> int:
 
 
 def before(test: dict[str, Any], one: Op, other: Op) -> bool:
-    """Return whether one op certainly happened before the other."""
+    """Return whether one op certainly happened before the other; one stamp of two processes does
+    not tell."""
     between = gap(test, one.node, other.node)
-    return one.time + between < other.time if between else one.index < other.index
+    if one.process == other.process and not between:
+        return one.index < other.index
+    return one.time + between < other.time
 
 
 def completion(ops: list[Op], begun: Op) -> Op | None:

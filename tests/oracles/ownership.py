@@ -176,7 +176,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             between = gap(test, begun.node, hold.node)
             if done.time + between < on:
                 return {False}
-            doubt = doubt or begun.time < over + between
+            doubt = doubt or begun.time <= over + between
     for victim in found:
         shown = _shown(ops, test, found, victim)
         if shown is None:
@@ -351,7 +351,7 @@ def _theft(
         late = over <= begun.time and sound and before(test, victim.grant, begun)
     else:
         late = over <= waited and sound and victim.grant.time + between <= waited
-    crossed = over + between <= victim.asked.time and before(test, victim.grant, done)
+    crossed = over + between < victim.asked.time and before(test, victim.grant, done)
     early = before(test, begun, shown)
     if waited is not None:
         early = waited + gap(test, begun.node, shown.node) <= shown.time

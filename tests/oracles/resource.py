@@ -192,10 +192,7 @@ def _later(test: dict[str, Any], first: Held, second: Held) -> bool:
     if None not in (first.token, second.token) and first.token != second.token:
         return bool(first.token < second.token)  # type: ignore[operator]
     between = gap(test, first.node, second.node)
-    if between:
-        asked = first.grant.time + between < second.asked.time
-    else:
-        asked = first.grant.index < second.asked.index
+    asked = before(test, first.grant, second.asked)
     return asked and first.believed_until() + between <= second.grant.time
 
 

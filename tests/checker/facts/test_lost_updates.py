@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.lost_updates import lost, missing
-from fencepost.checker.facts.time_order import Rulers
+from fencepost.checker.facts.time_order import Rulers, tied
 from fencepost.checker.facts.writes import registers
 from tests.histories import MS, Story
 
@@ -17,7 +17,7 @@ from tests.histories import MS, Story
 def judged(history, test):
     clocks = Clocks(test)
     (register,) = registers(history, clocks)
-    return register, clocks, Rulers(clocks)
+    return register, clocks, Rulers(clocks, tied(history))
 
 
 def reasons(found):

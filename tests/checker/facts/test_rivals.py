@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.lost_updates import lost
-from fencepost.checker.facts.time_order import Rulers
+from fencepost.checker.facts.time_order import Rulers, tied
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import after_others, registers
 from tests.histories import Story
@@ -12,8 +12,9 @@ from tests.histories import Story
 
 def judged(story):
     clocks = Clocks({})
-    (register,) = registers(story.history(), clocks)
-    return register, Rulers(clocks)
+    history = story.history()
+    (register,) = registers(history, clocks)
+    return register, Rulers(clocks, tied(history))
 
 
 class Latest:
