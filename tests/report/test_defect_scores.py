@@ -1,4 +1,4 @@
-"""The table of a played catalogue: what counts as found, and what is shown."""
+"""The table of a played catalogue: found, missed, accused, and the score."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ class Lock(Sound):
 DEFECT = Defect(
     name="quorum-slow-servers-outlast-lease",
     family="quorum",
-    what="Two silent servers of five take up the whole lease, so that nobody is ever granted it.",
+    what="Two silent servers of five take up the whole lease, so that no client is granted it.",
     seen="redis-py 8.1 with its default timeout of 5 s and 10 retries, used for Redlock",
     breaks="The lock is available while a minority of its servers is down.",
     checker="liveness",

@@ -7,7 +7,7 @@ from fencepost.workloads.contract.defect import Defect
 
 
 class Lock(Sound):
-    # The queue no longer has it, so nobody is before it.
+    # The queue no longer has it, so no client is before it.
     look = LOOK.replace("if not head then return 0 end", "if not head then return 1 end").replace(
         "if redis.call('exists', KEYS[1] .. ':alive:' .. head) == 1 then return 0 end",
         """if redis.call('exists', KEYS[1] .. ':alive:' .. head) == 1 then
