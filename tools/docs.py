@@ -151,7 +151,7 @@ def track_record() -> Rows:
 
 def defect_catalogue() -> Rows:
     """Return the catalogue of lock defects: docs/defects.md."""
-    yield "defect", "defect", "breaks", "checker", "faults", "seen"
+    yield "defect", "the mistake", "breaks", "checker", "faults", "seen"
     for listed in catalogue().values():
         one = listed.defect
         file = f"[{one.name}](../workloads/defects/{listed.file.name})"

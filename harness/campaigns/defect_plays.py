@@ -113,7 +113,7 @@ def _asked(listed: Listed, name: str) -> dict[str, Any]:
 
 
 def of_histories(listed: Listed, name: str, seed: int) -> Hunt:
-    """Return the simulation of a class. Raise BadArguments if it has none."""
+    """Return the simulation of a class. Raise BadArguments if it cannot be simulated."""
     options = {key: str(value) for key, value in listed.defect.options.items()}
     return hunts.described(
         listed.lock(name), options, _settings(listed, seed),

@@ -116,7 +116,7 @@ class LongRun(Run):
         if random.random() >= likely:
             return
         self._table.append(self._awaited.action(node.name, self._lasts()))
-        # A grant is over: its moment is now.
+        # The moment of a grant is now.
         after = 0 if moment == "granted" else int(random.random() * random.choice(self._lengths))
         self.inject_after(after, len(self._table))
         self._awaited = self._drawn_next()

@@ -1,4 +1,4 @@
-"""The table of a played catalogue: the plays that count as found, and the words that it shows."""
+"""The table of a played catalogue: found, missed, accused, and the score."""
 
 from __future__ import annotations
 

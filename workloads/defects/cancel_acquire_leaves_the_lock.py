@@ -34,7 +34,7 @@ class Sound:
         return bool(granted)
 
     def cancelled(self, name, owner, answer):
-        """Give back a lock that the answer may still grant."""
+        """Give back the lock that the answer may still grant."""
         self.pool.submit(lambda: answer.result() and self.client.eval(RELEASE, 1, name, owner))
 
     def release(self, name):
@@ -49,9 +49,9 @@ class Lock(Sound):
 DEFECT = Defect(
     name="cancel-acquire-leaves-the-lock",
     family="cancellation",
-    what="An acquire that is cancelled while its answer travels leaves a lock without a holder.",
+    what="An acquire that is cancelled while its answer travels leaves a lock that no client has.",
     seen="redis-py 8.1.0, asyncio Lock without a timeout, its default",
-    breaks="A lock without a holder is granted.",
+    breaks="A lock that no client holds is granted.",
     checker="liveness",
     faults=("pause:one",),
 )

@@ -21,8 +21,7 @@ class Lock(Sound):
 DEFECT = Defect(
     name="wait-dead-waiter-stays",
     family="waiting",
-    what="A client that dies while it waits keeps its place, and no client behind it is "
-    "granted the lock.",
+    what="A client that dies while it waits keeps its place, and no client behind it is granted.",
     seen="kazoo issue 732: a contender stays behind and the lock is stuck",
     breaks="A lock becomes available once its holders and waiters are gone.",
     checker="liveness",

@@ -45,8 +45,7 @@ class Lock(Sound):
 DEFECT = Defect(
     name="wait-missed-wakeup",
     family="waiting",
-    what="A release between a waiter's look and its registration wakes no client, and the "
-    "waiter waits on.",
+    what="A release between a waiter's look and its registration wakes no client, and it waits on.",
     seen="the lost wake-up of condition variables; Sound looks again after 1 s",
     breaks="A free lock is granted to a client that waits for it.",
     checker="liveness",

@@ -28,8 +28,7 @@ class Lock(Sound):
 DEFECT = Defect(
     name="wait-wrong-predecessor",
     family="waiting",
-    what="A waiter takes the lock when its predecessor gives up, without a look at the "
-    "head of the queue.",
+    what="A waiter takes the lock when its predecessor gives up, without a look at the queue.",
     seen="ZooKeeper's recipe for locks requires the second look at the queue",
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",

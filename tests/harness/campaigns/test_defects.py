@@ -50,7 +50,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """A catalogue of two: one of ours, and a file that was just added."""
+    """A catalogue of two: a defect of the repository, and a file that was just added."""
     folder = tmp_path / "defects"
     folder.mkdir()
     (folder / "release_toy.py").write_text(CALM)

@@ -125,9 +125,32 @@ def test_a_lock_that_could_not_be_measured_is_an_error(collected):
     assert found.any("error") and not found.any("failure")
 
 
+def test_an_untrue_verdict_fails_a_missed_defect_does_not_and_is_noted(collected):
+    def played(found, *accused):
+        return {"found": found, "tried": 3, "seconds": None, "accused": list(accused),
+                "lacks": [], "cannot": ""}  # fmt: skip
+
+    def row(defect, lock, run):
+        return {"key": f"{defect}/history/{lock}", "defect": defect, "family": "f", "what": "w",
+                "checker": "ownership", "way": "history", "class": lock, "reason": "",
+                "runs": [run]}  # fmt: skip
+
+    found = collected(
+        "defects", {"seed": 1, "seeds": 1}, row("a", "Lock", played(True)),
+        row("b", "Lock", played(False)), row("c", "Lock", played(True)),
+        row("c", "Sound", played(False, "liveness")), row("d", "Lock", {"crashed": "it is down"}),
+    )  # fmt: skip
+    assert states(found) == {
+        "a, history": "passed", "b, history": "skipped", "c, history": "failure",
+        "d, history": "error",
+    }  # fmt: skip
+    assert "- **b**, history: missed" in markdown("defects", found)
+    assert found.words.startswith("history: 2 of 3 defects found (67 %), 1 of 1 twin accused")
+
+
 def test_every_kind_that_the_results_folder_lists_has_a_summary():
     assert set(KINDS) == {
-        "suite", "matrix", "sweep", "track-record", "campaign", "bench", "night", "defects",
+        "suite", "matrix", "sweep", "track-record", "campaign", "bench", "defects", "night",
     }  # fmt: skip
 
 
