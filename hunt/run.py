@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from heapq import heappop, heappush
 
 from greenlet import GreenletExit
@@ -68,7 +69,7 @@ class Run:
         self.faults = Faults(world, self.rows)
         self.tap = tap
         self.servers = MODELS[setting.model].servers(setting, self.network)
-        site = Storage(STORAGE, _STORAGE, self.network, self.servers, self._begin)
+        site = Storage(STORAGE, _STORAGE, self.network, self.servers, self.begin)
         self.storage = storage(setting.store, site)
         self.nodes: Mapping[str, Server] = {one.name: one for one in (*self.servers, self.storage)}
         self.clients = [
@@ -90,9 +91,6 @@ class Run:
         self.working = len(self.clients)
         self._being_created = len(self.clients) if setting.own else 0
 
-    def _begin(self, node: Node, work: Callable[[], None]) -> None:
-        self.world.start(node, self.thread(work), self.world.now)
-
     def execute(self) -> Run:
         """Execute the schedule.
 
@@ -103,7 +101,7 @@ class Run:
         world.decide = self.decide
         world.decision = self._next()
         for client in self.clients:
-            world.start(client, self._life(client), 0)
+            self.begin(client, partial(self._live, client))
         with self._patched() if self.setting.outside else nullcontext():
             world.run()
             steps = world.step
@@ -137,7 +135,7 @@ class Run:
         """Replace sockets, clocks and threads for code that brings its own connections."""
 
         def thread(node: Node, work: Callable[[], None]) -> Task:
-            return self.world.start(node, self.thread(_confined(work)), self.world.now)
+            return self.begin(node, _confined(work))
 
         place = Place(self.world, self.network, self.nodes, self._fail, thread, self._sockets)
         return inside(place, self.schedule.at(0), self._stuck)
@@ -203,10 +201,6 @@ class Run:
         """The action that waits for a message."""
         return self._pending
 
-    def end(self) -> None:
-        """End the run."""
-        self.world.over = True
-
     @property
     def exact_schedule(self) -> Schedule:
         """The schedule that reproduces this run, including the actions that waited for an op."""
@@ -214,25 +208,21 @@ class Run:
 
     # Clients.
 
-    def _life(self, node: ClientNode) -> Callable[[], None]:
+    def _live(self, node: ClientNode) -> None:
+        """Do a client's work; the last client to finish checks that the lock recovers."""
         setting = self.setting
         plan = Plan.of(setting, self.schedule, node.index)
-
-        def live() -> None:
-            try:
-                # A user lock may connect in its constructor; its servers are up then, as in a test.
-                made = self._create_undisturbed(node) if setting.own else None
-                self.world.sleep(plan.begins_ns)
-                client = made or self.client(node, node.out)
-                sections(client, plan, setting, self.world, node)
-                node.activity = "rest"
-                self._rest(node, client)
-            except GreenletExit:
-                raise
-            except BaseException as error:
-                self._fail(error)
-
-        return live
+        # A user lock may connect in its constructor; its servers are up then, as in a test.
+        made = self._create_undisturbed(node) if setting.own else None
+        self.world.sleep(plan.begins_ns)
+        client = made or self.client(node, node.out)
+        sections(client, plan, setting, self.world, node)
+        node.activity = "rest"
+        self.working -= 1
+        if self.working:
+            client.close()
+        else:
+            self.finish(node, client)
 
     def _create_undisturbed(self, node: ClientNode) -> Client:
         """Create a client; no fault is injected until all clients exist."""
@@ -240,14 +230,6 @@ class Run:
             return self.client(node, node.out)
         finally:
             self._being_created -= 1
-
-    def _rest(self, node: ClientNode, client: Client) -> None:
-        """Close the client; the last one to finish checks that the lock recovers."""
-        self.working -= 1
-        if self.working:
-            client.close()
-            return
-        self.finish(node, client)
 
     def finish(self, node: ClientNode, client: Client) -> None:
         world, setting = self.world, self.setting
@@ -279,7 +261,9 @@ class Run:
             self._sockets[node] = Sockets(steps)
         return Client(setup, out, Failpoints(self.world), machine, steps)
 
-    def thread(self, work: Callable[[], None]) -> Callable[[], None]:
+    def begin(self, node: Node, work: Callable[[], None]) -> Task:
+        """Start a task on a node; an error in it ends the run."""
+
         def run() -> None:
             try:
                 work()
@@ -288,7 +272,7 @@ class Run:
             except BaseException as error:
                 self._fail(error)
 
-        return run
+        return self.world.start(node, run, self.world.now)
 
     # Descriptions of messages for the story.
 

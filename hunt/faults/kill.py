@@ -79,10 +79,7 @@ def _begin_end(run: Run) -> None:
     process = alive.out.process + len(run.clients) * 1000
     out = Outbox(run.world, run.rows, process, alive.name)
 
-    def look() -> None:
-        run.finish(alive, run.client(alive, out))
-
-    run.world.start(alive, run.thread(look), run.world.now)
+    run.begin(alive, lambda: run.finish(alive, run.client(alive, out)))
 
 
 SIMULATED = Simulated("kill", _kill, kills=True)
