@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from random import Random
-from typing import Any, Protocol
 
 from fencepost.hunt.intercept.context import load
 from fencepost.hunt.models.http import Pool
 from fencepost.hunt.sim.link import Dialled, SimLink
-from fencepost.hunt.sim.network import Network, Server
+from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.record import Outbox
-from fencepost.hunt.sim.schedule import Schedule
-from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Node, World
 from fencepost.workloads.client.machine import Machine
-
-
-class Host(Protocol):
-    """The part of a run that a machine needs (hunt/run.py)."""
-
-    setting: Setting
-    schedule: Schedule
-    world: World
-    network: Network
-    nodes: Mapping[str, Server]
-
-    def thread(self, work: Callable[[], None]) -> Callable[[], None]: ...
 
 
 class Failpoints:
@@ -58,7 +42,7 @@ class Mutex:
         self._taken = False
 
 
-def simulated(run: Host, node: Node, out: Outbox) -> Machine:
+def simulated(run: Run, node: Node, out: Outbox) -> Machine:
     """Create the machine of the client on this node; `out` is its process."""
     world = run.world
     if run.setting.library:
@@ -75,9 +59,9 @@ def simulated(run: Host, node: Node, out: Outbox) -> Machine:
         return Random(run.schedule.at(0) * 1_000_003 + out.process)
 
     def background(work: Callable[[], None]) -> None:
-        world.start(node, run.thread(work), world.now)
+        run.begin(node, work)
 
-    def mutex() -> AbstractContextManager[Any]:
+    def mutex() -> Mutex:
         return Mutex(world)
 
     def address(name: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from heapq import heappop, heappush
 
 from greenlet import GreenletExit
@@ -69,7 +70,7 @@ class Run:
         self.faults = Faults(world, self.rows)
         self.tap = tap
         self.servers = MODELS[setting.model].servers(setting, self.network)
-        site = Storage(STORAGE, _STORAGE, self.network, self.servers, self._begin)
+        site = Storage(STORAGE, _STORAGE, self.network, self.servers, self.begin)
         self.storage = storage(setting.store, site)
         self.nodes: Mapping[str, Server] = {one.name: one for one in (*self.servers, self.storage)}
         self.clients = [
@@ -91,9 +92,6 @@ class Run:
         self.working = len(self.clients)
         self._being_created = len(self.clients) if setting.own else 0
 
-    def _begin(self, node: Node, work: Callable[[], None]) -> None:
-        self.world.start(node, self.thread(work), self.world.now)
-
     def execute(self) -> Run:
         """Execute the schedule.
 
@@ -104,7 +102,7 @@ class Run:
         world.decide = self.decide
         world.decision = self._next()
         for client in self.clients:
-            world.start(client, self._life(client), 0)
+            self.begin(client, partial(self._live, client))
         with self._patched() if self.setting.outside else nullcontext():
             world.run()
             steps = world.step
@@ -138,7 +136,7 @@ class Run:
         """Replace sockets, clocks and threads for code that brings its own connections."""
 
         def thread(node: Node, work: Callable[[], None]) -> Task:
-            return self.world.start(node, self.thread(_confined(work)), self.world.now)
+            return self.begin(node, _confined(work))
 
         place = Place(self.world, self.network, self.nodes, self._fail, thread, self._sockets)
         return inside(place, self.schedule.at(0), self._stuck)
@@ -204,10 +202,6 @@ class Run:
         """The action that waits for a message."""
         return self._pending
 
-    def end(self) -> None:
-        """End the run."""
-        self.world.over = True
-
     @property
     def exact_schedule(self) -> Schedule:
         """The schedule that reproduces this run, including the actions that waited for an op."""
@@ -215,25 +209,25 @@ class Run:
 
     # Clients.
 
-    def _life(self, node: ClientNode) -> Callable[[], None]:
+    def _live(self, node: ClientNode) -> None:
+        """Do a client's work."""
         setting = self.setting
         begins_ns = Plan.of(setting, self.schedule, node.index).begins_ns
+        # A user lock may connect in its constructor; its servers are up then, as in a test.
+        made = self._create_undisturbed(node) if setting.own else None
+        self.world.sleep(begins_ns)
+        client = made or self.client(node, node.out)
+        self.work(node, client)
+        self.rest(node, client)
 
-        def live() -> None:
-            try:
-                # A user lock may connect in its constructor; its servers are up then, as in a test.
-                made = self._create_undisturbed(node) if setting.own else None
-                self.world.sleep(begins_ns)
-                client = made or self.client(node, node.out)
-                self.work(node, client)
-                node.activity = "rest"
-                self._rest(node, client)
-            except GreenletExit:
-                raise
-            except BaseException as error:
-                self._fail(error)
-
-        return live
+    def rest(self, node: ClientNode, client: Client) -> None:
+        """Close a client that has done its work; the last one checks that the lock recovers."""
+        node.activity = "rest"
+        self.working -= 1
+        if self.working:
+            client.close()
+        else:
+            self.finish(node, client)
 
     def work(self, node: ClientNode, client: Client) -> None:
         """Let a client do its work."""
@@ -247,14 +241,6 @@ class Run:
         finally:
             self._being_created -= 1
 
-    def _rest(self, node: ClientNode, client: Client) -> None:
-        """Close the client; the last one to finish checks that the lock recovers."""
-        self.working -= 1
-        if self.working:
-            client.close()
-            return
-        self.finish(node, client)
-
     def gone(self, node: ClientNode) -> None:
         """Continue after the kill of this client: it does not return. After the kill of the last
         working client, another one checks that the lock recovers."""
@@ -266,11 +252,7 @@ class Run:
         alive = next(client for client in self.clients if client.up)
         process = alive.out.process + len(self.clients) * 1000
         out = Outbox(self.world, self.rows, process, alive.name)
-
-        def look() -> None:
-            self.finish(alive, self.client(alive, out))
-
-        self.world.start(alive, self.thread(look), self.world.now)
+        self.begin(alive, lambda: self.finish(alive, self.client(alive, out)))
 
     def finish(self, node: ClientNode, client: Client) -> None:
         world, setting = self.world, self.setting
@@ -302,7 +284,9 @@ class Run:
             self._sockets[node] = Sockets(steps)
         return Client(setup, out, Failpoints(self.world), machine, steps)
 
-    def thread(self, work: Callable[[], None]) -> Callable[[], None]:
+    def begin(self, node: Node, work: Callable[[], None], at: int | None = None) -> Task:
+        """Start a task on a node, at once or at a time; an error in it ends the run."""
+
         def run() -> None:
             try:
                 work()
@@ -311,7 +295,7 @@ class Run:
             except BaseException as error:
                 self._fail(error)
 
-        return run
+        return self.world.start(node, run, self.world.now if at is None else at)
 
     # Descriptions of messages for the story.
 

@@ -8,8 +8,9 @@ refused retries.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.schedule import EACH, HEAD, Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, World
@@ -19,14 +20,6 @@ LOCK, RESOURCE = "orders", "account"
 BEGINS, HOLDS_FOR, EXTENDS, MORE = range(EACH)
 """Offsets in a client's part of a schedule's head."""
 _BETWEEN = 20 * MS
-
-
-class Activity(Protocol):
-    """Records what a client is doing."""
-
-    activity: str
-
-    def begins(self, f: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,7 @@ def work_times(setting: Setting) -> tuple[int, ...]:
     return (*times, ttl * 6 // 5) if setting.slow else times
 
 
-def sections(client: Client, plan: Plan, setting: Setting, world: World, node: Activity) -> None:
+def sections(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
     """Execute the plan, each op as a real client executes it (workloads/client)."""
     for number in range(plan.holds):
         if number:
@@ -69,7 +62,7 @@ def sections(client: Client, plan: Plan, setting: Setting, world: World, node: A
         _section(client, plan, setting, world, node)
 
 
-def _section(client: Client, plan: Plan, setting: Setting, world: World, node: Activity) -> None:
+def _section(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
     hold = _acquire(client, setting, world, node)
     if hold is None:
         return
@@ -89,7 +82,7 @@ def _section(client: Client, plan: Plan, setting: Setting, world: World, node: A
     _do(client, node, "release", about)
 
 
-def _again(client: Client, setting: Setting, node: Activity) -> bool:
+def _again(client: Client, setting: Setting, node: ClientNode) -> bool:
     """Acquire the lock a second time, and release that hold; return False if an answer is unknown,
     because the process is gone then."""
     type, answer = _do(client, node, "acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
@@ -98,7 +91,7 @@ def _again(client: Client, setting: Setting, node: Activity) -> bool:
     return type != "info"
 
 
-def _acquire(client: Client, setting: Setting, world: World, node: Activity) -> str | None:
+def _acquire(client: Client, setting: Setting, world: World, node: ClientNode) -> str | None:
     """Retry until another client's lease would have expired; return None if never granted."""
     ttl = setting.ttl_ns
     until = world.now + ttl * 5 // 4
@@ -111,7 +104,7 @@ def _acquire(client: Client, setting: Setting, world: World, node: Activity) -> 
 
 
 def _do(
-    client: Client, node: Activity, f: str, value: dict[str, Any]
+    client: Client, node: ClientNode, f: str, value: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     node.begins(f)
     found = client.apply(f, value)

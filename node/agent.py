@@ -147,8 +147,7 @@ def state(request: Request) -> Answer:
     letters = []
     try:
         for task in os.listdir(f"/proc/{request['state']}/task"):
-            with open(f"/proc/{request['state']}/task/{task}/stat") as file:
-                letters.append(file.read().rpartition(")")[2].split()[0])
+            letters.append(processes.status(f"{request['state']}/task/{task}")[0])
     except (FileNotFoundError, ProcessLookupError):
         # A thread ended during the check; without any left, the process is gone.
         if not os.path.exists(f"/proc/{request['state']}"):

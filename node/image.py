@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import struct
 from dataclasses import dataclass
+
+DYNSYM = 11
+"""The type of the section with the dynamic symbols (SHT_DYNSYM)."""
 
 
 class Refused(Exception):
@@ -39,18 +43,22 @@ def image(pid: int | str) -> Image:
     return Image(start, content)
 
 
+def sections(elf: bytes | mmap.mmap) -> list[tuple[int, ...]]:
+    """Return the section headers of an ELF-64 file: name, type, flags, address, offset, size, link,
+    and others."""
+    (at,) = struct.unpack_from("<Q", elf, 0x28)
+    size, count = struct.unpack_from("<HH", elf, 0x3A)
+    return [struct.unpack_from("<IIQQQQIIQQ", elf, at + n * size) for n in range(count)]
+
+
 def functions(content: bytes) -> dict[str, int]:
     """Return the begin of each of the vDSO's functions, from its dynamic symbols (ELF-64)."""
-    (sections_at,) = struct.unpack_from("<Q", content, 0x28)
-    size, count = struct.unpack_from("<HH", content, 0x3A)
-    sections = [
-        struct.unpack_from("<IIQQQQIIQQ", content, sections_at + n * size) for n in range(count)
-    ]
     found = {}
-    for _, kind, _, _, at, length, link, *_ in sections:
-        if kind != 11:  # SHT_DYNSYM
+    headers = sections(content)
+    for _, kind, _, _, at, length, link, *_ in headers:
+        if kind != DYNSYM:
             continue
-        names = content[sections[link][4] :]
+        names = content[headers[link][4] :]
         for symbol in range(at, at + length, 24):
             name, info, _, _, value, _ = struct.unpack_from("<IBBHQQ", content, symbol)
             if info & 15 == 2:  # a function

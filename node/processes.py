@@ -38,6 +38,13 @@ def everyone() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
+def status(pid: int | str) -> list[str]:
+    """Return the fields after the name in /proc/PID/stat (proc(5)): the state, the parent, ...; for
+    PID/task/TID, those of a thread. OSError if it does not exist."""
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()
+
+
 def family(pid: int) -> set[int]:
     """Return a process and its descendants: PostgreSQL forks a process for each client."""
     parents = dict(_parents())
@@ -51,9 +58,9 @@ def family(pid: int) -> set[int]:
 def started(pid: int) -> str | None:
     """Return the start of a process, as in `Process`; None if it does not exist."""
     try:
-        with open(f"/proc/{pid}/stat") as stat, open(_BOOT_ID) as boot:
-            # Field 22; two fields precede the end of the name (proc(5)).
-            return f"{stat.read().rpartition(')')[2].split()[19]}@{boot.read().strip()[:8]}"
+        with open(_BOOT_ID) as boot:
+            # Field 22; two fields precede the end of the name.
+            return f"{status(pid)[19]}@{boot.read().strip()[:8]}"
     except (FileNotFoundError, ProcessLookupError):
         return None
 
@@ -61,8 +68,7 @@ def started(pid: int) -> str | None:
 def lives(pid: int) -> bool:
     """Return whether the process runs, and is not a zombie."""
     try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+        return status(pid)[0] not in ("Z", "X")
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -185,8 +191,8 @@ def _handle(pid: int) -> Iterator[int | None]:
 def _parents() -> Iterator[tuple[int, int]]:
     """Return every process with its parent."""
     for pid in everyone():
-        with suppress(OSError), open(f"/proc/{pid}/stat") as file:
-            yield pid, int(file.read().rpartition(")")[2].split()[1])
+        with suppress(OSError):
+            yield pid, int(status(pid)[1])
 
 
 def _mark(pid: int) -> str:

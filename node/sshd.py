@@ -44,18 +44,8 @@ def command(words: list[str]) -> None:
     _HOME.chmod(0o700)
     key = _HOME / "host_key"
     if not key.exists():
-        _run(
-            "ssh-keygen",
-            "-q",
-            "-t",
-            "ed25519",
-            "-N",
-            "",
-            "-C",
-            socket.gethostname(),
-            "-f",
-            str(key),
-        )
+        named = ("-C", socket.gethostname(), "-f", str(key))
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", *named)
     config = _HOME / "sshd_config"
     config.write_text(_CONFIG)
     if not _runs():

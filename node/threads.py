@@ -17,6 +17,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from fencepost.node.processes import status
 from fencepost.node.tracing import keep, let_go_on, traced_threads
 
 _NAMED = "renew"
@@ -68,7 +69,6 @@ def _names(pid: int) -> dict[int, str]:
 
 def _state(pid: int, tid: int) -> str:
     try:
-        stat = Path(f"/proc/{pid}/task/{tid}/stat").read_text()
+        return status(f"{pid}/task/{tid}")[0]
     except OSError:
         return ""
-    return stat.rpartition(")")[2].split()[0]

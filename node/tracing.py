@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from fencepost.node.processes import lives
+
 _DETACH = 17
 _CONT = 7
 _SINGLESTEP = 9
@@ -117,9 +119,9 @@ def _stop_waiting(tid: int) -> int:
             if (after := _wait(tid)) is not None and after[0] == before[0]:
                 return number
             _let_go(tid, number)
-        elif _ended(tid):
+        elif not lives(tid):
             break
-    raise OSError(f"thread {tid} {'has ended' if _ended(tid) else 'does not wait for anything'}")
+    raise OSError(f"thread {tid} {'does not wait for anything' if lives(tid) else 'has ended'}")
 
 
 def _wait(tid: int) -> tuple[str, str] | None:
@@ -165,7 +167,7 @@ def _stop_thread(tid: int) -> int | None:
         _ptrace(_SEIZE, tid)
         _ptrace(_INTERRUPT, tid)
     except OSError:
-        if _ended(tid):
+        if not lives(tid):
             return None
         raise
     _, status = os.waitpid(tid, _WALL)
@@ -175,14 +177,6 @@ def _stop_thread(tid: int) -> int | None:
     return 0 if status >> 16 else os.WSTOPSIG(status)
 
 
-def _ended(tid: int) -> bool:
-    try:
-        with open(f"/proc/{tid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
 def _let_go(tid: int, number: int) -> None:
     try:
         _ptrace(_DETACH, tid, number)
@@ -190,7 +184,7 @@ def _let_go(tid: int, number: int) -> None:
         # A killed thread takes a moment to end, and leaves a zombie until its tracer has waited for
         # it.
         end = time.monotonic() + _DYING_S
-        while not _ended(tid):
+        while lives(tid):
             if time.monotonic() > end:
                 raise
             time.sleep(0.001)

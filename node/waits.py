@@ -19,10 +19,12 @@ import re
 import struct
 from functools import lru_cache
 
+from fencepost.node.image import DYNSYM, sections
+
 _NAME = b"pthread_cond_timedwait"
 # R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT
 _SLOTS = {6, 7, 1025, 1026}
-_RELA, _DYNSYM = 4, 11
+_RELA = 4
 
 
 def slots(pid: int) -> dict[int, int]:
@@ -67,16 +69,12 @@ def _relocated(elf: mmap.mmap) -> list[int]:
     # Only a program with a fixed address lists it in its relocations; no JVM is one.
     if struct.unpack_from("<H", elf, 16)[0] != 3:  # ET_DYN
         return []
-    (sections_at,) = struct.unpack_from("<Q", elf, 0x28)
-    size, count = struct.unpack_from("<HH", elf, 0x3A)
-    sections = [
-        struct.unpack_from("<IIQQQQIIQQ", elf, sections_at + n * size) for n in range(count)
-    ]
+    headers = sections(elf)
     found = []
-    for _, kind, _, _, at, length, link, *_ in sections:
-        if kind != _RELA or sections[link][1] != _DYNSYM:
+    for _, kind, _, _, at, length, link, *_ in headers:
+        if kind != _RELA or headers[link][1] != DYNSYM:
             continue
-        symbols, names = sections[link][4], sections[sections[link][6]][4]
+        symbols, names = headers[link][4], headers[headers[link][6]][4]
         for offset, info, _ in struct.iter_unpack("<QQq", elf[at : at + length]):
             if info & 0xFFFFFFFF not in _SLOTS:
                 continue

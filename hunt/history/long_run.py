@@ -151,8 +151,7 @@ class LongRun(Run):
             node.out.process += len(self.clients)
             client = self.client(node, node.out)
             self.work(node, client)
-            node.activity = "rest"
-            self._rest(node, client)
+            self.rest(node, client)
 
         node.up, node.paused_until = True, 0
-        self.world.start(node, self.thread(live), self.world.now + BOOT)
+        self.begin(node, live, self.world.now + BOOT)

@@ -16,7 +16,7 @@ from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Node
 
-Begin = Callable[[Node, Callable[[], None]], None]
+Begin = Callable[[Node, Callable[[], None]], object]
 """Starts a task on a node; an error in it ends the run."""
 
 

@@ -92,14 +92,14 @@ class Probe(Run):
             after = state(self, self._seen, event)
             self.is_known = after == before or after in self._known
             if after == before:
-                self.end()
+                self.world.over = True
             self._known.add(after)
         else:
             due = super().decide(event)
             # The same injection one step later makes no difference if it leads to this state.
             self._known.add(state(self, self._seen, event))
             if self.is_known:
-                self.end()
+                self.world.over = True
             return due
         return step + 1
 

@@ -78,19 +78,18 @@ class _Budget:
         enough = self._most is not None and tried.schedules >= self._most
         return tried.found is not None or enough or tried.seconds >= self._budget_s
 
-    def spend(self, works: Iterable[Work], heed: Callable[[Batch], None] | None = None) -> bool:
-        """Try this work; return whether it was completed."""
+    def spend(self, works: Iterable[Work], kept: list[Schedule] | None = None) -> bool:
+        """Try this work; return whether it was completed. `kept` gets the schedules with injections
+        that did not lead to known states."""
+        over = False
         for made in self._do(works):
             self.tried.add(made)
-            if heed is not None:
-                heed(made)
-            if self.over:
+            if kept is not None:
+                kept += [one for one in made.kept if one.injections]
+            if over := self.over:
                 break
-        else:
-            self._tell(self.tried)
-            return True
         self._tell(self.tried)
-        return False
+        return not over
 
 
 def search(
@@ -134,15 +133,9 @@ def search_all(
         tried.depth, parents = 0, [Schedule()]
         for number in range(1, depth + 1):
             kept: list[Schedule] = []
-
-            def keep(
-                made: Batch, kept: list[Schedule] = kept, last: bool = number == depth
-            ) -> None:
-                if not last:
-                    kept += [one for one in made.kept if one.injections]
-
             works = (work for parent in parents for work in batches(parent, actions))
-            if not budget.spend(works, keep) and tried.found is None:
+            done = budget.spend(works, kept if number < depth else None)
+            if not done and tried.found is None:
                 break
             tried.depth, parents = number, kept
             if budget.over:

@@ -7,9 +7,9 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from fencepost.report import campaign_files
+from fencepost.report.pages import page
 from fencepost.report.stored import ReportError
 from fencepost.report.words import cells
 from fencepost.report.words.cells import STATES, figure, unseen
@@ -68,7 +68,7 @@ def cell(id: str, title: str, row: Mapping[str, Any]) -> dict[str, Any]:
         "checkers": total["checkers"],
         "nemesis": ", ".join(row["nemesis"]) or "none",
         "runs": [
-            {"crashed": "", **run, "link": _link(run.get("run")), "number": place}
+            {"crashed": "", **run, "link": page.report_of(run.get("run")), "number": place}
             for place, run in enumerate(row["runs"], 1)
         ],
     }  # fmt: skip
@@ -93,14 +93,6 @@ def _said(found: Mapping[str, Any], holds: int, runs: int) -> str:
     return f"{cells.rate(found)}; in {found['runs']} of {runs} runs{when}"
 
 
-def _link(run: Any) -> str | None:
-    """Return the path of the run's report relative to the page, or None if it would lead
-    elsewhere."""
-    if not run or ":" in str(run) or str(run).startswith("/"):
-        return None
-    return quote(f"{str(run).rstrip('/')}/report.html")
-
-
 def states(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the key: every state, with the number of cells in it."""
     found = [one["state"] for one in shown]
@@ -113,13 +105,11 @@ def states(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def versions(found: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
     """Return the versions that were tested, each with the locks that ran on it."""
-    merged: dict[str, list[str]] = {}
+    merged: dict[str, dict[str, None]] = {}
     for versions in found.values():
         for what, version in versions.items():
-            found_versions = merged.setdefault(what, [])
-            if version not in found_versions:
-                found_versions.append(version)
-    return merged
+            merged.setdefault(what, {})[version] = None
+    return {what: list(all_of) for what, all_of in merged.items()}
 
 
 def figures(total: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,9 +125,7 @@ def figures(total: Mapping[str, Any]) -> dict[str, Any]:
         found[question] = _plain(total["questions"][question])
         for name, value in total["violations"][question].items():
             found[f"{question}_{name}"] = value
-    return found | {
-        name: _plain(found_versions["worst"]) for name, found_versions in total["checkers"].items()
-    }
+    return found | {name: _plain(row["worst"]) for name, row in total["checkers"].items()}
 
 
 def _plain(valid: Any) -> str | None:

@@ -42,18 +42,13 @@ def headline(night: Mapping[str, Any]) -> str:
     total = len(night["entries"])
     if not total:
         return "Nothing was run."
+    words = f"{count(counts['changed'], 'outcome')} of {total} changed"
     if not counts["changed"]:
-        begin = (
-            f"Nothing changed: {counts['same']} of {count(total, 'outcome')} are as in the baseline"
-        )
-    else:
-        begin = f"{count(counts['changed'], 'outcome')} of {total} changed"
-    more = [
-        f"{counts[name]} {name}"
-        for name in STATES
-        if name not in ("changed", "same") and counts[name]
-    ]
-    return f"{begin}{'; ' + ', '.join(more) if more else ''}."
+        outcomes = count(total, "outcome")
+        words = f"Nothing changed: {counts['same']} of {outcomes} are as in the baseline"
+    more = {name: many for name, many in counts.items() if name not in ("changed", "same")}
+    others = ", ".join(f"{many} {name}" for name, many in more.items() if many)
+    return f"{words}{'; ' if others else ''}{others}."
 
 
 def counted(night: Mapping[str, Any]) -> dict[str, int]:
@@ -72,11 +67,9 @@ def contents(night: Mapping[str, Any], where: str, root: Path | None = None) -> 
     are linked."""
 
     def link(run: str) -> str:
-        there = (
-            run
-            and not run.startswith("/")
-            and (root is None or (root / run / "report.html").is_file())
-        )
+        if not run or run.startswith("/"):
+            return ""
+        there = root is None or (root / run / "report.html").is_file()
         return f"{where}/{run}/report.html" if there else ""
 
     rows = [
@@ -224,13 +217,9 @@ def markdown(night: Mapping[str, Any]) -> str:
 def known(one: Mapping[str, Any]) -> str:
     """Describe an entry's outcome in the baseline, or as it was published."""
     marks = (one["known"] or {}).get("marks")
-    return (
-        "; ".join(marks)
-        if marks
-        else f"published: {one['expected']}"
-        if one["expected"]
-        else "nothing"
-    )
+    if marks:
+        return "; ".join(marks)
+    return f"published: {one['expected']}" if one["expected"] else "nothing"
 
 
 def again(night: Mapping[str, Any]) -> str:

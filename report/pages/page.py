@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
@@ -70,6 +72,17 @@ def script_data(value: Any) -> Markup:
     """Return JSON for a script element, which would end at the first "</" even inside quotes."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(text.replace("<", "\\u003c"))
+
+
+def report_of(run: Any) -> str | None:
+    """Return the path of a run's report relative to its campaign's, or None if it leads elsewhere.
+
+    An absolute path or a URL in a campaign's file would break as soon as the store is moved, or
+    lead out of it.
+    """
+    if not run or ":" in str(run) or os.path.isabs(str(run)):
+        return None
+    return quote(f"{str(run).rstrip('/')}/report.html")
 
 
 def plain(value: Any) -> str:

@@ -5,11 +5,9 @@ A scenario has an outcome, a rate a figure, and costs an order.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from fencepost.report import campaign_files
 from fencepost.report.pages import page
@@ -171,7 +169,7 @@ def _rate(entry: Mapping[str, Any]) -> dict[str, Any]:
     runs = [
         {
             "seed": run.get("seed"),
-            "link": _link(run.get("run")),
+            "link": page.report_of(run.get("run")),
             "why": run.get("why", ""),
             "counts": [f"{count:,} of {of:,}" for count, of in (run.get("counts") or {}).values()],
         }
@@ -215,7 +213,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
         "source": entry.get("source") or "",
         "what": entry.get("what") or "",
         "why": entry.get("why") or "",
-        "link": _link(entry.get("run")),
+        "link": page.report_of(entry.get("run")),
         "as_expected": bool(entry.get("as_expected")),
         "versions": named_versions(entry.get("versions") or {}),
         "cells": cells,
@@ -238,17 +236,6 @@ def _scenarios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for name, runs in groups.items()
     ]
-
-
-def _link(run: Any) -> str | None:
-    """Return the path of the run's report relative to the suite's, or None if it leads elsewhere.
-
-    An absolute path or a URL in suite.json would break as soon as the store is moved, or lead out
-    of it.
-    """
-    if not run or ":" in str(run) or os.path.isabs(str(run)):
-        return None
-    return quote(f"{str(run).rstrip('/')}/report.html")
 
 
 def _columns(rows: list[dict[str, Any]]) -> list[str]:

@@ -24,14 +24,6 @@ from fencepost.hunt.models.redis.store import Scores, Store
 from fencepost.hunt.sim.unknown import Unknown
 
 
-def _ping(store: Store, args: Arguments) -> Any:
-    return args[0] if args else "PONG"
-
-
-def _get(store: Store, args: Arguments) -> Any:
-    return value_of(store, args[0], str)
-
-
 def _set(store: Store, args: Arguments) -> Any:
     key, value, *words = args
     # An option may be repeated, and the last counts; two options that exclude each other are an
@@ -85,10 +77,6 @@ def _del(store: Store, args: Arguments) -> Any:
     return sum(store.look(key) is not None and store.delete(key) for key in args)
 
 
-def _exists(store: Store, args: Arguments) -> Any:
-    return sum(store.look(key) is not None for key in args)
-
-
 def _add(store: Store, key: str, by: int) -> Any:
     found = value_of(store, key, str)
     old = 0 if found is None else integer(found)
@@ -96,18 +84,6 @@ def _add(store: Store, key: str, by: int) -> Any:
         raise CommandError("ERR increment or decrement would overflow")
     store.values[key] = str(old + by)
     return old + by
-
-
-def _incr(store: Store, args: Arguments) -> Any:
-    return _add(store, args[0], 1)
-
-
-def _decr(store: Store, args: Arguments) -> Any:
-    return _add(store, args[0], -1)
-
-
-def _incrby(store: Store, args: Arguments) -> Any:
-    return _add(store, args[0], integer(args[1]))
 
 
 def _expiry(name: str, unit: int, absolute: bool) -> Command:
@@ -157,16 +133,12 @@ def _hset(store: Store, args: Arguments) -> Any:
     return len(fields) - before
 
 
-def _hget(store: Store, args: Arguments) -> Any:
-    return (value_of(store, args[0], dict) or {}).get(args[1])
-
-
-def _hexists(store: Store, args: Arguments) -> Any:
-    return int(args[1] in (value_of(store, args[0], dict) or {}))
+def _fields(store: Store, key: str) -> dict[str, str]:
+    return value_of(store, key, dict) or {}
 
 
 def _hmget(store: Store, args: Arguments) -> Any:
-    fields = value_of(store, args[0], dict) or {}
+    fields = _fields(store, args[0])
     return [fields.get(name) for name in args[1:]]
 
 
@@ -253,22 +225,18 @@ def _bound(text: str) -> tuple[float, bool]:
         raise CommandError("ERR min or max is not a float") from None
 
 
-def _zcard(store: Store, args: Arguments) -> Any:
-    return len(value_of(store, args[0], Scores) or ())
-
-
 # The minimum and maximum number of arguments of each; None: no maximum.
 _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
-    "PING": (_ping, 0, 1),
-    "GET": (_get, 1, 1),
+    "PING": (lambda store, args: args[0] if args else "PONG", 0, 1),
+    "GET": (lambda store, args: value_of(store, args[0], str), 1, 1),
     "SET": (_set, 2, None),
     "SETNX": (_setnx, 2, 2),
     "DEL": (_del, 1, None),
     "UNLINK": (_del, 1, None),
-    "EXISTS": (_exists, 1, None),
-    "INCR": (_incr, 1, 1),
-    "DECR": (_decr, 1, 1),
-    "INCRBY": (_incrby, 2, 2),
+    "EXISTS": (lambda store, args: sum(store.look(key) is not None for key in args), 1, None),
+    "INCR": (lambda store, args: _add(store, args[0], 1), 1, 1),
+    "DECR": (lambda store, args: _add(store, args[0], -1), 1, 1),
+    "INCRBY": (lambda store, args: _add(store, args[0], integer(args[1])), 2, 2),
     "EXPIRE": (_expiry("expire", 1000, False), 2, None),
     "PEXPIRE": (_expiry("pexpire", 1, False), 2, None),
     "PEXPIREAT": (_expiry("pexpireat", 1, True), 2, None),
@@ -276,8 +244,8 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     "PTTL": (_left(1), 1, 1),
     "PERSIST": (_persist, 1, 1),
     "HSET": (_hset, 3, None),
-    "HGET": (_hget, 2, 2),
-    "HEXISTS": (_hexists, 2, 2),
+    "HGET": (lambda store, args: _fields(store, args[0]).get(args[1]), 2, 2),
+    "HEXISTS": (lambda store, args: int(args[1] in _fields(store, args[0])), 2, 2),
     "HMGET": (_hmget, 2, None),
     "HDEL": (_hdel, 2, None),
     "HINCRBY": (_hincrby, 3, 3),
@@ -285,7 +253,7 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     "ZRANGE": (_zrange, 3, None),
     "ZREM": (_zrem, 2, None),
     "ZREMRANGEBYSCORE": (_zremrangebyscore, 3, 3),
-    "ZCARD": (_zcard, 1, 1),
+    "ZCARD": (lambda store, args: len(value_of(store, args[0], Scores) or ()), 1, 1),
     **LISTS,
 }
 WRITES = frozenset(_COMMANDS) - {

@@ -97,10 +97,6 @@ def timeout_ms(text: str) -> int:
     return math.ceil(ms)
 
 
-def _length(store: Store, args: Arguments) -> Any:
-    return len(value_of(store, args[0], list) or ())
-
-
 def _range(store: Store, args: Arguments) -> Any:
     first, last = integer(args[1]), integer(args[2])
     return between(value_of(store, args[0], list) or [], first, last)
@@ -111,7 +107,7 @@ LISTS: dict[str, tuple[Command, int, int | None]] = {
     "RPUSH": (_push(False), 2, None),
     "LPOP": (_pop(True), 1, 2),
     "RPOP": (_pop(False), 1, 2),
-    "LLEN": (_length, 1, 1),
+    "LLEN": (lambda store, args: len(value_of(store, args[0], list) or ()), 1, 1),
     "LRANGE": (_range, 3, 3),
     "BLPOP": (_pop_at_once(True), 2, None),
     "BRPOP": (_pop_at_once(False), 2, None),

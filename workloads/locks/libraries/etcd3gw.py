@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import Option
+from fencepost.workloads.locks.libraries.errors import translated
 from fencepost.workloads.transport.deferred import Deferred, load
 
 if TYPE_CHECKING:
@@ -33,10 +34,8 @@ class Etcd3gwLock:
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         begun = self._env.now()
         found = self._client.lock(name, ttl_ns // 1_000_000_000)
-        try:
+        with translated((exceptions.Etcd3Exception, requests.RequestException)):
             granted = found.acquire()
-        except _trouble() as error:
-            raise Indeterminate("timeout", repr(error)) from error
         if not granted:
             raise Failed("not-granted", "held by another")
         self._held[found.uuid] = found
@@ -44,28 +43,20 @@ class Etcd3gwLock:
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()
-        try:
+        with translated((exceptions.Etcd3Exception, requests.RequestException)):
             left_s = self._held[grant.secret].refresh()
-        except _trouble() as error:
-            raise Indeterminate("timeout", repr(error)) from error
         if left_s <= 0:
             raise Failed("not-held", "the lease is gone")
         return replace(grant, deadline=begun + left_s * 1_000_000_000)
 
     def release(self, grant: Grant) -> None:
-        try:
+        with translated((exceptions.Etcd3Exception, requests.RequestException)):
             released = self._held.pop(grant.secret).release()
-        except _trouble() as error:
-            raise Indeterminate("timeout", repr(error)) from error
         if not released:
             raise Failed("not-held", "the key is not this holder's any more")
 
     def close(self) -> None:
         self._client.session.close()
-
-
-def _trouble() -> tuple[type[Exception], ...]:
-    return exceptions.Etcd3Exception, requests.RequestException
 
 
 LOCK = LockType(

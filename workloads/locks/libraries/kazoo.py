@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import Option
+from fencepost.workloads.locks.libraries.errors import translated
 from fencepost.workloads.transport.deferred import Deferred, load
 
 if TYPE_CHECKING:
@@ -37,14 +38,13 @@ class KazooLock:
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         session = self._client = self._client or self._start(ttl_ns)
         lock = session.Lock(f"/fencepost/{name}")
-        try:
-            granted = lock.acquire(timeout=self._options["wait_ms"] / 1000)
-            notices = self._notices
-            there = granted and session.exists(f"{lock.path}/{lock.node}")
-        except exceptions.LockTimeout as error:
-            raise Failed("not-granted", str(error)) from error
-        except _trouble() as error:
-            raise Indeterminate("timeout", repr(error)) from error
+        with translated(_trouble()):
+            try:
+                granted = lock.acquire(timeout=self._options["wait_ms"] / 1000)
+                notices = self._notices
+                there = granted and session.exists(f"{lock.path}/{lock.node}")
+            except exceptions.LockTimeout as error:
+                raise Failed("not-granted", str(error)) from error
         if not granted:
             raise Failed("not-granted", "acquire returned False")
         self._held[lock.prefix] = lock
@@ -75,10 +75,8 @@ class KazooLock:
         raise Failed("not-held", "kazoo's lock lasts as long as the session; nothing extends it")
 
     def release(self, grant: Grant) -> None:
-        try:
+        with translated(_trouble()):
             released = self._held.pop(grant.secret).release()
-        except _trouble() as error:
-            raise Indeterminate("timeout", repr(error)) from error
         if not released:
             raise Failed("not-held", "release returned False")
 

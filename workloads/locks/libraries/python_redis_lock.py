@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import Option
+from fencepost.workloads.locks.libraries.errors import translated
 from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect
 from fencepost.workloads.transport.deferred import Deferred, load
 
@@ -34,10 +35,8 @@ class PythonRedisLock:
         begun = self._env.now()
         expire = ttl_ns // 1_000_000_000
         lock = redis_lock.Lock(self._client, name, expire=expire, auto_renewal=self._renews)
-        try:
+        with translated(exceptions.RedisError):
             granted = lock.acquire(timeout=self._wait_s)
-        except exceptions.RedisError as error:
-            raise Indeterminate("timeout", repr(error)) from error
         if not granted:
             raise Failed("not-granted", f"held by another for {self._wait_s} s")
         self._held[lock.id] = lock
@@ -46,21 +45,13 @@ class PythonRedisLock:
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()
-        try:
+        with translated(exceptions.RedisError, refused=redis_lock.NotAcquired):
             self._held[grant.secret].extend(ttl_ns // 1_000_000_000)
-        except redis_lock.NotAcquired as error:
-            raise Failed("not-held", str(error)) from error
-        except exceptions.RedisError as error:
-            raise Indeterminate("timeout", repr(error)) from error
         return replace(grant, deadline=None if self._renews else begun + ttl_ns)
 
     def release(self, grant: Grant) -> None:
-        try:
+        with translated(exceptions.RedisError, refused=redis_lock.NotAcquired):
             self._held.pop(grant.secret).release()
-        except redis_lock.NotAcquired as error:
-            raise Failed("not-held", str(error)) from error
-        except exceptions.RedisError as error:
-            raise Indeterminate("timeout", repr(error)) from error
 
     def close(self) -> None:
         self._client.close()

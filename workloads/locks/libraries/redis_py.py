@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import Option
+from fencepost.workloads.locks.libraries.errors import translated
 from fencepost.workloads.locks.libraries.redis_client import CLIENT_RETRIES, connect, primary
 from fencepost.workloads.transport.deferred import Deferred, load
 
@@ -32,10 +33,8 @@ class RedisPyLock:
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         begun = self._env.now()
         found = self._client.lock(name, timeout=ttl_ns / 1e9, blocking_timeout=self._wait_s)
-        try:
+        with translated(exceptions.RedisError):
             granted = found.acquire()
-        except exceptions.RedisError as error:
-            raise Indeterminate("timeout", repr(error)) from error
         if not granted:
             raise Failed("not-granted", f"held by another for {self._wait_s:g} s")
         secret = self._env.random.randbytes(8).hex()
@@ -44,38 +43,22 @@ class RedisPyLock:
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()
-        try:
+        with translated(exceptions.RedisError, refused=exceptions.LockError):
             self._held[grant.secret].extend(ttl_ns / 1e9, replace_ttl=True)
-        except exceptions.LockError as error:
-            raise Failed("not-held", str(error)) from error
-        except exceptions.RedisError as error:
-            raise Indeterminate("timeout", repr(error)) from error
         return replace(grant, deadline=begun + ttl_ns)
 
     def release(self, grant: Grant) -> None:
-        try:
+        with translated(exceptions.RedisError, refused=exceptions.LockError):
             self._held.pop(grant.secret).release()
-        except exceptions.LockError as error:
-            raise Failed("not-held", str(error)) from error
-        except exceptions.RedisError as error:
-            raise Indeterminate("timeout", repr(error)) from error
 
     def close(self) -> None:
         self._client.close()
 
 
-def _on_one(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> RedisPyLock:
-    return RedisPyLock(env, connect(env, nodes[0], options), options)
-
-
-def _on_primary(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> RedisPyLock:
-    return RedisPyLock(env, primary(env, nodes, options), options)
-
-
 LOCK = LockType(
     name="redis-py",
     what="library redis-py (PyPI): redis.lock.Lock on one Redis server",
-    make=_on_one,
+    make=lambda env, nodes, options: RedisPyLock(env, connect(env, nodes[0], options), options),
     servers=1,
     options={
         "wait_ms": Option(1000, least=1, what="how long acquire waits for the lock"),
@@ -92,7 +75,7 @@ SENTINEL = replace(
     LOCK,
     name="redis-sentinel",
     what="library redis-py (PyPI): the same on a primary with replicas, behind Sentinel",
-    make=_on_primary,
+    make=lambda env, nodes, options: RedisPyLock(env, primary(env, nodes, options), options),
     servers=5,
     options={
         **LOCK.options,
