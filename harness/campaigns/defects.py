@@ -121,7 +121,7 @@ class Plan:
             yield Item(row["key"], PLAYS[way], number + 1, self.seed + number, asked=asked,
                        title=title, takes_s=takes_s, leaves=False)  # fmt: skip
 
-    def line(self, folder: Path, item: Item, found: Any) -> dict[str, Any]:
+    def line(self, item: Item, found: Any) -> dict[str, Any]:
         line: dict[str, Any] = found.to_json()
         return line
 

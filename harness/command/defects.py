@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from fencepost.harness.campaigns import campaign
 from fencepost.harness.campaigns import defects as catalogue
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.defects import SEEDS, WAYS, Lanes, Plan
@@ -69,13 +68,12 @@ def defects(
     given = {"NAME": names, "--by": by, "--seeds": seeds, "--seed": seed}
     if keep is not None:
         catalogue.must_be_kept(keep)
-    if name := how.resumes("defects", given):
-        found = campaign.resumed(name, "defects", catalogue.again, screen.say)
-    elif not play:
+    found = how.resumed("defects", catalogue.again, given)
+    if found is None and not play:
         _must_only_list({"--by": by, "--seeds": seeds, "--seed": seed, "--keep": keep})
         _list(catalogue.chosen(names or ()))
         return 0
-    else:
+    if found is None:
         ways = [choose("way", one.strip(), WAYS) for one in by.split(",") if one.strip()]
         plan = Plan(
             from_arguments.seed(seed), tuple(names or ()), tuple(ways or WAYS), seeds or SEEDS
