@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from fencepost.harness.campaigns import defects as catalogue
+from fencepost.harness.campaigns import kept
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.defects import SEEDS, WAYS, Lanes, Plan
 from fencepost.harness.command import screen
@@ -67,7 +68,7 @@ def defects(
 ) -> int:
     given = {"NAME": names, "--by": by, "--seeds": seeds, "--seed": seed}
     if keep is not None:
-        catalogue.must_be_kept(keep)
+        kept.must_be_kept(keep, "cells", "defects")
     found = how.resumed("defects", catalogue.again, given)
     if found is None and not play:
         _must_only_list({"--by": by, "--seeds": seeds, "--seed": seed, "--keep": keep})
