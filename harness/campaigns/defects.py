@@ -22,15 +22,14 @@ from typing import Any, ClassVar
 import msgspec
 
 from fencepost.harness.campaigns import defect_plays as plays
+from fencepost.harness.campaigns import kept
 from fencepost.harness.campaigns.campaign import Campaign
 from fencepost.harness.campaigns.defect_plays import PLAYS
 from fencepost.harness.campaigns.executors import Execute, Executor, Processes
 from fencepost.harness.campaigns.item import Item, around
 from fencepost.harness.errors import BadArguments, choose
-from fencepost.harness.results import results
 from fencepost.harness.spec.spec import Spec
 from fencepost.report import defect_scores
-from fencepost.strictjson import decode
 from fencepost.workloads.contract.catalogue import LOCK, TWIN, Listed, catalogue
 from fencepost.workloads.contract.defect import FAMILIES
 
@@ -213,31 +212,9 @@ def keep(path: Path, folder: Path) -> None:
     Raises:
         BadArguments: the file has another format, or cannot be written.
     """
-    known = {row["defect"]: row for row in _kept(path)}
+    known = {row["defect"]: row for row in kept.read(path, "cells", "defects")}
     for row in defect_scores.table(folder):
         before = known.get(row.defect, {}).get("cells", {})
         cells = {way: asdict(cell) for way, cell in row.cells.items() if cell.state != "not played"}
         known[row.defect] = {"defect": row.defect, "cells": {**before, **cells}}
-    try:
-        results.write(path, [known[name] for name in catalogue() if name in known])
-    except OSError as error:
-        raise BadArguments(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _kept(path: Path) -> list[dict[str, Any]]:
-    try:
-        rows = decode(path.read_bytes())
-        if not isinstance(rows, list) or not all("cells" in row for row in rows):
-            raise ValueError("it is not a list of defects")
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, TypeError) as error:
-        raise BadArguments(f"{path} cannot be added to ({error}): name another file") from error
-    return rows
-
-
-def must_be_kept(path: Path) -> None:
-    """Raise BadArguments, before anything runs, if cells cannot be written to this file."""
-    _kept(path)
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise BadArguments(f"--keep {path}: its folder does not exist or is not writable")
+    kept.write(path, [known[name] for name in catalogue() if name in known])

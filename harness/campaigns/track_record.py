@@ -12,7 +12,6 @@ the old ones for the others.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -25,7 +24,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from fencepost.checker.history.history import read
-from fencepost.harness.campaigns import suite
+from fencepost.harness.campaigns import kept, suite
 from fencepost.harness.campaigns.item import Item, Watcher, test
 from fencepost.harness.cluster import libraries
 from fencepost.harness.cluster.cluster import Cluster
@@ -38,7 +37,6 @@ from fencepost.harness.results import results
 from fencepost.harness.spec.make import make
 from fencepost.harness.spec.spec import Spec
 from fencepost.report.known_defects import NOT_PLAYED
-from fencepost.strictjson import decode
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.defects import DEFECTS, ByLeases, Defect, InSuite, Way
 
@@ -283,38 +281,16 @@ def keep(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     Raises:
         BadArguments: the file has another format, or cannot be written.
     """
-    known = {row["key"]: row for row in _kept(path)}
+    known = {row["key"]: row for row in kept.read(path, "key")}
     for row in rows:
         if row["outcome"] != NOT_PLAYED:
             before = known.get(row["key"], {}).get("last_seen", "")
             seen = row["date"] if row["outcome"] == SEEN else before
             known[row["key"]] = _without_run(row) | {"last_seen": seen}
     order = [f"{one.name}/{way.where}" for one in DEFECTS for way in one.ways]
-    try:
-        results.write(path, [known[key] for key in order if key in known])
-    except OSError as error:
-        raise BadArguments(f"{path} cannot be written: {error.strerror}") from error
+    kept.write(path, [known[key] for key in order if key in known])
 
 
 def _without_run(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row as it is kept: without its run, which stays on this machine."""
     return {name: value for name, value in row.items() if name not in _OF_A_RUN}
-
-
-def _kept(path: Path) -> list[dict[str, Any]]:
-    try:
-        rows = decode(path.read_bytes())
-        if not isinstance(rows, list) or not all(isinstance(r, dict) and "key" in r for r in rows):
-            raise ValueError("it is not a list of rows")
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError) as error:
-        raise BadArguments(f"{path} cannot be added to ({error}): name another file") from error
-    return rows
-
-
-def must_be_kept(path: Path) -> None:
-    """Raise BadArguments, before anything runs, if rows cannot be written to this file."""
-    _kept(path)
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise BadArguments(f"--keep {path}: its folder does not exist or is not writable")

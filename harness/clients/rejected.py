@@ -16,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-NAME = "set-aside.jsonl"
+NAME, _OLD_NAME = "rejected.jsonl", "set-aside.jsonl"
+"""Its file in a run's folder. The old name, of version 0.1.0, is read for one version."""
 _MOST = 200
 """The most lines that are kept of a client; the others are counted."""
 _LONGEST, _SHOWN = 2000, 200
@@ -81,7 +82,7 @@ class RejectedLines:
 def complete_until(folder: Path) -> int | None:
     """Return the time from which on an event of a client may be missing, in ns; None if none is."""
     return min(
-        (row.since_ns for row in _rows(folder / NAME) if row.lost and not _more(row)), default=None
+        (row.since_ns for row in _rows(_file(folder)) if row.lost and not _more(row)), default=None
     )
 
 
@@ -94,7 +95,8 @@ def read_rejected(folder: Path) -> tuple[list[str], list[str]]:
     """Describe a run's rejected lines, a sentence per client: those that may hide events, and
     others."""
     by_client: dict[str, list[Row]] = {}
-    for row in _rows(folder / NAME):
+    file = _file(folder)
+    for row in _rows(file):
         by_client.setdefault(row.client, []).append(row)
     lost, harmless = [], []
     for client, rows in by_client.items():
@@ -113,10 +115,15 @@ def read_rejected(folder: Path) -> tuple[list[str], list[str]]:
         lines = "a line that is no event" if count == 1 else f"{count} lines that are no events"
         what = f"{client} wrote {lines} ({first.why}): {first.line[:_SHOWN]!r}."
         if doubtful:
-            lost.append(f"{what} This may have lost an event; {NAME} has the rejected lines.")
+            lost.append(f"{what} This may have lost an event; {file.name} has the rejected lines.")
         else:
             harmless.append(what)
     return lost, harmless
+
+
+def _file(folder: Path) -> Path:
+    old = folder / _OLD_NAME
+    return old if old.is_file() else folder / NAME
 
 
 def _rows(path: Path) -> list[Row]:

@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from fencepost.harness.campaigns import defects as catalogue
+from fencepost.harness.campaigns import kept
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.defects import SEEDS, WAYS, Lanes, Plan
 from fencepost.harness.command import screen
@@ -67,14 +68,13 @@ def defects(
 ) -> int:
     given = {"NAME": names, "--by": by, "--seeds": seeds, "--seed": seed}
     if keep is not None:
-        catalogue.must_be_kept(keep)
-    if resumed := how.resumed("defects", catalogue.again, given):
-        found = resumed
-    elif not play:
+        kept.must_be_kept(keep, "cells", "defects")
+    found = how.resumed("defects", catalogue.again, given)
+    if found is None and not play:
         _must_only_list({"--by": by, "--seeds": seeds, "--seed": seed, "--keep": keep})
         _list(catalogue.chosen(names or ()))
         return 0
-    else:
+    if found is None:
         ways = [choose("way", one.strip(), WAYS) for one in by.split(",") if one.strip()]
         plan = Plan(
             from_arguments.seed(seed), tuple(names or ()), tuple(ways or WAYS), seeds or SEEDS

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from fencepost.harness.campaigns import kept
 from fencepost.harness.campaigns import track_record as record
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.command import screen
@@ -44,7 +45,7 @@ def track_record(
     seed: Seed = None,
 ) -> int:
     if keep is not None:
-        record.must_be_kept(keep)
+        kept.must_be_kept(keep, "key")
     given = {"--only": only, "--simulated": simulated, "--seed": seed}
     found = how.resumed("track-record", record.again, given)
     if found is None:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from fencepost.checker.verdict import Verdict
-from fencepost.harness.campaigns import campaign, defect_plays, defects, engine
+from fencepost.harness.campaigns import campaign, defect_plays, defects, engine, kept
 from fencepost.harness.campaigns.defect_plays import Played, accusing, hunted_faults, of_hunt
 from fencepost.harness.campaigns.defects import Lanes, Plan
 from fencepost.harness.campaigns.executors import Clusters, alone
@@ -242,16 +242,16 @@ def test_options_of_a_play_need_a_play_and_ways_are_known(toy, run):
 
 
 def test_a_partial_play_keeps_the_other_cells(toy, monkeypatch, here):
-    kept = here / "defects.json"
+    file = here / "defects.json"
     for way in ("history", "hunt"):
         played(monkeypatch, **{way: lambda *given: Played(True, 2, 0.5)})
         made = campaign.create(Plan(1, (DELETES,), (way,), 1))
         assert engine.carry_out([made], Lanes(made, Clusters(Hushed()), 1), lambda *line: None)
-        defects.keep(kept, made.folder)
-    (row,) = json.loads(kept.read_text())
+        defects.keep(file, made.folder)
+    (row,) = json.loads(file.read_text())
     assert {way: cell["state"] for way, cell in row["cells"].items()} == {
         "history": "found", "hunt": "found",
     }  # fmt: skip
-    kept.write_text("{}")
+    file.write_text("{}")
     with pytest.raises(BadArguments, match="it is not a list of defects"):
-        defects.must_be_kept(kept)
+        kept.must_be_kept(file, "cells", "defects")

@@ -141,16 +141,17 @@ def test_a_run_that_ended_early_must_show_a_violation_that_was_to_stop_it(
         assert outcome.verdicts["run"].summary == WORDS
 
 
+@pytest.mark.parametrize("file", ["rejected.jsonl", "set-aside.jsonl"])  # of today, and of 0.1.0
 @pytest.mark.parametrize(("heard_until_s", "valid"), [(2.0, "unknown"), (2.1, False), (9.0, False)])
 def test_a_violation_is_certain_only_up_to_the_last_event_of_every_client(
-    tmp_path, heard_until_s, valid
+    tmp_path, heard_until_s, valid, file
 ):
     """The second grant arrives at 2.1 s. No event explains the line in a server's log."""
     folder = two_holders(tmp_path, checkers=["mutual_exclusion", "server-log"], servers=["redis-1"])
     (folder / "nodes/redis-1").mkdir(parents=True)
     (folder / "nodes/redis-1/server.log").write_text("panic: everything\n")
     row = {"client": "client-3", "lost": 1, "since_ns": int(heard_until_s * S), "unheard": True}
-    (folder / "set-aside.jsonl").write_text(json.dumps(row) + "\n")
+    (folder / file).write_text(json.dumps(row) + "\n")
     found = judge(folder).verdicts
     assert found["mutual_exclusion"].valid == valid
     assert ("may be missing, and could explain it" in found["mutual_exclusion"].summary) is (

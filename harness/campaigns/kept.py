@@ -1,0 +1,44 @@
+"""Files of results that are kept with the code: docs/track-record.json, docs/defects.json."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.results import results
+from fencepost.strictjson import decode
+
+
+def read(path: Path, field: str, what: str = "rows") -> list[dict[str, Any]]:
+    """Return what a kept file lists, each with this field; nothing if the file does not exist.
+
+    Raises:
+        BadArguments: the file has another format.
+    """
+    try:
+        rows = decode(path.read_bytes())
+        if not isinstance(rows, list) or not all(isinstance(r, dict) and field in r for r in rows):
+            raise ValueError(f"it is not a list of {what}")
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise BadArguments(f"{path} cannot be added to ({error}): name another file") from error
+    return rows
+
+
+def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the rows. Raise BadArguments if the file cannot be written."""
+    try:
+        results.write(path, rows)
+    except OSError as error:
+        raise BadArguments(f"{path} cannot be written: {error.strerror}") from error
+
+
+def must_be_kept(path: Path, field: str, what: str = "rows") -> None:
+    """Raise BadArguments, before anything runs, if rows cannot be written to this file."""
+    read(path, field, what)
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise BadArguments(f"--keep {path}: its folder does not exist or is not writable")
