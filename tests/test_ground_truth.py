@@ -91,6 +91,7 @@ def test_sound_runs_contain_every_difficulty_for_verdicts():
         *(("killed", f) for f in ("acquire", "extend", "release", "write", "read")),
         *("shared", "clocks", "late", "expired"),
         *("not-granted", "not-held", "no-quorum", "timeout", "unreachable", "refused"),
+        *("raised", "unreadable"),
         *("granted by", "no deadline", "reentrant", "equal stamps", "calm", "bystander", "meteor"),
     }
     seen = set()

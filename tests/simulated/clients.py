@@ -119,4 +119,4 @@ class Client:
             yield from lock.close()
             events.complete("ok", "close", {})
         except Refused as error:
-            events.complete("info", "close", {}, error)
+            events.complete("info", "close", {}, Refused("raised", error.text))

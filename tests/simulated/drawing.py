@@ -130,7 +130,7 @@ def _library(random: Random, plan: Plan) -> dict[str, Any]:
 
 def _scene(random: Random, plan: Plan, needs: tuple[str, ...]) -> dict[str, Any]:
     """Draw what is rare: impatient clients and long leases, long calm, coarse clocks, clients that
-    ask for nothing."""
+    ask for nothing, answers that the harness cannot read."""
     changed: dict[str, Any] = {}
     if random.random() < 0.15 and not needs:
         # A quorum forgets what a client gave up before its ttl only if its servers answer in time.
@@ -142,6 +142,8 @@ def _scene(random: Random, plan: Plan, needs: tuple[str, ...]) -> dict[str, Any]
     if random.random() < 0.08:
         changed["grain"] = random.choice((1, 4, 16)) * MS
         changed["errors"], changed["error_bound"] = (0,) * plan.clients, 0
+    if random.random() < 0.05:
+        changed["garbled"] = 0.02
     if random.random() < 0.15:
         changed["clients"], changed["idle"] = plan.clients + 1, 1
         changed["errors"] = (*changed.get("errors", plan.errors), 0)

@@ -76,6 +76,7 @@ class Plan:
     reentrant: bool = False
     drift: float = 0.0
     lost_releases: float = 0.0
+    garbled: float = 0.0
     factor: float = 1.0
     crash: int = 0
     cut_off: int = 0

@@ -268,17 +268,16 @@ class Sections:
         yield from self._reach("begun")
         try:
             found = yield from verb
-        except Unknown as error:
-            if f != "read":
-                self._events.complete("info", f, value, error)
-                self._events.succeed()
-                raise Gone from None
-            refused: Refused = error
+            yield from self._reach("answered")
+            if not self._sim.world.chance(self._sim.plan.garbled):
+                return done if found is None else found
+            refused: Refused = Unknown("unreadable", "what it wrote is no event")
         except Refused as error:
             refused = error
-        else:
-            yield from self._reach("answered")
-            return done if found is None else found
+        if isinstance(refused, Unknown) and f != "read":
+            self._events.complete("info", f, value, refused)
+            self._events.succeed()
+            raise Gone
         self._kind = refused.kind
         self._events.complete("fail", f, value, refused)
         return None

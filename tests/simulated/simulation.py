@@ -70,14 +70,14 @@ class Simulation:
         error: list[str] | None = None,
         node: str | None = None,
     ) -> None:
+        if self.plan.cut_off and self.world.now > self.plan.cut_off:
+            return
         op = Op(0, stamp, process, type, f, value, error, node)  # type: ignore[arg-type]
         self._rows.append((stamp, len(self._rows), op))
 
     def run(self) -> Run:
         self.world.run(self.plan.length + _AFTER)
         rows = sorted(self._arrived(), key=lambda row: row[:2])
-        if self.plan.cut_off:
-            rows = [row for row in rows if row[0] <= self.plan.cut_off]
         ops = [
             Op(i, o.time, o.process, o.type, o.f, o.value, o.error, o.node)
             for i, (_, _, o) in enumerate(rows)

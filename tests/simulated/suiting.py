@@ -24,7 +24,8 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "many": {"clients": 5, "idle": 0, "errors": (0,) * 5, "error_bound": 0},
     "short": {"ttl": 400 * MS, "wait": 2500 * MS},
     "patient": {"ttl": 400 * MS, "timeout": 900 * MS},
-    "rates": {"drift": 0.2, "ttl": 1000 * MS, "think": 500 * MS},
+    "rates": {"drift": 0.2, "ttl": 1000 * MS, "think": 900 * MS, "extends": 0.0},
+    "sparse": {"clients": 2, "idle": 0, "errors": (0, 0), "error_bound": 0, "rest": 800 * MS},
     "readers": {"think": 50 * MS, "rest": 1500 * MS, "shared": 0.6, "wait": 3500 * MS},
     "split": {"ttl": 2500 * MS, "wait": 3500 * MS},
     "lost_releases": {"lost_releases": 0.1, "loss": 0.0},
@@ -79,6 +80,9 @@ def suited(random: Random, plan: Plan, needs: tuple[str, ...]) -> Plan:
     if plan.idle and random.random() < 0.5:
         found += strikes.bystander(plan, length, found)
     found.sort(key=lambda s: s.at)
+    if plan.grain:
+        # A client cannot see a deadline that lies between two steps of its clock.
+        changed["ttl"] = plan.ttl - plan.ttl % (2 * plan.grain)
     return replace(plan, strikes=tuple(found), length=length, **changed)
 
 

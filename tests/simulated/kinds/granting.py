@@ -47,10 +47,10 @@ KINDS = (
         "recreates_key",
         "an extension takes a free lock again",
         ("linearizable",),
-        # Nobody knows of the hold that a late renewal makes.
+        # No client knows of the hold that a late renewal makes.
         may=("lease_exclusion", "liveness"),
         ways=LEASE,
-        needs=("late", "busy", "renewed"),
+        needs=("late", "renewed", "sparse"),
     ),
     Kind(
         "short_lease",

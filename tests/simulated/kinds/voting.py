@@ -47,7 +47,7 @@ KINDS = (
         "allows for no drift of the servers' clocks",
         GRANTS,
         ways=QUORUM,
-        needs=("contended", "rates"),
+        needs=("contended", "many", "rates"),
     ),
     Kind(
         "retries_own_key",
