@@ -19,7 +19,7 @@ from tests.simulated.world import MS, Process, Steps
 
 
 class Client:
-    """`armed`: the point at which it is to be stopped, and `reached` what happens there."""
+    """`armed`: the point at which a fault stops it; there it calls `reached`."""
 
     def __init__(self, sim: Sim, number: int) -> None:
         self.sim = sim

@@ -16,7 +16,7 @@ from tests.simulated.world import MS, SECOND
 _PAUSE = 300 * MS
 """Clients that wait no longer than this between two requests ask without a pause."""
 _LOST = 1000 * MS
-"""What a span of free time counts less than it lasted."""
+"""Each span of free time counts as shorter by this."""
 
 Span = tuple[float, float]
 

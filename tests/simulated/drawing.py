@@ -129,11 +129,11 @@ def _library(random: Random, plan: Plan) -> dict[str, Any]:
 
 
 def _scene(random: Random, plan: Plan, needs: tuple[str, ...]) -> dict[str, Any]:
-    """Draw what is rare: impatient clients and long leases, long calm, coarse clocks, clients that
+    """Draw rare settings: impatient clients and long leases, long calm, coarse clocks, clients that
     ask for nothing, answers that the harness cannot read."""
     changed: dict[str, Any] = {}
     if random.random() < 0.15 and not needs:
-        # A quorum forgets what a client gave up before its ttl only if its servers answer in time.
+        # Servers of a quorum that answer too late keep the keys of failed tries for a ttl.
         timeouts, most = ((20, 300), 3) if plan.way == "quorum" else ((5, 20, 300), 10)
         changed["timeout"] = random.choice(timeouts) * MS
         changed["ttl"] = random.randrange(1000, most * 1000) * MS

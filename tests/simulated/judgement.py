@@ -45,7 +45,7 @@ def facts(run: Run) -> Facts:
 
 
 def _happened(run: Run) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what the truth allows and demands, whatever the defect."""
+    """Return the verdicts that the truth allows and demands for any defect."""
     told, plan = run.truth, run.plan
     damage = truth.damage(told, run.store)
     allows: dict[str, str] = {}

@@ -56,7 +56,7 @@ class LeaseLock:
         return self._name, next(self._count)
 
     def _silent(self) -> Any:
-        """Return what a defect makes of silence, or raise Unknown."""
+        """Return the answer that a defect reads from silence, or raise Unknown."""
         if self._host.defect.strikes("true_on_timeout"):
             return True
         if self._host.defect.strikes("false_though_granted"):

@@ -1,4 +1,4 @@
-"""A client's lock library: what it is given, its grants, and how it renews them.
+"""The parts that all lock libraries of clients share: their host, grants, and renewals.
 
 The libraries follow the adapters in workloads/locks, in timing and unknown outcomes: a deadline is
 the time of sending plus the ttl, never the time of the answer; an op that certainly did not happen

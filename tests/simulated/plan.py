@@ -84,7 +84,7 @@ class Plan:
 
     @property
     def ends_with(self) -> str:
-        """Return what else than a release ends a hold at the service."""
+        """Return the `ends_with` of the lock, for its test.json."""
         return "lease" if self.way == "quorum" else self.way
 
     def clock(self, now: int) -> int:

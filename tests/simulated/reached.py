@@ -168,8 +168,8 @@ def stolen(truth: Truth) -> list[tuple[Held, Held]]:
 
 
 def handed_out_late(truth: Truth) -> list[tuple[Held, Held]]:
-    """Return (holder, late) for each grant that reached its client when its lease was over, and
-    another client certainly held the lock."""
+    """Return (holder, late) for each grant that reached its client after its lease had expired,
+    while another client certainly held the lock."""
     return [
         (one, other)
         for one, other in met_surely(truth)

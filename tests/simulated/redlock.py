@@ -2,7 +2,7 @@
 
 It asks all servers at once. The lock is granted if a majority says yes while the lease still runs,
 counted from before the first request, with an allowance for clocks that run at different rates.
-Otherwise it gives back what it was granted, and tries again under another name.
+Otherwise it gives the servers their grants back, and tries again under another name.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class QuorumLock:
     def _granted(
         self, lock: str, owner: Owner, sent: int, ttl: int, yes: tuple[str, ...]
     ) -> Grant | None:
-        """Return the grant; None if its lease is over by now."""
+        """Return the grant; None if its lease has expired by now."""
         host = self._host
         if host.defect.strikes("deadline_from_answer"):
             sent = host.stamp()

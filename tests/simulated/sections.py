@@ -1,6 +1,6 @@
 """The ops of one process: it takes the lock, reads, writes and releases, and reports each op.
 
-It fills the truth as it goes: what it was granted, until when it believed, what it read and wrote.
+It also records the truth: its grants and their deadlines, its reads and writes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Sections:
             case _:
                 self.lock = SessionLock(host, name)
 
-    # What the library reports by itself.
+    # Events that the library reports by itself.
 
     def renewed(self, grant: Grant) -> None:
         held = self.holds.get(grant.owner)

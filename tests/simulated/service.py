@@ -101,7 +101,7 @@ class Service:
         return any(holder.owner == owner for holder in state.holders)
 
     def delete(self, lock: str) -> bool:
-        """Delete the lock, whoever holds it: only a client with a defect asks."""
+        """Delete the lock, also that of another owner: only a client with a defect asks."""
         state = self._lock(lock)
         self._expire(state)
         if state.holders:
@@ -251,7 +251,7 @@ class Service:
             ]
 
     def _keeps(self, process: Process, shared: bool = False) -> bool:
-        """Return whether the defect keeps a hold whose lease or session is over."""
+        """Return whether the defect keeps a hold whose lease or session has ended."""
         strikes = self._defect.strikes
         if process.dead:
             return strikes("keeps_dead") or (shared and strikes("dead_reader"))

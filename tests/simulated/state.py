@@ -16,8 +16,8 @@ class Rules:
     """The behaviour of a service.
 
     `tokens`: none, own (each grant has one) or shared (so has each generation of shared holds).
-    `unseen_ns`: how long a client is missed until its session ends. `factor`: what a service with a
-    wrong lease makes of each ttl.
+    `unseen_ns`: how long a client is missed until its session ends. `factor`: by how much a service
+    with a wrong lease multiplies each ttl.
     """
 
     ends_with: str

@@ -1,4 +1,4 @@
-"""What is known about a defect."""
+"""The record of a defect."""
 
 from __future__ import annotations
 
