@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.simulated import promises, truth
+from tests.simulated import dead, promises, reached, truth
 from tests.simulated.defects import KINDS
+from tests.simulated.kinds import numbering
 from tests.simulated.simulation import Run
 
 
@@ -26,35 +27,14 @@ class Facts:
 
 
 def facts(run: Run) -> Facts:
-    damage = truth.damage(run.truth, run.store)
-    allows: dict[str, str] = {}
-    demands: dict[str, str] = {}
-    if truth.met(run.truth):
-        allows["mutual_exclusion"] = "two clients held a lock at once"
-    whole = not run.plan.cut_off
-    if whole and truth.met_surely(run.truth):
-        demands["mutual_exclusion"] = "two clients held a lock at once, and it was seen"
-    compares = run.plan.guard == "compare-and-set"
-    if damage.lost or (damage.stale and not compares):
-        allows["resource"] = "data was damaged"
-    # Falling tokens order nothing, and time alone may not decide which came later.
-    ordered = not (run.plan.defect == "repeats_token" and run.struck)
-    if whole and (damage.seen_lost or (damage.seen_stale and not compares and ordered)):
-        demands["resource"] = "data was damaged, and it was acknowledged"
-    if damage.lower:
-        allows["fencing"] = "the resource accepted a lower token"
-    # A store that loses writes reuses numbers, which order nothing then.
-    rolls_back = run.plan.defect == "loses_update" and run.struck
-    if whole and damage.seen_lower and not rolls_back:
-        demands["fencing"] = "the resource accepted a lower token, and acknowledged it"
-    seen: list[str] = []
-    if run.struck and truth.released_late(run.truth):
+    allows, demands = _happened(run)
+    kind, seen = KINDS[run.plan.defect], list[str]()
+    if run.struck and reached.released_late(run.truth):
         # With it, anything else that a defect removed looks stolen.
         allows["ownership"] = "a release was answered ok when its own lease was over"
     if run.struck:
-        kind = KINDS[run.plan.defect]
         allows |= dict.fromkeys((*kind.must, *kind.may), kind.what)
-        seen = _seen(run)
+        seen = [name for name in kind.must if _shows(run, name)]
         demands |= dict.fromkeys(seen, kind.what)
     checked = run.test["checkers"]
     return Facts(
@@ -64,37 +44,69 @@ def facts(run: Run) -> Facts:
     )
 
 
-def _seen(run: Run) -> list[str]:
-    """Return the checkers that must return false, because the defect was certainly seen."""
+def _happened(run: Run) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the verdicts that the truth allows and demands for any defect."""
+    told, plan = run.truth, run.plan
+    damage = truth.damage(told, run.store)
+    allows: dict[str, str] = {}
+    demands: dict[str, str] = {}
+    if truth.met(told):
+        allows["mutual_exclusion"] = "two clients held a lock at once"
+        if not plan.visible:
+            allows["lease_exclusion"] = "two clients held a lock at once, and saw no lease"
+    compares = plan.guard == "compare-and-set"
+    if damage.lost or (damage.stale and not compares):
+        allows["resource"] = "data was damaged"
+    if damage.lower:
+        allows["fencing"] = "the resource accepted a lower token"
+    if plan.cut_off:
+        return allows, demands
+    if truth.met_surely(told):
+        demands["mutual_exclusion"] = "two clients held a lock at once, and it was seen"
+    # Falling tokens order nothing, and time alone may not decide which came later.
+    ordered = not (run.struck and KINDS[plan.defect] in numbering.KINDS)
+    if damage.seen_lost or (damage.seen_stale and not compares and ordered):
+        demands["resource"] = "data was damaged, and it was acknowledged"
+    # A store that loses writes reuses numbers, which order nothing then.
+    rolls_back = plan.defect == "loses_update" and run.struck
+    if damage.seen_lower and not rolls_back:
+        demands["fencing"] = "the resource accepted a lower token, and acknowledged it"
+    return allows, demands
+
+
+def _shows(run: Run, checker: str) -> bool:
+    """Return whether a defect was certainly seen, so that this checker must return false."""
     told, ops = run.truth, run.ops
-    match run.plan.defect:
-        case "grants_early" | "forgets" | "mixes_modes":
-            return [
-                *(["lease_exclusion"] if truth.doubled(told) else []),
-                *(["linearizable"] if truth.doubled_in_any_order(told) else []),
-            ]
-        case "extends_lost":
-            return [
-                *(["lease_exclusion"] if truth.doubled(told) else []),
-                *(["linearizable"] if truth.extended_lost(told) else []),
-            ]
-        case "repeats_token":
-            return ["fencing", "linearizable"] if truth.tokens_repeated(told) else []
-        case "jumps_queue":
-            return ["liveness"] if promises.jumped(told, ops) else []
-        case "wakes_herd":
-            return ["liveness"] if promises.woken(ops) else []
-        case "keeps_dead":
-            return ["liveness"] if promises.kept(told, ops) else []
-        case "releases_foreign":
-            return ["ownership"] if truth.stolen(told) else []
-        case "accepts_stale":
-            return ["fencing", "resource"] if truth.damage(told, run.store).seen_lower else []
-        case "loses_update":
-            return ["store", "resource"] if truth.lost_updates(told) else []
-        case "shows_refused":
-            return ["store"] if truth.refused_and_shown(told) else []
-    return []
+    match checker:
+        case "lease_exclusion":
+            return bool(reached.doubled(told) or reached.doubled_again(told))
+        case "linearizable":
+            return bool(
+                reached.doubled_in_any_order(told)
+                or reached.extended_lost(told)
+                or reached.tokens_repeated(told)
+                or reached.tokens_fell(told)
+            )
+        case "mutual_exclusion":
+            return bool(reached.handed_out_late(told))
+        case "fencing":
+            return bool(reached.tokens_repeated(told)) or truth.damage(told, run.store).seen_lower
+        case "ownership":
+            return bool(reached.stolen(told))
+        case "liveness":
+            return bool(dead.dead(told, ops) or dead.refused_alone(told, ops)) or _unfair(run)
+        case "store":
+            return bool(reached.lost_updates(told) or reached.refused_and_shown(told))
+        case "resource":
+            stale = truth.damage(told, run.store)
+            return bool(reached.lost_updates(told)) or stale.seen_stale
+    return False
+
+
+def _unfair(run: Run) -> bool:
+    promised = run.plan.promises
+    jumped = promised["fifo"] and promises.jumped(run.truth, run.ops)
+    return bool(jumped or (promised["one_wakeup"] and promises.woken(run.ops)))
 
 
 @dataclass(frozen=True)

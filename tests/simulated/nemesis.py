@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.nemesis.families import facts
-from tests.simulated.clients import Client, Sim
+from tests.simulated.clients import Client
+from tests.simulated.events import Sim
 from tests.simulated.network import Cut
 from tests.simulated.plan import DOWN, Strike
 from tests.simulated.truth import FaultSeen
@@ -53,12 +54,16 @@ class Nemesis:
         client.armed, client.reached = strike.point, there
         self._sim.world.after(_POINT_MS * MS, there)
 
+    def _stamp(self) -> int:
+        """Return the time by the harness' clock."""
+        return self._sim.plan.clock(self._sim.world.now)
+
     def _between(self, least: float, most: float) -> int:
         return self._sim.world.between(least, most)
 
     def _start(self, number: int, strike: Strike) -> None:
         sim = self._sim
-        seen = FaultSeen(strike.family, strike.targets, tuple(_links(strike)), start=sim.world.now)
+        seen = FaultSeen(strike.family, strike.targets, tuple(_links(strike)), start=self._stamp())
         sim.truth.faults.append(seen)
         value = self._value(number, strike, "start")
         value |= facts(strike.family, list(strike.targets), strike.arguments)
@@ -82,7 +87,7 @@ class Nemesis:
         done = healed + self._between(1, 20)
 
         def prove() -> None:
-            seen.end = world.now
+            seen.end = self._stamp()
             self._record("ok", strike, value, {"proved": True, "how": "simulated"})
 
         world.after(done, prove)
@@ -104,7 +109,7 @@ class Nemesis:
     ) -> None:
         shown = value if receipt is None else value | {"receipt": receipt}
         error = ["unproved", "simulated"] if type == "info" else None
-        self._sim.record(self._sim.world.now, "nemesis", type, strike.family, shown, error)
+        self._sim.record(self._stamp(), "nemesis", type, strike.family, shown, error)
 
     def _receipt(self, number: int, strike: Strike) -> dict[str, Any]:
         proved = number not in self._unproved
@@ -139,10 +144,14 @@ class Nemesis:
             case "cpu":
                 for name in strike.targets:
                     sim.cluster.servers[name].slow = True
+            case "clock":
+                for name in set(strike.targets) & set(sim.cluster.servers):
+                    sim.cluster.servers[name].offset = strike.arguments["offset_ms"] * MS
             case family if family in DOWN:
                 for name in strike.targets:
                     sim.cluster.down(name)
-                sim.service.wipe()
+                sim.service.wipe(strike.targets)
+                sim.quorum.wipe(strike.targets)
         sim.cluster.changed()
 
     def _heal(self, number: int, strike: Strike) -> None:
@@ -165,6 +174,8 @@ class Nemesis:
                 server.paused = False
             elif strike.family == "cpu":
                 server.slow = False
+            elif strike.family == "clock":
+                server.offset = 0
             elif strike.family in DOWN:
                 server.up = True
         sim.cluster.changed()

@@ -28,11 +28,14 @@ class Cut:
 
 
 class Network:
-    """`loss`: the share of messages that are lost on healthy links."""
+    """`loss`: the share of messages that are lost on healthy links; `ordered`: whether the messages
+    of a link arrive in the order in which they were sent, as on one connection."""
 
-    def __init__(self, world: World, loss: float = 0.0) -> None:
+    def __init__(self, world: World, loss: float = 0.0, ordered: bool = False) -> None:
         self._world = world
         self._loss = loss
+        self._ordered = ordered
+        self._latest: dict[tuple[str, str], int] = {}
         self._cuts: list[Cut] = []
         self._noise: dict[str, str] = {}
 
@@ -87,7 +90,10 @@ class Network:
     def _carry(
         self, source: str, to: str, arrive: Callable[..., None], given: tuple[Any, ...]
     ) -> None:
-        self._world.after(self._delay(source), self._arrive, source, to, arrive, given)
+        at = self._world.now + self._delay(source)
+        if self._ordered:
+            at = self._latest[source, to] = max(at, self._latest.get((source, to), 0))
+        self._world.at(at, self._arrive, source, to, arrive, given)
 
     def _arrive(
         self, source: str, to: str, arrive: Callable[..., None], given: tuple[Any, ...]

@@ -8,7 +8,9 @@ from typing import Any
 from fencepost.checker.checkers import CHECKERS
 from tests.simulated.world import MS, SECOND
 
-ENDS_WITH = ("lease", "close", "connection")
+WAYS = ("lease", "close", "connection", "quorum")
+"""The kinds of service. The first three are one state machine, named by what ends their holds; in
+a quorum each server has leases of its own."""
 DOWN = ("kill", "power", "membership", "memory", "disk", "failover")
 """Families that stop a server. A sound service keeps its grants."""
 
@@ -28,9 +30,12 @@ class Strike:
 
 @dataclass(frozen=True)
 class Plan:
-    """Times in ns. Each setting is explained where it is used."""
+    """Times in ns. Each setting is explained where it is used.
 
-    ends_with: str
+    `idle`: how many of the clients ask for nothing. `grain`: the step of everybody's clock.
+    """
+
+    way: str
     defect: str
     clients: int
     servers: int
@@ -66,9 +71,25 @@ class Plan:
     wakeups: bool = False
     extends: float = 0.3
     lingers: float = 0.1
+    idle: int = 0
+    grain: int = 0
+    reentrant: bool = False
+    drift: float = 0.0
+    lost_releases: float = 0.0
+    garbled: float = 0.0
+    factor: float = 1.0
     crash: int = 0
     cut_off: int = 0
     strikes: tuple[Strike, ...] = ()
+
+    @property
+    def ends_with(self) -> str:
+        """Return the `ends_with` of the lock, for its test.json."""
+        return "lease" if self.way == "quorum" else self.way
+
+    def clock(self, now: int) -> int:
+        """Return a time as a clock of this grain shows it."""
+        return now - now % self.grain if self.grain else now
 
     @property
     def server_names(self) -> list[str]:
@@ -77,6 +98,10 @@ class Plan:
     @property
     def client_names(self) -> list[str]:
         return [f"client-{n + 1}" for n in range(self.clients)]
+
+    @property
+    def asking(self) -> list[str]:
+        return self.client_names[: self.clients - self.idle]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

@@ -91,36 +91,3 @@ def woken(ops: list[Op]) -> bool:
     for call in asked(ops):
         each[call.lock] = each.get(call.lock, 0) + (call.wakeups or 0) - 1
     return max(each.values(), default=0) > 0 and sum(each.values()) > 0
-
-
-def kept(truth: Truth, ops: list[Op]) -> list[str]:
-    """Return locks that stayed dead after their holder died.
-
-    The lock was never granted again though clients asked without a pause of 0.1 s, until long after
-    all leases had expired.
-    """
-    plan = truth.plan
-    calls = asked(ops)
-    found = []
-    for held in truth.holds:
-        if held.how != "death" or held.surely >= held.deadline(held.surely):
-            continue
-        told = held.deadline(held.surely)
-        due = max([told if told < inf else 0, held.surely, *(fault.end for fault in truth.faults)])
-        begin = due + 2 * plan.ttl + 2 * truth.gap
-        granted = any(
-            other.lock == held.lock and other.start > held.surely for other in truth.holds
-        )
-        mine = [call for call in calls if call.lock == held.lock and call.type == "fail"]
-        if not granted and _stretch(mine, begin) > plan.bound + SECOND:
-            found.append(held.lock)
-    return found
-
-
-def _stretch(calls: list[Asked], begin: float) -> float:
-    """Return how long clients asked without a pause from a time on."""
-    until = begin
-    for call in sorted(calls, key=lambda call: call.sent):
-        if call.sent <= until + 100 * MS:
-            until = max(until, call.done)
-    return until - begin

@@ -11,77 +11,24 @@ which clients may learn late or never.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.simulated.cluster import Cluster
 from tests.simulated.defects import Defect
 from tests.simulated.network import Network
+from tests.simulated.state import (
+    Holder,
+    LockState,
+    Owner,
+    Rules,
+    Session,
+    Socket,
+    Waiter,
+    fits,
+)
+from tests.simulated.tokens import Tokens
 from tests.simulated.world import FOREVER, MS, Process, World
-
-Owner = tuple[str, int]
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The behaviour of a service.
-
-    `tokens`: none, own (each grant has one) or shared (so has each generation of shared holds).
-    `unseen_ns`: how long a client is missed until its session ends.
-    """
-
-    ends_with: str
-    tokens: str = "own"
-    unseen_ns: int = 0
-
-
-@dataclass
-class Holder:
-    owner: Owner
-    shared: bool
-    token: int | None
-    expires: int
-    process: Process
-
-
-@dataclass
-class Waiter:
-    owner: Owner
-    shared: bool
-    process: Process
-    tell: Callable[[Any], None]
-    wakeups: int = 0
-
-
-@dataclass
-class LockState:
-    name: str
-    token: int
-    granted: bool = False
-    holders: list[Holder] = field(default_factory=list)
-    queue: list[Waiter] = field(default_factory=list)
-
-
-@dataclass
-class Socket:
-    """A client's connection, as its service sees it."""
-
-    process: Process
-    closed: bool = False
-
-
-@dataclass
-class Session:
-    """`answers`: of completed requests, so that a repeated one changes nothing."""
-
-    name: str
-    socket: Socket
-    ttl: int
-    expires: int
-    seen: int
-    ended: bool = False
-    answers: dict[int, Any] = field(default_factory=dict)
 
 
 class Service:
@@ -97,11 +44,16 @@ class Service:
         self.sessions: dict[str, Session] = {}
         self.order: dict[Owner, int] = {}
         self._told: dict[Owner, int] = {}
+        self._tokens = Tokens(world, cluster, rules, defect)
         cluster.restored = self._restored
         if rules.ends_with == "connection":
             world.after(100 * MS, self._look)
 
     # Leases: every hold has its own.
+
+    def draw(self, lock: str) -> int | None:
+        """Return the next token before the lock is granted: only a client with a defect asks."""
+        return self._tokens.next(self._lock(lock), shared=False)
 
     def take(
         self, process: Process, lock: str, owner: Owner, shared: bool, ttl: int
@@ -109,27 +61,53 @@ class Service:
         """Grant a hold at once if no other one conflicts, or refuse it."""
         state = self._lock(lock)
         self._expire(state)
-        if not _fits(state, shared) and not self._errs_early(state, shared):
+        if not fits(state, shared) and not self._errs_early(state, shared):
             return "held", None
         holder = Holder(owner, shared, None, self._over(ttl), process)
         return "granted", self._grant(state, holder)
 
-    def extend(self, lock: str, owner: Owner, ttl: int) -> bool:
+    def extend(self, process: Process, lock: str, owner: Owner, ttl: int) -> bool:
         state = self._lock(lock)
         self._expire(state)
         for holder in state.holders:
             if holder.owner == owner:
                 holder.expires = self._over(ttl)
                 return True
+        if state.holders and self._defect.strikes("extends_unchecked"):
+            state.holders[0].expires = self._over(ttl)
+            return True
+        if not state.holders and self._defect.strikes("recreates_key"):
+            state.holders.append(Holder(owner, False, None, self._over(ttl), process))
+            return True
         return self._defect.strikes("extends_lost")
 
     def _over(self, ttl: int) -> int:
         """Return the end of a lease: after its ttl, and sometimes a little later, never before."""
-        return self._world.now + ttl + self._world.between(0, 60) * self._world.chance(0.3)
+        late = self._world.between(0, 60) * self._world.chance(0.3)
+        return self._world.now + self._lease(ttl) + late
+
+    def _lease(self, ttl: int) -> int:
+        wrong = self._defect.strikes("short_lease") or self._defect.strikes("long_lease")
+        return int(ttl * self._rules.factor) if wrong else ttl
 
     def drop(self, lock: str, owner: Owner) -> bool:
         """Release the lock; return whether this owner held it."""
         return self._release(self._lock(lock), owner)
+
+    def holds(self, lock: str, owner: Owner) -> bool:
+        """Return whether this owner holds the lock: the check before a delete in two steps."""
+        state = self._lock(lock)
+        self._expire(state)
+        return any(holder.owner == owner for holder in state.holders)
+
+    def delete(self, lock: str) -> bool:
+        """Delete the lock, also that of another owner: only a client with a defect asks."""
+        state = self._lock(lock)
+        self._expire(state)
+        if state.holders:
+            state.holders.clear()
+            return True
+        return False
 
     # Sessions: holds live as long as their client's.
 
@@ -137,6 +115,7 @@ class Service:
         if name not in self.sessions:
             now = self._world.now
             timed = self._rules.ends_with == "close"
+            ttl = self._lease(ttl) if timed else ttl
             expires = now + ttl if timed else FOREVER
             self.sessions[name] = session = Session(name, socket, ttl, expires, now)
             if timed:
@@ -168,7 +147,7 @@ class Service:
             waiter = next((w for w in state.queue if w.owner == owner), None)
             if waiter is None:
                 state.queue.append(Waiter(owner, shared, process, tell))
-                if not _fits(state, shared) and self._errs_early(state, shared):
+                if not fits(state, shared) and self._errs_early(state, shared):
                     self._admit(state, state.queue[-1])
             else:
                 waiter.tell = tell
@@ -204,8 +183,8 @@ class Service:
 
     # Holds and sessions that end by themselves.
 
-    def wipe(self) -> None:
-        """Forget the holds of a lock: a defect."""
+    def wipe(self, servers: Iterable[str]) -> None:
+        """Forget the holds of a lock as some servers stop: a defect."""
         for state in self.locks.values():
             if state.holders and self._defect.strikes("forgets"):
                 state.holders.clear()
@@ -217,7 +196,7 @@ class Service:
             return
         if self._world.now < session.expires:
             self._world.at(session.expires, self._check, session)
-        elif self._cluster.works() and not self._keeps_dead(session.socket.process):
+        elif self._cluster.works() and not self._keeps(session.socket.process):
             self._end(session)
 
     def _restored(self) -> None:
@@ -248,7 +227,7 @@ class Service:
             if linked and not gone:
                 session.seen = now
             elif (linked or now - session.seen > self._rules.unseen_ns) and not (
-                self._keeps_dead(session.socket.process)
+                self._keeps(session.socket.process)
             ):
                 self._end(session)
 
@@ -268,11 +247,15 @@ class Service:
             state.holders = [
                 holder
                 for holder in state.holders
-                if holder.expires > now or self._keeps_dead(holder.process)
+                if holder.expires > now or self._keeps(holder.process, holder.shared)
             ]
 
-    def _keeps_dead(self, process: Process) -> bool:
-        return process.dead and self._defect.strikes("keeps_dead")
+    def _keeps(self, process: Process, shared: bool = False) -> bool:
+        """Return whether the defect keeps a hold whose lease or session has ended."""
+        strikes = self._defect.strikes
+        if process.dead:
+            return strikes("keeps_dead") or (shared and strikes("dead_reader"))
+        return strikes("never_expires") or strikes("keeps_unreleased")
 
     # Granting.
 
@@ -283,9 +266,13 @@ class Service:
 
     def _release(self, state: LockState, owner: Owner) -> bool:
         self._expire(state)
-        if any(holder.owner == owner for holder in state.holders):
-            self._forget(state, owner)
-            return True
+        for holder in state.holders:
+            if holder.owner == owner:
+                if self._defect.strikes("leaks_release"):
+                    holder.owner, holder.expires = ("nobody", 0), FOREVER
+                elif not self._defect.strikes("noop_release"):
+                    self._forget(state, owner)
+                return True
         if state.holders and self._defect.strikes("releases_foreign"):
             state.holders.clear()
             self._woken(state)
@@ -325,7 +312,7 @@ class Service:
             if len(state.queue) > 1 and self._defect.strikes("jumps_queue"):
                 place = len(state.queue) - 1
             waiter = state.queue[place]
-            if not _fits(state, waiter.shared) and not (
+            if not fits(state, waiter.shared) and not (
                 not waiter.shared
                 and all(holder.shared for holder in state.holders)
                 and self._defect.strikes("mixes_modes")
@@ -342,22 +329,11 @@ class Service:
         self._told[waiter.owner] = waiter.wakeups
 
     def _grant(self, state: LockState, holder: Holder) -> int | None:
-        holder.token = self._token(state, holder.shared)
+        if self._defect.name != "early_token":  # else its client has drawn one
+            holder.token = self._tokens.next(state, holder.shared)
         state.holders.append(holder)
         self.order[holder.owner] = len(self.order) + 1
         return holder.token
-
-    def _token(self, state: LockState, shared: bool) -> int | None:
-        if self._rules.tokens == "none":
-            return None
-        together = [holder.token for holder in state.holders if holder.shared]
-        if shared and together and self._rules.tokens == "shared":
-            return together[-1]
-        if state.granted and self._defect.strikes("repeats_token"):
-            return state.token - self._world.random.randrange(3)
-        state.granted = True
-        state.token += 1 + (self._world.random.random() < 0.2)
-        return state.token
 
     def _standing(self, state: LockState, owner: Owner) -> tuple[str, int | None, int]:
         for holder in state.holders:
@@ -377,7 +353,3 @@ class Service:
         if self._world.chance(0.5):
             state.holders.clear()
         return True
-
-
-def _fits(state: LockState, shared: bool) -> bool:
-    return not state.holders or (shared and all(holder.shared for holder in state.holders))

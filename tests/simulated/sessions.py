@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from tests.simulated.library import RESEND, Grant, Host, Keepalive, Refused, Unknown
-from tests.simulated.service import Owner, Socket
+from tests.simulated.library import RESEND, Grant, Host, Keepalive
+from tests.simulated.line import Refused, Unknown
+from tests.simulated.state import Owner, Socket
 from tests.simulated.world import Steps
 
 

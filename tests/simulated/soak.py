@@ -1,7 +1,7 @@
 """Compare each checker's verdict with the truth in many runs of the simulated service.
 
-`python -m tests.simulated.soak --runs N [--seed S]`: N sound runs for each way in which holds end,
-and a fifth of that for each defect. Prints the counts, and the first runs on which a checker and
+`python -m tests.simulated.soak --runs N [--seed S]`: N sound runs for each kind of service, and
+a fifth of that for each defect. Prints the counts, and the first runs on which a checker and
 the truth disagree; exits with 1 if any do. `--show SEED/WAY/DEFECT/NUMBER` prints one run.
 """
 
@@ -23,7 +23,7 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import History
 from tests.simulated.defects import KINDS
 from tests.simulated.judgement import facts, wrong
-from tests.simulated.plan import ENDS_WITH
+from tests.simulated.plan import WAYS
 from tests.simulated.simulation import Run, simulate
 
 CHUNK = 25
@@ -66,11 +66,11 @@ def verdicts(run: Run) -> dict[str, Any]:
     return said
 
 
-def tally(seed: str, ends_with: str, defect: str, numbers: range) -> Tally:
+def tally(seed: str, way: str, defect: str, numbers: range) -> Tally:
     found = Tally()
     for number in numbers:
-        name = f"{seed}/{ends_with}/{defect}/{number}"
-        run = simulate(ends_with, defect, name)
+        name = f"{seed}/{way}/{defect}/{number}"
+        run = simulate(way, defect, name)
         known, said = facts(run), verdicts(run)
         found.runs += 1
         found.struck += bool(run.struck)
@@ -85,23 +85,13 @@ def tally(seed: str, ends_with: str, defect: str, numbers: range) -> Tally:
 
 
 def tasks(runs: int) -> Iterator[tuple[str, str, int]]:
-    """Yield sound runs for each way in which holds end, and a fifth of that for each defect."""
-    for way in ENDS_WITH:
+    """Yield sound runs for each kind of service, and a fifth of that for each defect."""
+    for way in WAYS:
         yield way, "none", runs
     for defect in DEFECTS:
-        ways = ways_of(defect)
+        ways = KINDS[defect].ways
         for place, way in enumerate(ways):
             yield way, defect, (runs // 5 + place) // len(ways)
-
-
-def ways_of(defect: str) -> list[str]:
-    """Return the ways in which holds end (ENDS_WITH) for which this defect can occur."""
-    needs = KINDS[defect].needs
-    if "queue" in needs:
-        return ["close", "connection"]
-    if "late" in needs:
-        return ["lease", "close"]
-    return list(ENDS_WITH)
 
 
 def told(name: str, found: Tally) -> list[str]:

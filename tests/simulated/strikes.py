@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.simulated.plan import DOWN, Plan, Strike
 from tests.simulated.resource import STORAGE
-from tests.simulated.world import MS
+from tests.simulated.world import MS, SECOND
 
 POINTS = ("granted", "acquired", "before-write", "before-release", "replies-in-flight")
 ANYWHERE = ("begun", "before-request", "answered")
@@ -21,7 +21,7 @@ def late(random: Random, plan: Plan) -> list[Strike]:
     points = [*POINTS, "before-write"]
     if plan.defect == "releases_foreign":
         points += ["before-release"] * 5
-    nodes = plan.client_names[: max(1, plan.clients - 1)]
+    nodes = plan.asking[:-1] or plan.asking
     return [
         Strike(
             at=random.randrange(300, 1500) * MS + turn * 3 * plan.ttl,
@@ -41,10 +41,102 @@ def deaths(random: Random, plan: Plan) -> list[Strike]:
             at=random.randrange(500, 2500) * MS,
             duration=random.randrange(100, 400) * MS,
             family="kill",
-            targets=(random.choice(plan.client_names),),
+            targets=(random.choice(plan.asking),),
             point=random.choice(points),
         )
     ]
+
+
+def held(random: Random, plan: Plan) -> list[Strike]:
+    """A holder stopped for so long that its lease must end by itself."""
+    return [
+        Strike(
+            at=random.randrange(500, 2000) * MS,
+            duration=3 * plan.ttl + plan.bound + 4000 * MS,
+            family="pause",
+            targets=(random.choice(plan.asking),),
+            point=random.choice(("acquired", "before-write", "before-release")),
+        )
+    ]
+
+
+def slow(random: Random, plan: Plan) -> list[Strike]:
+    """Clients stopped while the answers to an acquire are on their way."""
+    return [
+        Strike(
+            at=random.randrange(300, 1500) * MS + turn * 3 * plan.ttl,
+            duration=int(plan.ttl * random.uniform(0.8, 1.5)),
+            family="pause",
+            targets=(random.choice(plan.asking),),
+            point=random.choice(("replies-in-flight", "granted")),
+        )
+        for turn in range(4)
+    ]
+
+
+def between(random: Random, plan: Plan) -> list[Strike]:
+    """Clients stopped between the check and the delete of their releases."""
+    return [
+        Strike(
+            at=random.randrange(300, 1500) * MS + turn * 3 * plan.ttl,
+            duration=int(plan.ttl * random.uniform(1.2, 1.8)),
+            family="pause",
+            targets=(random.choice(plan.asking),),
+            point="between-check-and-delete",
+        )
+        for turn in range(4)
+    ]
+
+
+def restarts(random: Random, plan: Plan) -> list[Strike]:
+    """Servers killed and started again at once, together a majority."""
+    return [
+        Strike(
+            at=random.randrange(500, 900) * MS + turn * 1000 * MS,
+            duration=random.randrange(50, 150) * MS,
+            family="kill",
+            targets=tuple(plan.server_names[: plan.servers // 2 + 1]),
+            arguments={"data": "kept"},
+        )
+        for turn in range(4)
+    ]
+
+
+def clocks(random: Random, plan: Plan) -> list[Strike]:
+    """Wall clocks of some servers set ahead, and back."""
+    return [
+        Strike(
+            at=random.randrange(500, 900) * MS + turn * 1500 * MS,
+            duration=random.randrange(300, 900) * MS,
+            family="clock",
+            targets=tuple(plan.server_names[: plan.servers // 2 + 1]),
+            arguments={"kind": "jump", "clock": "wall", "offset_ms": 5000},
+        )
+        for turn in range(3)
+    ]
+
+
+def outage(random: Random, plan: Plan) -> list[Strike]:
+    """All clients cut off from all servers for a while."""
+    links = [[client, server] for client in plan.client_names for server in plan.server_names]
+    return [
+        Strike(
+            at=random.randrange(1000, 2000) * MS,
+            duration=random.randrange(1000, 2000) * MS,
+            family="partition",
+            targets=(*plan.client_names, *plan.server_names),
+            arguments={"links": links, "how": "reject"},
+        )
+    ]
+
+
+def bystander(plan: Plan, length: int, found: list[Strike]) -> list[Strike]:
+    """A client that asks for nothing, stopped for 1 s every 4 s, where no other fault hits it."""
+    stops = (
+        Strike(at, SECOND, "pause", (plan.client_names[-1],))
+        for at in range(500 * MS, length, 4 * SECOND)
+    )
+    return [stop for stop in stops if not any(meet(stop, other) for other in found)]
 
 
 def any_kind(random: Random, plan: Plan, few: bool) -> list[Strike]:
@@ -53,12 +145,13 @@ def any_kind(random: Random, plan: Plan, few: bool) -> list[Strike]:
     found: list[Strike] = []
     for _ in range(count):
         strike = _strike(random, plan)
-        if strike is not None and not any(_meet(strike, other) for other in found):
+        if strike is not None and not any(meet(strike, other) for other in found):
             found.append(strike)
     return found
 
 
-def _meet(one: Strike, other: Strike) -> bool:
+def meet(one: Strike, other: Strike) -> bool:
+    """Return whether two faults would hide each other's receipts."""
     if one.family in SHARED or other.family in SHARED:
         return False
     apart = 50 * MS
@@ -73,7 +166,7 @@ def _strike(random: Random, plan: Plan) -> Strike | None:
     family = random.choice(
         ("partition", "partition", "delay", "packet", "pause", "pause", "pause", "kill", "kill")
         + ("server-pause", "server-down", "server-down", "cpu", "clock")
-        + (("meteor",) if plan.defect == "none" and random.random() < 0.5 else ())
+        + (("meteor",) if random.random() < (0.5 if plan.defect == "none" else 0.1) else ())
     )
     at, client = random.randrange(400, 4500) * MS, random.choice(clients)
     duration = random.randrange(50, 2500) * MS
