@@ -20,8 +20,9 @@ from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import FOREVER, ends_with
 from fencepost.checker.facts.faults import during, faults, over_time
-from fencepost.checker.facts.grant_events import UNREACHABLE, refused
+from fencepost.checker.facts.grant_events import refused, unsent
 from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
+from fencepost.checker.facts.second_grants import until
 from fencepost.checker.facts.untested import untested
 from fencepost.checker.history.history import LOCK_OPS, Call, History, Op
 from fencepost.checker.lincheck import Evidence, named
@@ -94,7 +95,7 @@ def _again(granted: list[Hold]) -> dict[int, Hold]:
     for hold in granted:
         mine = hold.lock, hold.process
         first = last.get(mine)
-        if first is not None and min(first.strict_end, first.deadline) > hold.asked:
+        if first is not None and until(first) > hold.asked:
             found[hold.index] = hold
         else:
             last[mine] = hold
@@ -124,10 +125,8 @@ def _of_the_model(calls: list[Call], again: Mapping[int, Hold], keeps_on: bool) 
                 continue
             if call.type == "ok":
                 over.add(hold)
-            elif call.type == "fail" and not refused(call):
-                kind = end.error[0] if end is not None and end.error else ""
-                if keeps_on or kind == UNREACHABLE:
-                    continue
+            elif call.type == "fail" and not refused(call) and (keeps_on or unsent(call)):
+                continue
         yield call
 
 
@@ -266,12 +265,13 @@ def _lease(call: Call, hold: Hold | None) -> dict[str, int]:
     service heard of last before the op, later for one that was renewed while its client waited. If
     the client can see no deadline, its lease may expire at any time. A lease that was renewed in
     the background, each time before it expired, lasts to the end of the last renewal. From
-    `may_end` on the service may have ended the grant, so the lease is cut off there.
+    `may_end` or `other_end` on the service may have ended the grant, so the lease is cut off there.
     """
     begin, end, ttl = call.begin, call.end, call.begin.value.get("ttl")
-    if hold is None or end is None or (ttl is None and hold.may_end == FOREVER):
+    over = FOREVER if hold is None else min(hold.may_end, hold.other_end)
+    if hold is None or end is None or (ttl is None and over == FOREVER):
         return {}
-    early = FOREVER if hold.may_end == FOREVER else max(0.0, hold.may_end - begin.time)
+    early = max(0.0, over - begin.time)
     if ttl is None:
         return {"ttl": int(early)}
     deadline = end.value.get("deadline")

@@ -116,6 +116,8 @@ def _blame(
             first = _Blame(release, why)
     if first is None or first.doubt:
         return first
+    if not by_itself and loss.hold.other_end <= loss.shown.time:
+        by_itself = "its own process had the lock twice, and one of the two holds had ended"
     return _Blame(first.release, by_itself or _forgotten(loss, forgetting, clocks))
 
 

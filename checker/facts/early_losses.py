@@ -68,7 +68,7 @@ def _refused(hold: Hold, events: HoldEvents, test: Mapping[str, Any]) -> Op | No
         if end is not None:
             leased = any(since <= call.begin.time and end.time < to for since, to in _leased(hold))
             reported = lost is not None and lost.index < end.index
-            over = call.begin.time > hold.strict_end or end.time >= hold.may_end
+            over = call.begin.time > hold.given_back or end.time >= hold.may_end
             if leased and not reported and not over:
                 return end
         if ends(call, test):
@@ -90,7 +90,7 @@ def _leased(hold: Hold) -> Sequence[tuple[float, float]]:
 
 def _believed(hold: Hold) -> list[tuple[float, float]]:
     """Return the leases of a hold as far as they are certain, cut off like `Hold.believed`."""
-    over = min(hold.strict_end, hold.may_end)
+    over = min(hold.given_back, hold.may_end)
     return [
         (start, min(end, over)) for start, end in _leased(hold) if start < end and start <= over
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fencepost.checker.facts.ends import End
+from fencepost.checker.facts.ends import FOREVER, End
 from fencepost.checker.history.history import SPONTANEOUS, Call, History, Op
 
 NOT_HELD = "not-held"
@@ -24,7 +24,7 @@ class GrantEvents:
     invocations, and renewals); `ends` has the ends that its holder reported.
 
     keeps_on: a hold continues after a release that failed, unless it was refused because the hold
-    had ended.
+    had ended. A release that reached no server has a hold end, at the latest, never.
     """
 
     def __init__(self, history: History, keeps_on: bool) -> None:
@@ -35,6 +35,8 @@ class GrantEvents:
         self._nameless: dict[tuple[int | str, str], int] = {}
         self._calls: dict[int, Call] = {}  # of grants, by their answers, and of extends
         self._idle: set[int] = set()  # releases that ended nothing
+        self._unsent: set[int] = set()  # releases that reached no server
+        self._tried: dict[int, End] = {}  # of a grant, the last one of these
         self._early: dict[tuple[int | str, Any], Op] | None = None
         self._look_at(history.calls(), keeps_on)
         self._take(history.clients())
@@ -44,8 +46,11 @@ class GrantEvents:
             f, end = call.begin.f, call.end
             if f == "extend":
                 self._calls[call.begin.index] = call
-            elif f == "release" and keeps_on and call.type == "fail" and not refused(call):
-                self._idle.add(call.begin.index)
+            elif f == "release" and call.type == "fail" and not refused(call):
+                if keeps_on:
+                    self._idle.add(call.begin.index)
+                elif unsent(call):
+                    self._unsent.add(call.begin.index)
             if end is not None and (f == "extend" or (f == "acquire" and end.type == "ok")):
                 self._calls[end.index] = call
 
@@ -58,8 +63,10 @@ class GrantEvents:
                     self._granted(op)
             elif f == "release":
                 if op.type == "invoke" and op.index not in self._idle:
+                    self._used(op)
                     self._end(op, "release")
             elif f == "extend":
+                self._used(op)
                 update = self._calls.get(op.index)
                 if update is not None and update.type != "fail":
                     self._longer(op)
@@ -72,6 +79,8 @@ class GrantEvents:
                     self._longer(op)
                 elif op.value.get("hold") is not None:
                     self._end(op, "lost")
+            elif f == "write":
+                self._used(op)
 
     def certain(self, grant: int) -> list[Op]:
         """Yield the events that certainly changed this grant's deadline."""
@@ -100,8 +109,20 @@ class GrantEvents:
 
     def _end(self, op: Op, by: str) -> None:
         grant = self._grant(op)
-        if grant is not None:
-            self.ends.setdefault(grant, []).append(End(op.time, op.time, by))
+        if grant is None:
+            return
+        end = End(op.time, op.time, by)
+        if op.index in self._unsent:
+            end = self._tried[grant] = End(op.time, FOREVER, by)
+        self.ends.setdefault(grant, []).append(end)
+
+    def _used(self, op: Op) -> None:
+        """Take back that the holder gave its hold up with a release that reached no server, because
+        it goes on with the hold."""
+        if self._tried and op.type == "invoke":
+            grant = self._grant(op)
+            if grant in self._tried:
+                self.ends[grant].remove(self._tried.pop(grant))
 
     def _longer(self, op: Op) -> None:
         grant = self._grant(op)
@@ -118,10 +139,19 @@ class GrantEvents:
 
 def refused(call: Call) -> bool:
     """Return whether an extend or release was refused because its hold had ended."""
+    return _failed_as(NOT_HELD, call)
+
+
+def unsent(call: Call) -> bool:
+    """Return whether a call failed because no server received it: it changed nothing."""
+    return _failed_as(UNREACHABLE, call)
+
+
+def _failed_as(kind: str, call: Call) -> bool:
     end = call.end
     if end is None or end.type != "fail" or not end.error:
         return False
-    return bool(end.error[0] == NOT_HELD)
+    return bool(end.error[0] == kind)
 
 
 def lock_of(value: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.facts.clocks import Clocks
-from fencepost.checker.facts.grant_events import refused
+from fencepost.checker.facts.grant_events import refused, unsent
 from fencepost.checker.facts.holds import Hold, facts, lock_of
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.history.history import Call, History, Op
@@ -81,8 +81,8 @@ def ends(call: Call, test: Mapping[str, Any]) -> bool:
     """Return whether a release, whatever its answer, may have ended its hold.
 
     The test's `failed_release` defines the effect of a failed one; one that was refused as
-    `not-held` shows that the hold has ended.
+    `not-held` shows that the hold has ended, and one that reached no server changed nothing.
     """
     keeps_on = test.get("failed_release", "ended") == "nothing"
     failed = call.type == "fail" and not refused(call)
-    return call.begin.f == "release" and not (keeps_on and failed)
+    return call.begin.f == "release" and not (failed and (keeps_on or unsent(call)))

@@ -2,8 +2,9 @@
 
 Two meanings are kept apart, because the debate turns on them. A *strict* hold lasts until its
 holder gives it up: the invocation of its release, `lost`, its client's `close`, or the end of its
-process. A *believed* hold lasts no longer than its lease. ends.py defines when each end may have
-been.
+process. A release that reached no server gives nothing back: the hold is strict until the last one
+of them, if its holder does nothing more with it, and the lease runs on. A *believed* hold lasts no
+longer than its lease. ends.py defines when each end may have been.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fencepost.checker.facts.ends import FOREVER, Departures, ends_with, first
 from fencepost.checker.facts.grant_events import GrantEvents, lock_of
+from fencepost.checker.facts.second_grants import doubled, ended_together
 from fencepost.checker.history.history import Call, History, Op
 
 __all__ = ["FOREVER", "Hold", "holds", "lock_of", "seconds"]
@@ -27,8 +30,12 @@ class Hold(Struct, frozen=True, gc=False):
     asked, start: the acquire's invocation and its answer.
     strict_end, gone_by: until when the holder certainly held the lock, and by when it had
         certainly given it up.
+    given_back: strict_end, but for a release that reached no server: from then on the service may
+        know that its holder gave the lock up.
     may_end: when the service may have ended the grant early at the earliest; FOREVER if only a
         release or time can.
+    other_end: from when on the end of another hold of its process may have ended it
+        (second_grants.py).
     leases: [from, until) each; more than one if an extension came after the lease expired.
     furthest: until when the last lease may run, if no extend of unknown outcome shortened it.
     renewals: (time, deadline) of each renewal in the background, in order of time.
@@ -53,7 +60,9 @@ class Hold(Struct, frozen=True, gc=False):
     asked_index: int = -1
     shared: bool = False
     gone_by: float = FOREVER
+    given_back: float = FOREVER
     may_end: float = FOREVER
+    other_end: float = FOREVER
     renewals: tuple[tuple[int, float], ...] = ()
     extends: tuple[int, ...] = ()
     furthest: float = FOREVER
@@ -68,12 +77,13 @@ class Hold(Struct, frozen=True, gc=False):
     @property
     def believed(self) -> list[tuple[int, float]]:
         """Return when the holder believed, rightly as far as the service promised: each lease
-        [from, until), cut off at the strict end and at `may_end`.
+        [from, until), cut off at `given_back`, `may_end` and
+        `other_end`.
 
         A lease that had expired before its grant arrived was never believed; one given up in the
         same instant (stamps may be coarse) was believed for that instant.
         """
-        over = min(self.strict_end, self.may_end)
+        over = min(self.given_back, self.may_end, self.other_end)
         if len(self.leases) == 1:  # the usual case, and a fast path because this is called often
             start, end = self.leases[0]
             return [(start, min(end, over))] if start < end and start <= over else []
@@ -102,32 +112,50 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     The test's `failed_release` defines the effect of a failed release: "ended" (the default: the
     hold has ended, by it or before it) or "nothing" (the hold continues).
     """
-    keeps_on, ends, servers = facts(test)
+    known = facts(test)
+    keeps_on, ends, servers, counts = known
 
     def found() -> list[Hold]:
         events = GrantEvents(history, keeps_on)
         departures = Departures(history, ends, servers)
         grants = [_hold(call, events, departures) for call in events.grants]
-        return sorted(grants, key=attrgetter("start", "index"))
+        grants.sort(key=attrgetter("start", "index"))
+        return grants if counts else _as_one(grants)
 
-    return history.once(("holds", keeps_on, ends, servers), found)
+    return history.once(("holds", known), found)
 
 
-def facts(test: Mapping[str, Any] | None) -> tuple[bool, str, frozenset[str]]:
+def facts(test: Mapping[str, Any] | None) -> tuple[bool, str, frozenset[str], bool]:
     """Return the facts of the test that holds depend on: whether a hold continues after a failed
-    release, how it may end early, and the servers."""
+    release, how it may end early, the servers, and whether the lock promises to count the grants of
+    one process."""
     settings = test or {}
     keeps_on = settings.get("failed_release", "ended") == "nothing"
-    return keeps_on, ends_with(test), frozenset(settings.get("servers") or ())
+    counts = bool((settings.get("promises") or {}).get("reentrant"))
+    return keeps_on, ends_with(test), frozenset(settings.get("servers") or ()), counts
+
+
+def _as_one(grants: list[Hold]) -> list[Hold]:
+    """Return the holds of a lock that may give a holder its own hold again."""
+    early: dict[int, float] = {}
+    for mine in doubled(grants):
+        early |= ended_together(mine)
+    if not early:
+        return grants
+    return [
+        replace(hold, other_end=early[hold.index]) if hold.index in early else hold
+        for hold in grants
+    ]
 
 
 def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
     assert call.end is not None
     value, grant = call.value, call.end
     place = grant.index
-    gone, given_up = departures.of(grant), events.ends.get(place, ())
-    end = first((*given_up, gone))
-    lost = min((end.earliest for end in given_up if end.by == "lost"), default=FOREVER)
+    gone = departures.of(grant)
+    given_up = (*events.ends.get(place, ()), gone)
+    end = first(given_up)
+    lost = min((one.earliest for one in given_up if one.by == "lost"), default=FOREVER)
     longer = events.longer.get(place)
     # Jepsen's own histories name no holds: use the grant's position as its name.
     name = value.get("hold")
@@ -148,6 +176,7 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
         asked_index=call.begin.index,
         shared=value.get("mode") == "shared",
         gone_by=end.latest,
+        given_back=min((one.earliest for one in given_up if one.latest < FOREVER), default=FOREVER),
         may_end=departures.service_may_end(call.begin, gone, lost),
         renewals=_renewals(longer) if longer else (),
         extends=tuple(op.index for op in longer if op.f == "extend" and op.type == "ok")

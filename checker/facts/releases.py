@@ -73,20 +73,20 @@ def releases(
         for call in events.own.get(hold.index, ()):
             if call.begin.f != "release":
                 continue
-            since = _since(call, stops.get(call.begin.process, ()), clocks)  # type: ignore[arg-type]
+            since = _since(call, stops, clocks)
             yield _release(call, hold, since, events.lost.get(hold.index), ended_by, began)
             if ends(call, test):
                 began = min(began, call.begin.time)
                 if call.type != "info" and call.end is not None:
                     ended_by = min(ended_by, call.end.time)
     for call, hold in events.foreign:
-        yield _foreign(call, hold, events, test)
+        yield _foreign(call, hold, _since(call, stops, clocks), events, test)
 
 
-def _since(call: Call, stops: Iterable[tuple[int, int]], clocks: Clocks) -> int:
+def _since(call: Call, stops: Mapping[Any, Iterable[tuple[int, int]]], clocks: Clocks) -> int:
     """Return when a release took effect at the earliest, by the clock of its own client."""
     sent, bound = call.begin.time, clocks.bound(call.begin.node)
-    for stopped, went_on in stops:
+    for stopped, went_on in stops.get(call.begin.process, ()):
         over = call.end is not None and call.end.time + bound < went_on
         if sent + bound <= stopped and not over:
             return max(sent, went_on - bound)
@@ -111,7 +111,9 @@ def _release(
     )
 
 
-def _foreign(call: Call, hold: Hold, events: HoldEvents, test: Mapping[str, Any]) -> Release:
+def _foreign(
+    call: Call, hold: Hold, since: int, events: HoldEvents, test: Mapping[str, Any]
+) -> Release:
     """Build a release of another process' hold."""
     own = [one for one in events.own.get(hold.index, ()) if ends(one, test)]
     lost = events.lost.get(hold.index)
@@ -120,7 +122,7 @@ def _foreign(call: Call, hold: Hold, events: HoldEvents, test: Mapping[str, Any]
     return Release(
         call=call,
         hold=hold,
-        since=call.begin.time,
+        since=since,
         over_by=min([hold.deadline, *over, *reported]),
         on_until=min([hold.deadline, hold.may_end, *(one.begin.time for one in own), *reported]),
         foreign=True,

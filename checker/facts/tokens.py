@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import Hold, facts, holds
+from fencepost.checker.facts.second_grants import until
 from fencepost.checker.facts.time_order import Rulers, highest_before, tied
 from fencepost.checker.history.history import History, Op
 
@@ -163,14 +164,10 @@ def _repeats(found: list[Hold], between: _Between) -> Iterator[Misorder]:
                     break
         if hold.shared:
             row = shared.setdefault(hold.process, [])
-            if not row or _over(hold) < _over(row[-1]):
+            if not row or until(hold) < until(row[-1]):
                 row.append(hold)
         else:
             exclusive.append(hold)
-
-
-def _over(hold: Hold) -> float:
-    return min(hold.strict_end, hold.deadline)
 
 
 def _again(first: Hold, second: Hold) -> bool:
@@ -179,7 +176,7 @@ def _again(first: Hold, second: Hold) -> bool:
     return (
         first.process == second.process
         and first.index < second.asked_index
-        and _over(first) > second.asked
+        and until(first) > second.asked
     )
 
 

@@ -117,6 +117,10 @@ def signs(
                     named.ended = False  # it had no effect
                 elif _refused(error) and time <= named.deadline:
                     found.add(REFUSED_HOLDER)
+                elif error is not None and error.kind == UNREACHABLE:
+                    named.ended = False
+                    if len(holds) > named.number + 1:
+                        found |= {GRANTED_EARLY, GRANTED_BESIDE}
             elif f == "extend":
                 if type == "ok":
                     if time >= named.deadline or len(holds) > named.number + 1:

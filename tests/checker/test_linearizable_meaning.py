@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.exclusion import mutual_exclusion
+from fencepost.checker.exclusion import lease_exclusion, mutual_exclusion
 from fencepost.checker.ownership import ownership
 from tests.checker.linearizable_stories import CLOCKS, verdict
 from tests.histories import MS
@@ -39,7 +39,44 @@ def test_another_s_grant_after_the_inner_release_alone_is_a_double_grant(story):
     story.grant(0, "inner", 100, 1100)
     story.release(0, "inner", 200)
     story.grant(1, "c", 400, 1400)
+    assert verdict(story, promises={"reentrant": True}).valid is False
+    assert lease_exclusion(story.history(), {"promises": {"reentrant": True}}).valid is False
+
+
+def test_a_lock_that_does_not_promise_to_count_may_end_both_holds_with_one(story):
+    story.grant(0, "outer", 1, 1001)
+    story.grant(0, "inner", 100, 1100)
+    story.release(0, "inner", 200)
+    story.grant(1, "c", 400, 1400)
+    assert verdict(story).valid is True
+    assert lease_exclusion(story.history(), {}).valid is True
+
+
+def test_it_may_not_end_both_before_either_was_given_up(story):
+    story.grant(0, "outer", 1, 1001)
+    story.grant(0, "inner", 100, 1100)
+    story.grant(1, "c", 150, 1150)
+    story.release(0, "inner", 200)
     assert verdict(story).valid is False
+    assert lease_exclusion(story.history(), {}).valid is False
+
+
+def test_the_end_of_the_first_hold_may_end_the_second_one(story):
+    story.grant(0, "outer", 1, 1001)
+    story.grant(0, "inner", 100, 1100)
+    story.release(0, "outer", 200)
+    story.grant(1, "c", 400, 1400)
+    assert lease_exclusion(story.history(), {}).valid is True
+    assert lease_exclusion(story.history(), {"promises": {"reentrant": True}}).valid is False
+
+
+def test_a_shorter_second_lease_may_count_for_both(story):
+    story.grant(0, "outer", 1, 1001)
+    story.grant(0, "inner", 100, 300, ttl=200)
+    story.grant(1, "c", 400, 1400)
+    assert verdict(story).valid is True
+    assert lease_exclusion(story.history(), {}).valid is True
+    assert verdict(story, promises={"reentrant": True}).valid is False
 
 
 def test_a_grant_to_a_process_whose_lease_has_expired_is_no_second_one(story):
@@ -65,6 +102,42 @@ def test_a_lock_granted_after_a_release_that_reached_no_server_is_granted_twice(
     story.release(0, "a", 100, type="fail", kind="unreachable")
     story.grant(1, "b", 300, 1300)
     assert verdict(story, failed_release=failed).valid is False
+    assert lease_exclusion(story.history(), {"failed_release": failed}).valid is False
+
+
+def test_a_client_that_does_no_more_with_such_a_hold_has_given_it_up(story):
+    """Its lease runs on, but no two clients believe to hold the lock."""
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100, type="fail", kind="unreachable")
+    story.grant(1, "b", 1300, 2300)
+    assert mutual_exclusion(story.history(), {}).valid is True
+    assert lease_exclusion(story.history(), {}).valid is True
+
+
+@pytest.mark.parametrize("goes_on", ["extend", "release", "write"])
+def test_a_client_that_does_more_with_such_a_hold_has_it_still(story, goes_on):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100, type="fail", kind="unreachable")
+    story.grant(1, "b", 150, 1150)
+    if goes_on == "extend":
+        story.extend(0, "a", 200, until=1200)
+    elif goes_on == "release":
+        story.release(0, "a", 200)
+    else:
+        story.write(0, 200, "v", 0, 1, hold="a")
+    assert mutual_exclusion(story.history(), {}).valid is False
+
+
+def test_a_hold_granted_again_after_such_a_release_is_the_same_one_to_the_service(story):
+    """As etcd's Mutex does, whose second Lock in a session finds its own key."""
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100, type="fail", kind="unreachable")
+    story.grant(0, "b", 200, 1200)
+    story.release(0, "b", 300)
+    story.grant(1, "c", 400, 1400)
+    assert verdict(story).valid is True
+    assert lease_exclusion(story.history(), {}).valid is True
+    assert mutual_exclusion(story.history(), {}).valid is True
 
 
 @pytest.mark.parametrize("failed", ["ended", "nothing"])

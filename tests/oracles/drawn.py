@@ -60,6 +60,7 @@ class Drawing:
             "lock": {"name": "drawn", "ends_with": random.choice(ENDS_WITH)},
             "failed_release": random.choice(("ended", "ended", "nothing")),
             "servers": ["s1", "s2", "s3"],
+            "promises": {"reentrant": True} if random.random() < 0.5 else {},
         }
         if random.random() < bounds:
             self.test["clocks"] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, in_order
-from tests.oracles.holds import before, completion, holds, invocation
+from tests.oracles.holds import before, completion, holds, invocation, second_grant
 
 LOCKS = ("a", "b")
 
@@ -150,11 +150,9 @@ def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two:
 
 def _within(ops: list[Op], test: dict[str, Any], outer: Op, inner: Op) -> bool:
     """Return whether a process asked for one grant while it had the other."""
-    asked = invocation(ops, inner)
-    if outer.process != inner.process or outer.index > asked.index:
-        return False
-    held = next(one for one in holds(ops, test) if one.grant is outer)
-    return min(held.first, held.leases[-1][1]) > asked.time
+    found = holds(ops, test)
+    first, second = (next(o for o in found if o.grant is one) for one in (outer, inner))
+    return second_grant(first, second)
 
 
 def _is_shared(op: Op) -> bool:

@@ -16,8 +16,10 @@ class Held:
     """A grant, with the times at which its hold may have ended.
 
     `first`, `last`: until when its holder certainly held it, and by when it had released it.
-    `early`: from when on the service may have ended it. `leases`: spans [from, until). `said`: its
-    holder's later ops about it; `went`: whether its holder died before it gave it up.
+    `given`: from when on the service may know that. `early`: from when on the service may have
+    ended it by itself, `other` with another hold of its process. `leases`: spans [from, until).
+    `said`: its holder's later ops about it; `went`: whether its holder died before it gave
+    it up.
     """
 
     grant: Op
@@ -32,6 +34,8 @@ class Held:
     furthest: float
     said: list[Op]
     went: bool
+    given: float
+    other: float = FOREVER
 
     @property
     def process(self) -> int | str:
@@ -45,7 +49,7 @@ class Held:
         """Return the spans of the holder's belief; an instant is [t, t]."""
         spans = []
         for begun, until in self.leases:
-            over = min(until, self.first, self.early)
+            over = min(until, self.given, self.early, self.other)
             if begun < until and begun <= over:
                 spans.append((begun, over))
         return spans
@@ -91,11 +95,29 @@ def by_harness(op: Op) -> bool:
 
 def holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
     """Return every hold, in order of grant."""
-    return [
+    found = [
         _held(ops, test, op)
         for op in ops
         if op.process != "nemesis" and op.f == "acquire" and op.type == "ok"
     ]
+    if not test.get("promises", {}).get("reentrant"):
+        for first in found:
+            for second in found:
+                if second_grant(first, second):
+                    ended = min(second.given, second.leases[-1][1])
+                    first.other = min(first.other, max(second.grant.time, ended))
+                    if first.given > second.grant.time:
+                        second.other = min(second.other, first.given)
+    return found
+
+
+def second_grant(first: Held, second: Held) -> bool:
+    """Return whether a process asked for the second hold while it had the first one."""
+    return (
+        (first.process, first.lock) == (second.process, second.lock)
+        and first.grant.index < second.asked.index
+        and min(first.given, first.leases[-1][1]) > second.asked.time
+    )
 
 
 def ordered_holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
@@ -128,9 +150,12 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         if op.f == "release" and op.type == "invoke":
             done = completion(ops, op)
             failed = done is not None and done.type == "fail"
-            over = failed and done is not None and done.error and done.error[0] == "not-held"
-            if over or not (failed and test.get("failed_release") == "nothing"):
-                ends.append((op.time, op.time))
+            kind = done.error[0] if failed and done is not None and done.error else ""
+            if kind == "not-held" or not (failed and test.get("failed_release") == "nothing"):
+                if kind != "unreachable":
+                    ends.append((op.time, op.time))
+                elif not _goes_on(ops, mine, op, name):
+                    ends.append((op.time, FOREVER))
     gone, how = _gone(ops, test, grant)
     went = gone is not None and all(gone < end for end in ends)
     if gone:
@@ -150,12 +175,24 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         token=value.get("token"),
         first=min((end[0] for end in ends), default=FOREVER),
         last=min((end[1] for end in ends), default=FOREVER),
+        given=min((end[0] for end in ends if end[1] < FOREVER), default=FOREVER),
         early=early,
         leases=_leases(ops, mine, grant),
         furthest=_leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1],
         said=mine,
         went=went,
     )
+
+
+def _goes_on(ops: list[Op], mine: list[Op], tried: Op, name: Any) -> bool:
+    """Return whether a process did more with a hold after it had tried in vain to release it."""
+    later = [op for op in mine if op.type == "invoke" and op.index > tried.index]
+    writes = [
+        op
+        for op in ops[tried.index :]
+        if op.f == "write" and op.type == "invoke" and op.process == tried.process
+    ]
+    return bool(later) or any(name is not None and op.value.get("hold") == name for op in writes)
 
 
 def _speaks_of(ops: list[Op], op: Op, grant: Op, lock: str, name: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import Drawing
 from tests.oracles.exclusion import draw as drawn_with_cuts
-from tests.oracles.holds import FOREVER, Held, bound, by_harness, completion, holds
+from tests.oracles.holds import FOREVER, Held, bound, by_harness, completion, holds, second_grant
 
 
 @dataclass(frozen=True)
@@ -117,14 +117,7 @@ def _had_ended(test: dict[str, Any], done: Op | None) -> bool:
 
 def _firsts(found: list[Held], one: Held) -> list[Held]:
     """Return the holds, neither granted to a holder, that the process had when it asked for one."""
-    return [
-        other
-        for other in found
-        if other.process == one.process
-        and other.lock == one.lock
-        and other.grant.index < one.asked.index
-        and min(other.first, other.leases[-1][1]) > one.asked.time
-    ]
+    return [other for other in found if second_grant(other, one)]
 
 
 def _again(found: list[Held]) -> list[Held]:
@@ -194,7 +187,7 @@ def _over(ops: list[Op], begun: Op, done: Op | None, found: list[Held]) -> float
             same = mine and one.grant.value.get("hold") == name
             same = same and (name is not None or one.lock == str(begun.value.get("lock", "")))
         held = one if same else held
-    early = held.early if held is not None else FOREVER
+    early = min(held.early, held.other) if held is not None else FOREVER
     if held is None:
         return FOREVER if ttl is None else begun.time + ttl
     deadline = done.value.get("deadline")

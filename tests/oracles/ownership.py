@@ -124,7 +124,7 @@ class _Robbery(Drawing):
             f = "release" if random.random() < (0.85 if process == 0 else 0.5) else "extend"
             begun, now = now, now + random.choice((0, 0, 1, 3, 6, 14))
             answer = {"deadline": (now + random.choice((1, 8))) * MS} if f == "extend" else {}
-            kind = random.choice(("not-held", "not-held", "no-quorum"))
+            kind = random.choice(("not-held", "not-held", "no-quorum", "unreachable"))
             error = {"ok": None, "fail": [kind, "no"], "info": ["timeout", "-"]}[type]
             node, asked = f"client-{process}", dict(hold)
             self.op(begun, process, "invoke", f, asked, node=node)
@@ -196,6 +196,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         thefts = [row for row in others if _theft(ops, test, *row, victim, shown)]
         maybe = [row for row in others if not _harmless(ops, test, *row, victim)]
         excused = len(others) < len(near) or _forgotten(ops, test, victim, shown)
+        excused = excused or victim.other <= shown.time
         if thefts and not excused:
             return {False}
         doubt = doubt or bool(thefts or maybe)
@@ -213,8 +214,7 @@ def _span(ops: list[Op], test: dict[str, Any], hold: Held) -> tuple[float, float
         if op.f != "release" or op.type != "invoke":
             continue
         done = completion(ops, op)
-        failed = done is not None and done.type == "fail" and done.error[0] != "not-held"
-        if failed and test["failed_release"] == "nothing":
+        if not _may_end(test, done):
             continue
         on.append(op.time)
         if done is not None and done.type != "info":
@@ -274,7 +274,7 @@ def _refuses(ops: list[Op], test: dict[str, Any], found: list[Held], victim: Hel
         return False
     if any(_gives_up(ops, test, found, victim, o) for o in ops[: op.index] if o is not begun):
         return False
-    if begun.time > victim.first or op.time >= victim.early:
+    if begun.time > victim.given or op.time >= victim.early:
         return False
     return any(since <= begun.time and op.time < until for since, until in _sure(victim))
 
@@ -286,9 +286,14 @@ def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], held: Held
         return name is not None and (op.process, op.value.get("hold")) == (held.process, name)
     if op.f != "release" or op.type != "invoke" or _named(ops, found, op) != (held, True):
         return False
-    done = completion(ops, op)
-    failed = done is not None and done.type == "fail" and done.error[0] != "not-held"
-    return not (failed and test["failed_release"] == "nothing")
+    return _may_end(test, completion(ops, op))
+
+
+def _may_end(test: dict[str, Any], done: Op | None) -> bool:
+    """Return whether a release that was answered like this may have ended its hold."""
+    if done is None or done.type != "fail" or done.error[0] == "not-held":
+        return True
+    return done.error[0] != "unreachable" and test["failed_release"] != "nothing"
 
 
 def _replaces(test: dict[str, Any], victim: Held, other: Held) -> bool:
@@ -306,7 +311,7 @@ def _replaces(test: dict[str, Any], victim: Held, other: Held) -> bool:
     if gave and gives and not any(server in gives for server in gave):
         return False
     for since, until in _sure(victim):
-        until = min(until, victim.first, victim.early)
+        until = min(until, victim.given, victim.early)
         if since >= until and since != victim.grant.time:
             continue
         if not (since <= other.grant.time and other.grant.time + between < until):
@@ -430,8 +435,7 @@ def _earlier(
                 continue
             done = completion(ops, op)
             type = "info" if done is None else done.type
-            over = done is not None and type == "fail" and done.error[0] == "not-held"
-            if type != "fail" or over or test["failed_release"] == "ended":
+            if _may_end(test, done):
                 yield op.time, FOREVER if done is None or type == "info" else done.time
 
 

@@ -1,0 +1,64 @@
+"""Grants to a process that has the lock already.
+
+A lock that promises to be `reentrant` counts them, and each hold lasts until its own end. Another
+lock may give the holder its own hold again (etcd's Mutex does, to the same session): then what ends
+one of the two may end both, and a second lease that is shorter counts for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fencepost.checker.facts.holds import Hold
+
+FOREVER = float("inf")
+
+
+def until(hold: Hold) -> float:
+    """Return until when the service may regard this process as the holder, by this hold."""
+    return min(hold.given_back, hold.deadline)
+
+
+def doubled(found: Sequence[Hold]) -> Iterator[list[Hold]]:
+    """Yield the holds of each lock and process that was granted it while it had it, in order."""
+    last: dict[tuple[str, int | str], float] = {}
+    twice: dict[tuple[str, int | str], list[Hold]] = {}
+    for hold in found:
+        owner = hold.lock, hold.process
+        over = until(hold)
+        before = last.get(owner)
+        if before is None:
+            last[owner] = over
+            continue
+        if before > hold.asked:
+            twice[owner] = []
+        if over > before:
+            last[owner] = over
+    if twice:
+        for hold in found:
+            mine = twice.get((hold.lock, hold.process))
+            if mine is not None:
+                mine.append(hold)
+    yield from twice.values()
+
+
+def ended_together(mine: Sequence[Hold]) -> dict[int, float]:
+    """Return from when on the service may have ended each of these holds because another of them
+    ended, by the grants' positions. `mine` are of one lock and process, in order of grant."""
+    found: dict[int, float] = {}
+    sooner = FOREVER
+    for hold in reversed(mine):
+        found[hold.index] = sooner
+        sooner = min(sooner, max(hold.start, until(hold)))
+    before: list[tuple[float, int, Hold]] = []  # by when they were given back
+    for hold in mine:
+        while before and (before[0][0] <= hold.start or before[0][2].deadline <= hold.asked):
+            heappop(before)
+        if before:
+            found[hold.index] = min(found[hold.index], before[0][0])
+        if hold.given_back < FOREVER:
+            heappush(before, (hold.given_back, hold.index, hold))
+    return found
