@@ -33,4 +33,5 @@ DEFECT = Defect(
     also=("linearizable",),
     faults=("kill:redis-2",),
     servers="redis:2",
+    hunt="it kills any server, also the one that has the lock",
 )
