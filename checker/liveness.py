@@ -1,11 +1,10 @@
 """`liveness`: does the lock become available again?
 
-A lock that is never granted is perfectly safe. So after the last fault is healed, and after a
-holder disappeared with its lease still running, the lock must be granted within the lease plus a
-stated bound (`liveness_bound_s`, default 5 s), counted from when the last obstacle ended, and not
-before the clients were ready (`ready_s` in the test). If the service promises to survive a minority
-of dead nodes (`promises.minority`), the lock must be granted in that time while only a minority is
-impaired. Each lock is judged by itself (waits.py).
+A lock that is never granted is perfectly safe. So whenever clients ask for a lock that no client
+can have, it must be granted within a stated bound (`liveness_bound_s`, default 5 s; dead_time.py):
+after a release, at the end of a lease, after a fault. If the service promises to survive a minority
+of dead nodes (`promises.minority`), this holds while only a minority is impaired. Each lock is
+judged by itself. The waits that a run tested are named (waits.py).
 
 Three further promises are judged if the lock makes them: an order of grants (`promises.fifo`), a
 release that wakes one client (`promises.one_wakeup`; both in fairness.py), and no refusal of a free

@@ -35,7 +35,7 @@ BAD = re.compile(
     r"|Fatal error loading the DB|FATAL CONFIG FILE ERROR|Fatal error, can't open config file"
     r"|(?:Bad file format|Unexpected end of file|Unrecoverable error) reading the append only file"
     r"|Terminating server after rdb file reading failure"
-    # Java: ZooKeeper. The name alone also stands in options of the JVM.
+    # Java: ZooKeeper. Options of the JVM contain the name alone.
     r"|java\.lang\.OutOfMemoryError|A fatal error has been detected by the Java Runtime"
     # ZooKeeper (QuorumPeerMain, ZooKeeperServerMain, ZooKeeperCriticalThread, ServiceUtils).
     r"|Severe unrecoverable error|exiting abnormally|Exiting JVM with code [1-9]"

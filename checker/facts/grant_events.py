@@ -118,7 +118,7 @@ class GrantEvents:
 
     def _used(self, op: Op) -> None:
         """Take back that the holder gave its hold up with a release that reached no server, because
-        it goes on with the hold."""
+        it uses the hold again."""
         if self._tried and op.type == "invoke":
             grant = self._grant(op)
             if grant in self._tried:

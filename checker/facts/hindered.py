@@ -1,7 +1,7 @@
 """Hindered: the spans in which faults keep servers from answering, or single clients from asking.
 
-A fault of a client that does not ask is in nobody's way. What a fault leaves behind is: leases that
-servers began again after it, and renewals whose answers it kept from a client.
+A fault of a client that does not ask hinders no other client. A fault leaves two things behind:
+leases that servers began again after it, and renewals whose answers it kept from a client.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Hindered:
         deaf: dict[str, list[Span]] = {}
         for fault in on:
             if kills_clients(fault, clients):
-                continue  # it is over at once, and dead clients ask for nothing
+                continue  # it ends at once, and dead clients ask for nothing
             nodes = fault.impairs or frozenset(fault.targets)
             if fault.impairs is None or (nodes & servers if servers else nodes - clients):
                 self.servers.append(fault)
@@ -98,7 +98,7 @@ class Hindered:
         marks: list[tuple[float, int, int, Fault]] = []
         for fault in self.servers:
             over = FOREVER if fault.end is None else fault.end
-            # What ends at a moment is over before the next begins, unless it began then as well.
+            # A fault ends before another begins at the same moment, unless it began then as well.
             marks.append((fault.start, 1, 1, fault))
             marks.append((over, 2 if over == fault.start else 0, -1, fault))
         marks.sort(key=lambda mark: mark[:2])
@@ -122,7 +122,7 @@ def _by_node(found: Mapping[str, list[Span]]) -> dict[str, Spans[Span]]:
 
 
 def over_with(fault: Fault, lease: int) -> float:
-    """Return when a fault and the leases that it prolonged are over. A clock that was wrong may
+    """Return when a fault and the leases that it prolonged have ended. A clock that was wrong may
     have prolonged them by as much."""
     if fault.end is None:
         return FOREVER

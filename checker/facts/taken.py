@@ -1,4 +1,4 @@
-"""Taken: the spans in which clients may have a lock, so that others need not be granted it.
+"""Taken: the spans in which clients may have a lock, so that others may be refused.
 
 A hold lasts until a release that reached all servers was answered, or until its lease has certainly
 expired. A request that may have been granted, without an answer that its client received, lasts as

@@ -13,7 +13,7 @@ from fencepost.strictjson import decode
 
 
 def read(path: Path, field: str, what: str = "rows") -> list[dict[str, Any]]:
-    """Return what a kept file lists, each with this field; nothing if the file does not exist.
+    """Return the rows of a kept file, each with this field; nothing if the file does not exist.
 
     Raises:
         BadArguments: the file has another format.

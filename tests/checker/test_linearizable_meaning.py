@@ -1,4 +1,4 @@
-"""What the ops of a lock mean to the model: waiting, second grants, releases without effect."""
+"""The ops of a lock in the model: waiting, second grants, releases without effect."""
 
 from __future__ import annotations
 

@@ -347,7 +347,7 @@ class _Lock:
         """Return whether at some moment of a fault no majority of the servers was left."""
         servers = set(self.test["servers"])
         for at in {one.start for one in mine if fault.start <= one.start <= fault.end}:
-            # A fault that ends at this moment is over, but for one that began at it.
+            # A fault that ends at this moment has ended, unless it began then as well.
             on = [one for one in mine if one.start <= at < one.end or one.start == at == one.end]
             if fault not in on:
                 continue

@@ -22,6 +22,6 @@ DEFECT = Defect(
     breaks="A refusal is certain.",
     checker="",
     hidden="The service may keep a lease for longer than its client counts on, and after an extend "
-    "that was refused nobody knows for how long. All others wait for up to a TTL.",
+    "that was refused no client knows for how long. All others wait for up to a TTL.",
     twin=False,
 )

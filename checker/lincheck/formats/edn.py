@@ -2,7 +2,7 @@
 
 EDN (github.com/edn-format/edn) as far as histories use it: nil, booleans, numbers, strings,
 characters, keywords and symbols (both read as their names), lists, vectors, maps, sets, tagged
-values (read as what they tag: `#jepsen.history.Op{...}` is its map; the tag of
+values (read without the tag: `#jepsen.history.Op{...}` is its map; the tag of
 jepsen.independent's tuples is kept), `#_` and `;`. Decimals with the suffix M are exact. A read
 that returned nil carries no information, as in Knossos: its result is UNKNOWN.
 """
