@@ -40,7 +40,7 @@ class Etcd3gwLock:
         if not granted:
             raise Failed("not-granted", "held by another")
         self._held[found.uuid] = found
-        return Grant(name, None, begun + ttl_ns, found.uuid)
+        return Grant(name, None, begun + ttl_ns, found.uuid, assumed=True)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()
@@ -50,7 +50,7 @@ class Etcd3gwLock:
             raise Indeterminate("timeout", repr(error)) from error
         if left_s <= 0:
             raise Failed("not-held", "the lease is gone")
-        return replace(grant, deadline=begun + left_s * 1_000_000_000)
+        return replace(grant, deadline=begun + left_s * 1_000_000_000, assumed=False)
 
     def release(self, grant: Grant) -> None:
         try:
