@@ -63,7 +63,7 @@ def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
     if clocks:
         rows = believed(granted) if kind == "believed" else strictly(granted)
         details["uncertain"] = len(overlaps(rows)) - len(found)
-    late = late_grants(history, granted) if kind == "believed" else []
+    late = late_grants(history, test, granted) if kind == "believed" else []
     if late:
         details["late"] = len(late)
     if not found and not late:

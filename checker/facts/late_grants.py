@@ -1,16 +1,23 @@
 """Grants that a lock handed out although their lease had expired.
 
 A lock that takes longer to acquire than its lease lasts must not call itself granted (antirez 2016,
-step 3 of Redlock). The grant's own deadline and its stamp are of one clock, so they show it. Three
-things excuse the lock. It named no deadline: its client filled it in. It had reported the loss
-before. Or something may have stopped the client between the lock's look at its clock and the stamp:
-a fault at its node, or a machine so busy that it ran late by up to `_MARGIN_NS`.
+step 3 of Redlock). The grant's own deadline and its stamp are of one clock, so they show it. These
+excuse the lock:
+
+- It named no deadline: its client filled it in.
+- It had reported the loss before.
+- Its lease is a session, or is renewed in the background. Then the deadline is that of the last
+  answer, and the next one proves a later deadline.
+- Something may have stopped the client between the lock's look at its clock and the stamp: a fault
+  at its node, or a machine so busy that it ran late by up to `_MARGIN_NS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from fencepost.checker.facts.ends import ends_with
 from fencepost.checker.facts.faults import Fault, faults, over_time
 from fencepost.checker.facts.holds import Hold
 from fencepost.checker.history.history import History
@@ -18,12 +25,16 @@ from fencepost.checker.history.history import History
 _MARGIN_NS = 250_000_000
 
 
-def late_grants(history: History, found: Sequence[Hold]) -> list[Hold]:
+def late_grants(history: History, test: Mapping[str, Any], found: Sequence[Hold]) -> list[Hold]:
     """Return the holds that were granted later than their own deadline, without an excuse."""
+    if ends_with(test) != "lease":
+        return []
     late = [
         hold
         for hold in found
-        if hold.start - lease_end(hold) >= _MARGIN_NS and not _assumed(history, hold)
+        if hold.start - lease_end(hold) >= _MARGIN_NS
+        and not hold.renewals
+        and not _assumed(history, hold)
     ]
     if not late:
         return []

@@ -82,8 +82,15 @@ def test_a_lock_that_reported_the_loss_before_is_excused(story, hold, at, valid)
     assert verdict(story).valid is valid
 
 
-def test_a_lease_that_was_renewed_before_the_grant_arrived_counts(story):
-    story.op(3500, 1, "info", "renewed", {"lock": "orders", "hold": "a", "deadline": 5500 * MS})
+@pytest.mark.parametrize(("ends_with", "valid"), [("lease", False), ("close", True)])
+def test_the_deadline_of_a_session_is_that_of_its_last_answer(story, ends_with, valid):
+    grant(story)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+@pytest.mark.parametrize("at", [3500, 3900])
+def test_a_lease_that_is_renewed_in_the_background_has_not_expired(story, at):
+    story.op(at, 1, "info", "renewed", {"lock": "orders", "hold": "a", "deadline": 5500 * MS})
     grant(story)
     assert verdict(story).valid is True
 
