@@ -7,6 +7,9 @@ acts as the holder, and no service can prevent that (Kleppmann 2016).
 
 Two holds overlap if each certainly began before the other ended. An overlap within the bounds of
 two hosts' clocks proves nothing, and is only counted (`uncertain`).
+
+A lock that hands out a grant whose lease has expired breaks its promise as well (late_grants.py):
+its client never had what it was told.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import ends_with
 from fencepost.checker.facts.holds import FOREVER, Hold, holds, seconds
+from fencepost.checker.facts.late_grants import late_grants, lease_end
 from fencepost.checker.facts.overlaps import (
     Kind,
     Overlap,
@@ -34,7 +38,8 @@ from fencepost.checker.why.cause import Link, as_sentences, cause, causes, headl
 
 
 def lease_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:
-    """Check that no two believed holds of one lock overlap in time."""
+    """Check that no two believed holds of one lock overlap in time, and that no grant was handed
+    out when its lease had expired."""
     return _verdict("believed", history, test)
 
 
@@ -58,18 +63,30 @@ def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
     if clocks:
         rows = believed(granted) if kind == "believed" else strictly(granted)
         details["uncertain"] = len(overlaps(rows)) - len(found)
-    if not found:
+    late = late_grants(history, test, granted) if kind == "believed" else []
+    if late:
+        details["late"] = len(late)
+    if not found and not late:
         missing = details["untested"] = _untested(kind, granted)
         words = f"None of {count} holds overlapped another {kind} hold."
         return Verdict(True, noted(words, missing), [], details)
     known = causes(history, test)
     whys = [known.overlap(o.first, o.second, o.start) for o in found]
     evidence = [_evidence(o, kind, why) for o, why in zip(found, whys, strict=True)]
-    summary = (
-        f"{len(found)} of {count} holds were granted during another {kind} hold; the first at "
-        f"{seconds(found[0].start)}{headline(whys[0])}."
-    )
-    return Verdict(False, summary, evidence, details)
+    evidence += [_too_late(hold) for hold in late]
+    evidence.sort(key=lambda row: row["time_ns"])
+    parts = []
+    if found:
+        parts.append(
+            f"{len(found)} of {count} holds were granted during another {kind} hold; the first at "
+            f"{seconds(found[0].start)}{headline(whys[0])}."
+        )
+    if late:
+        parts.append(
+            f"{len(late)} of {count} holds were granted when their lease had expired; the first at "
+            f"{seconds(late[0].start)}."
+        )
+    return Verdict(False, " ".join(parts), evidence, details)
 
 
 def _untested(kind: str, granted: list[Hold]) -> list[str]:
@@ -104,15 +121,30 @@ def _evidence(overlap: Overlap, kind: str, why: list[Link]) -> dict[str, Any]:
     }
 
 
+def _too_late(hold: Hold) -> dict[str, Any]:
+    over = lease_end(hold)
+    return {
+        "what": (
+            f"{hold.who} was granted hold {hold.name} at {seconds(hold.start)}: the grant arrived "
+            f"{(hold.start - over) / 1e9:.3f} s after its lease was over, by the lock's own "
+            f"deadline ({seconds(over)})."
+        ),
+        "time_ns": hold.start,
+        "lock": hold.lock,
+        "holds": [hold.name],
+        "ops": [hold.index],
+    }
+
+
 LEASE_EXCLUSION = Checker(
     name="lease_exclusion",
-    question="No lock was granted again while its lease ran.",
+    question="No lock was granted again while its lease ran, or granted when it had expired.",
     about=("service",),
     check=of_history(lease_exclusion),
     column="lease",
     goal=True,
     goal_rank=10,
-    suspect=any_of(GRANTED_EARLY),
+    suspect=any_of(GRANTED_EARLY, GRANTED_LATE),
 )
 
 MUTUAL_EXCLUSION = Checker(

@@ -171,7 +171,7 @@ def _grant_evidence(wrong: Misorder, on: Spans[Fault], known: Causes) -> dict[st
 def _write_evidence(
     first: Write, second: Write, where: _Written, on: Spans[Fault], known: Causes
 ) -> dict[str, Any]:
-    why = known.worked(second.hold, second.done_ns)
+    why = known.worked(second.hold, second.done_ns, sent=second.sent_ns, since=first.sent_ns)
     return {
         "what": (
             f"{second.who} wrote {second.value!r} with token {second.token}, accepted by "

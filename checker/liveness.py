@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -64,9 +65,9 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     given = freed(events.own, run.hindered.reached)
     locks = _locks(history, calls, found, events, given, bound, apart)
     waits = [wait for lock in locks for wait in run.waits(lock)]
-    times = [run.dead_times(lock) for lock in locks]
-    dead = [one for found, _ in times for one in found]
-    served = sum(count for _, count in times)
+    judged = [run.dead_times(lock) for lock in locks]
+    dead = [one for times in judged for one in times.dead]
+    served, leases = sum(t.served for t in judged), sum(t.leases for t in judged)
     fair = fairness(acquires, found, on, history, clocks, given)
     promises = test.get("promises") or {}
     denied = Refusals()
@@ -74,18 +75,20 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
         denied = refusals(acquires, found, events.own, apart)
     unfair = _unfair(fair, promises) + denied.untrue
     strange = sorted({fault.family for fault in on if fault.impairs is None})
-    if strange and not any(run.dead_times(lock, known=True)[0] for lock in locks):
+    if strange and not any(run.dead_times(lock, known=True).dead for lock in locks):
         strange = []
-    untested = (
-        [] if dead else [*_unjudged(waits, run.healed), *_untested(waits, fair, denied, promises)]
-    )
+    untested: list[str] = []
+    if not dead:
+        untested = [*_unjudged(waits, run.healed), *_untested(waits, fair, denied, promises)]
     bad = sorted([one.to_json() for one in dead] + unfair, key=lambda row: row["time_ns"])
     valid: Valid = False if bad else "unknown" if strange else _valid(waits, served)
+    untested += ["the end of a lease"] if valid is True and not leases else []
     evidence = bad or [w.to_json() for w in waits if w.valid is not None or w.kind == "heal"]
     details = {
         "bound_s": bound / 1e9,
         "waits": sum(1 for wait in waits if wait.valid is True),
         "served": served,
+        "leases": leases,
         "after_deaths_s": [
             round(wait.waited_s, 3)
             for wait in waits
@@ -94,7 +97,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
         **fair.details(),
         "untested": untested,
     }
-    summary = _summary(valid, waits, evidence, strange)
+    summary = _summary(valid, waits, evidence, strange, leases)
     return Verdict(valid, noted(summary, untested), evidence, details)
 
 
@@ -132,6 +135,15 @@ def _locks(
     ]
 
 
+@dataclass
+class _DeadTimes:
+    """What DeadTimes finds for all modes of a lock."""
+
+    dead: list[DeadTime]
+    served: int
+    leases: int
+
+
 class _Run:
     """The spans of this run in which a lock had to be granted."""
 
@@ -156,11 +168,8 @@ class _Run:
         setting = clients, self._servers, self._promised, one_by_one
         self.hindered, self._known = Hindered(on, *setting), Hindered(known, *setting)
 
-    def dead_times(self, lock: Waited, known: bool = False) -> tuple[list[DeadTime], int]:
-        """Return the dead times of a lock, and how often it was granted in time once it was free.
-
-        `known`: ignore faults of which nothing is known.
-        """
+    def dead_times(self, lock: Waited, known: bool = False) -> _DeadTimes:
+        """Find the dead times of a lock. `known`: ignore faults of which nothing is known."""
         hindered = self._known if known else self.hindered
         found = [
             *taken(
@@ -169,14 +178,14 @@ class _Run:
             ),
             *taken_by_faults(hindered, lock.leases()),
         ]
-        dead: list[DeadTime] = []
-        served = 0
+        judged = _DeadTimes([], 0, 0)
         more = hindered, lock.bound, lock.apart, self._end_ns
         for mode in sorted({mode_of(call) for call, _ in lock.requests}):
             times = DeadTimes(lock.lock, lock.requests, mode, *more)
-            dead += times.find(found, self._ready_ns, "From the start")
-            served += times.served
-        return dead, served
+            judged.dead.extend(times.find(found, self._ready_ns, "From the start"))
+            judged.served += times.served
+            judged.leases += times.leases
+        return judged
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])
@@ -236,7 +245,11 @@ def _valid(waits: list[Wait], served: int) -> Valid:
 
 
 def _summary(
-    valid: Valid, waits: list[Wait], evidence: list[dict[str, Any]], strange: list[str]
+    valid: Valid,
+    waits: list[Wait],
+    evidence: list[dict[str, Any]],
+    strange: list[str],
+    leases: int,
 ) -> str:
     if valid is False:
         return str(evidence[0]["what"])
@@ -244,13 +257,13 @@ def _summary(
         return f"It is not known which nodes {', '.join(strange)} keeps from answering."
     if valid is True:
         longest = max((w.waited_s or 0.0 for w in waits if w.valid is True), default=None)
-        if longest is None:
+        if longest is None or not leases:
             return "The lock was granted in time whenever it was free and a client asked for it."
         return f"The lock became available every time; the longest wait was {longest:.3f} s."
     cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
     if cut_short:
         return cut_short.describe()
-    return "No client asked for the lock for long enough to tell."
+    return "No client asked for the lock for long enough while it was certainly free."
 
 
 def _unfair(fair: Fairness, promises: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -290,7 +303,7 @@ def _untested(
 
 CHECKER = Checker(
     name="liveness",
-    question="After every fault the lock became available within its lease plus the bound.",
+    question="Whenever the lock was free and a client asked for it, it was granted in time.",
     about=("service",),
     check=of_history(liveness),
     column="live",

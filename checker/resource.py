@@ -30,7 +30,7 @@ from fencepost.checker.facts.writes import Register, Write, owners, registers
 from fencepost.checker.history.history import Call, History
 from fencepost.checker.signs import GRANTED_BESIDE, VERSION_JUMPED, WROTE_LATE, any_of
 from fencepost.checker.verdict import Verdict, count, noted
-from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
+from fencepost.checker.why.cause import Causes, Link, as_sentences, cause, causes
 
 KINDS = {
     "lost_update": ("lost update", "the write was based on a stale read"),
@@ -44,7 +44,8 @@ KINDS = {
 class _Damage:
     """Damage to the data: `what` describes it without the full stop; times in ns, `ops` indices.
 
-    `hold`: the name of the hold under which the write was made, if there is one.
+    `write`: the damaging write; `by`: the other one that a lost update conflicts with. `since_ns`:
+    when these were accepted at the earliest, by what a read or another write shows.
     """
 
     kind: str
@@ -53,13 +54,19 @@ class _Damage:
     end_ns: int
     resource: Any
     ops: tuple[int, int]
-    hold: str | None = None
+    write: Write | None = None
+    since_ns: int = 0
+    by: Write | None = None
 
     def evidence(self, on: Spans[Fault], known: Causes) -> dict[str, Any]:
-        why = known.worked(self.hold, self.end_ns)
+        why, what = _worked(known, self.write, self.since_ns), self.what
+        if not why and self.by is not None:
+            # This writer held the lock: the other one wrote at the wrong time.
+            why = _worked(known, self.by, self.since_ns)
+            what += _other(self.by) if why else ""
         return {
             "kind": self.kind,
-            "what": f"{self.what}.{as_sentences(why) or during(on, self.begin_ns, self.end_ns)}",
+            "what": f"{what}.{as_sentences(why) or during(on, self.begin_ns, self.end_ns)}",
             "time_ns": self.end_ns,
             **cause(why),
             "resource": self.resource,
@@ -127,18 +134,62 @@ def _untested(found: list[Register], held: Mapping[str, Hold], lockless: str) ->
 
 
 def _damages(register: Register, held: Mapping[str, Hold], rulers: Rulers) -> Iterator[_Damage]:
-    for write, why in lost(register, rulers):
-        yield _of(register, "lost_update", write, f"built on version {write.built_on}, but {why}")
+    reads = _Reads(register)
+    for found in lost(register, rulers):
+        write = found.write
+        what = f"built on version {write.built_on}, but {found.why}"
+        yield _of(register, "lost_update", write, what, reads.began(write), found.by)
     for write, why in missing(register, rulers):
         yield _of(register, "missing", write, f"was acknowledged and is missing: {why}")
     for write, other in stale(register, held, rulers):
         why = _why_stale(write, other, held)
-        yield _of(register, "stale", write, f"was accepted though stale: {why}")
+        what = f"was accepted though stale: {why}"
+        yield _of(register, "stale", write, what, other.sent_ns)
     for read, source in register.phantoms:
         yield _phantom(register, read, source)
 
 
-def _of(register: Register, kind: str, write: Write, what: str) -> _Damage:
+class _Reads:
+    """When the read that a write is based on began: a write that it does not show was accepted
+    later."""
+
+    def __init__(self, register: Register) -> None:
+        self._register = register
+        self._begun: dict[tuple[int | str, int], list[int]] | None = None
+
+    def began(self, write: Write) -> int:
+        """Return when the last read of that version by the same process began; 0 for none."""
+        if self._begun is None:
+            self._begun = {}
+            for read in self._register.reads:
+                if read.version is not None:
+                    key = read.call.begin.process, read.version
+                    self._begun.setdefault(key, []).append(read.call.begin.time)
+        begun = self._begun.get((write.process, write.built_on or 0), ())
+        return max((at for at in begun if at <= write.sent_ns), default=0)
+
+
+def _worked(known: Causes, write: Write | None, since_ns: int) -> list[Link]:
+    if write is None:
+        return []
+    return known.worked(write.hold, write.done_ns, sent=write.sent_ns, since=since_ns)
+
+
+def _other(write: Write) -> str:
+    return (
+        f"; {write.value!r} was sent by {write.who} under hold {write.hold} at "
+        f"{seconds(write.sent_ns)}, and accepted by {seconds(write.done_ns)}"
+    )
+
+
+def _of(
+    register: Register,
+    kind: str,
+    write: Write,
+    what: str,
+    since_ns: int = 0,
+    by: Write | None = None,
+) -> _Damage:
     return _Damage(
         kind,
         f"{write.value!r}, written by {write.who} and accepted by {seconds(write.done_ns)}, {what}",
@@ -146,7 +197,9 @@ def _of(register: Register, kind: str, write: Write, what: str) -> _Damage:
         write.done_ns,
         register.name,
         (write.begin, write.done),
-        write.hold,
+        write,
+        since_ns,
+        by,
     )
 
 

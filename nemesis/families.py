@@ -60,8 +60,8 @@ def collide(mine: Strike, other: Strike, at: Layout) -> bool:
 
 
 def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts about a fault: `impairs`, `links`, `forgets`, `loses`; empty for an unknown
-    family."""
+    """Return the facts about a fault: `impairs`, `links`, `forgets`, `loses`, `stops`; empty for an
+    unknown family."""
     found = FAMILIES.get(family)
     if found is None:
         return {}
@@ -70,6 +70,7 @@ def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[st
         "links": found.links(targets, arguments),
         "forgets": found.forgets,
         "loses": found.loses(targets, arguments),
+        "stops": found.stops(targets, arguments),
     }
 
 

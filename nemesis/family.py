@@ -68,6 +68,10 @@ def _no_links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
     return []
 
 
+def _stops_none(targets: list[str], arguments: dict[str, Any]) -> list[str]:
+    return []
+
+
 def _with_none(mine: Strike, other: Strike, at: Layout) -> bool:
     return False
 
@@ -105,6 +109,7 @@ class Family:
     - `links`: the pairs of nodes that it separates.
     - `forgets`: whether servers may lose, or end early, what they have granted.
     - `loses`: whether it loses messages of its targets, by which their connections may end.
+    - `stops`: the nodes whose process is stopped, as a whole, for as long as it is active.
 
     Display: `describe` gives a fault as a sentence; `colour` is the report's; `columns` are the
     columns of a matrix that names no faults; `axes`: what a sweep can vary about it.
@@ -134,6 +139,7 @@ class Family:
     links: Callable[[list[str], dict[str, Any]], list[list[str]]] = _no_links
     forgets: bool = False
     loses: Callable[[list[str], dict[str, Any]], bool] = lambda targets, arguments: False
+    stops: Callable[[list[str], dict[str, Any]], list[str]] = _stops_none
     colour: Colour = Colour()
     columns: tuple[Column, ...] = ()
     axes: tuple[FaultAxis, ...] = ()

@@ -274,6 +274,7 @@ FAMILY = Family(
     moment=await_failpoint,
     over=held,
     leftovers=leftovers,
+    stops=lambda targets, arguments: [] if arguments.get("threads") else targets,
     colour=Colour("#7d9a3c", "#a3c25e"),
     columns=(
         Column("pause:client", "client pause", "Under client pauses", 1),

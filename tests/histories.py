@@ -98,11 +98,17 @@ class Story:
         self.call(process, "release", at, at if done is None else done, asked, {}, type, error)
 
     def extend(
-        self, process: int, hold: str, at: float, until: float | None, type: str = "ok"
+        self,
+        process: int,
+        hold: str,
+        at: float,
+        until: float | None,
+        type: str = "ok",
+        kind: str = "not-held",
     ) -> None:
         asked = {"lock": "orders", "hold": hold, "ttl": 1000 * MS}
         deadline = None if until is None else round(until * MS)
-        error = ["not-held", "it is gone"] if type == "fail" else None
+        error = [kind, "it is gone"] if type == "fail" else None
         answered = {"deadline": deadline} if type == "ok" else {}
         self.call(process, "extend", at, at, asked, answered, type, error)
 
@@ -185,7 +191,7 @@ def kept_on(process: int, over_at: float, at: float) -> dict[str, Any]:
     who, length = f"client-{process} (process {process})", f"{(at - over_at) / 1000:.3f} s"
     return {
         "sort": "kept-on",
-        "what": f"No fault kept {who} from giving it up in the {length} since",
+        "what": f"No fault explains why {who} had not given it up {length} later",
         "time_ns": round(over_at * MS),
         "sure": True,
         "nodes": [f"client-{process}"],

@@ -66,7 +66,8 @@ class DeadTime(Struct, frozen=True, gc=False):
 
 class DeadTimes:
     """Finds the dead times of one lock for clients that ask in one mode. `served`: how often it was
-    granted in time once it was free."""
+    granted in time once it was free; `leases`: how often it was granted after a hold that no
+    release had ended: its lease expired, or its holder disappeared."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class DeadTimes:
         apart: int,
         end_ns: int,
     ) -> None:
-        self.served = 0
+        self.served = self.leases = 0
         self._lock = lock
         self._mode = mode
         self._bound = bound
@@ -97,7 +98,7 @@ class DeadTimes:
     def find(self, taken: Iterable[Taken], since: float, why: str) -> Iterator[DeadTime]:
         """Yield the dead times from `since` on. `why`: what begins then."""
         at, granted, starved = since, -FOREVER, _Starved()
-        free, now = since, -FOREVER
+        free, now, unreleased = since, -FOREVER, ""
         for row in sorted(taken, key=lambda row: (row.begin, not row.granted)):
             serves = row.granted == self._mode
             if row.begin > now:  # spans that begin in one instant have no order
@@ -105,6 +106,8 @@ class DeadTimes:
             if serves and now > granted:
                 granted = now
                 self.served += free <= now <= free + self._bound
+                shared = unreleased == self._mode == "shared"
+                self.leases += bool(unreleased) and at <= now and (free <= now or not shared)
             until = min(row.begin, self._end_ns)
             if until > since:
                 limit = self._limit(since, until, starved)
@@ -113,9 +116,10 @@ class DeadTimes:
             if serves:
                 starved = _Starved()
             if row.granted and row.begin > since:
-                since = at = row.begin
+                since, at, unreleased = row.begin, row.begin, ""
             if row.over >= since:
                 since, at, why = row.over, row.at, row.why
+                unreleased = row.granted if row.lease else ""
         limit = self._limit(since, self._end_ns, starved)
         if limit < FOREVER:
             yield self._dead(at, limit, FOREVER, why)

@@ -27,7 +27,8 @@ class Fault:
     of nodes that it separates; `forgets`: whether servers may lose, or end early, what they have
     granted. Each is None if unknown. `surely`: the span in which it was certainly active, from its
     receipt until its heal was ordered; None if one of these was never seen. `loses`: whether it
-    loses messages of the nodes that it impairs.
+    loses messages of the nodes that it impairs. `stops`: the nodes whose process it stops for as
+    long as it is active.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Fault:
     forgets: bool | None = None
     surely: tuple[int, int] | None = None
     loses: bool = False
+    stops: frozenset[str] = frozenset()
 
     def disconnects(self, node: str | None, servers: Set[str]) -> bool:
         """Return whether it may end this node's connections to a server (to any node, without
@@ -113,6 +115,7 @@ def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
         links=tuple((near, far) for near, far in value["links"]) if "links" in value else None,
         forgets=value.get("forgets"),
         loses=value.get("loses", False),
+        stops=frozenset(value.get("stops", ())),
         surely=next(((op.time, end[0].time) for op in start if end and _proved([op])), None),
     )
 

@@ -41,6 +41,7 @@ class Hold(Struct, frozen=True, gc=False):
     renewals: (time, deadline) of each renewal in the background, in order of time.
     extends: the positions in the history of its extends that were answered ok.
     granted_by: the servers that granted it, if its client reports them.
+    assumed: whether its client filled in the deadline of the grant, which the lock did not name.
     ended_by: see ends.End.
     asked_index, index: the positions of the acquire's invocation and answer in the history.
     """
@@ -67,6 +68,7 @@ class Hold(Struct, frozen=True, gc=False):
     extends: tuple[int, ...] = ()
     furthest: float = FOREVER
     granted_by: tuple[str, ...] = ()
+    assumed: bool = False
 
     @property
     def deadline(self) -> float:
@@ -184,6 +186,7 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
         else (),
         furthest=(_leases(grant, events.certain(place)) if longer else leases)[-1][1],
         granted_by=tuple(value.get("granted_by") or ()),
+        assumed=value.get("assumed") is True,
     )
 
 

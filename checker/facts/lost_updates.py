@@ -7,6 +7,7 @@ is at least one more than the version that its writer had read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 
 from fencepost.checker.facts.holds import seconds
@@ -18,7 +19,17 @@ from fencepost.checker.history.history import Op
 Why = tuple[Write, str]
 
 
-def lost(register: Register, rulers: Rulers) -> Iterator[Why]:
+@dataclass(frozen=True)
+class Lost:
+    """A lost update: `write` followed another version than its writer had read, as `why` proves.
+    `by`: another write that followed that version, if it is known."""
+
+    write: Write
+    why: str
+    by: Write | None
+
+
+def lost(register: Register, rulers: Rulers) -> Iterator[Lost]:
     """Return writes that were applied to a version other than the one that their writer had
     read."""
     # Nearly every write is known to follow the version read.
@@ -42,11 +53,15 @@ def lost(register: Register, rulers: Rulers) -> Iterator[Why]:
         if write.stored is not None
     ]
     reached = highest_before(rulers, seen)
+    by_version = {write.stored: write for write in register.writes if write.stored is not None}
     for write in doubtful:
         assert write.built_on is not None
-        why = _why_lost(write, rivals.get(write.built_on, write), shown, reached)
+        rival = rivals.get(write.built_on, write)
+        why = _why_lost(write, rival, shown, reached)
         if why:
-            yield write, why
+            back = write.stored is not None and write.stored <= write.built_on
+            other = by_version.get(write.built_on + 1, rival)
+            yield Lost(write, why, None if back or other is write else other)
 
 
 def _rivals(writes: Sequence[Write]) -> dict[int, Write]:

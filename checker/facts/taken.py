@@ -21,13 +21,14 @@ from fencepost.checker.history.history import Call
 class Taken(Struct, frozen=True, gc=False):
     """A span [begin, over) in which the lock may be taken. `why`: the event that ended it, at `at`,
     as the start of a sentence. `granted`: the mode of the hold with whose grant it begins; else
-    ""."""
+    "". `lease`: nothing but the end of a lease ends that hold."""
 
     begin: float
     over: float
     at: float
     why: str
     granted: str = ""
+    lease: bool = False
 
 
 def taken(
@@ -47,7 +48,8 @@ def taken(
         released = over == freed.get(hold.index)
         if not released:
             over = hindered.outlasts(hold, over, hold.ttl or lease)
-        yield Taken(hold.start, over, *_given_up(hold, over, released), _mode(hold.shared))
+        event = _given_up(hold, over, released)
+        yield Taken(hold.start, over, *event, _mode(hold.shared), lease=not released)
     for call, one in asked:
         over = one.over
         answered = FOREVER if call.end is None and not one.died else one.asked_until

@@ -54,7 +54,7 @@ class Wait:
             return f"{self.why}: granted after {self.waited_s:.3f} s."
         if self.valid == "unknown":
             return f"{self.why}: the history ends too early to tell, before {seconds(self.limit)}."
-        return f"{self.why}: no client asked for long enough to tell."
+        return f"{self.why}: no client asked for long enough while it was certainly free."
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -77,6 +77,7 @@ _OF_NEMESIS: Mapping[str, Check] = {
     "phase": (_is_text, "a text"),
     "targets": _NODES,
     "impairs": _NODES,
+    "stops": _NODES,
     "links": (_are_pairs, "a list of pairs of nodes"),
     "forgets": (lambda value: isinstance(value, bool), "true or false"),
     "loses": (lambda value: isinstance(value, bool), "true or false"),

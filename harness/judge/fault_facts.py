@@ -1,4 +1,4 @@
-"""Facts about faults (impairs, links, forgets, loses) that the nemesis did not write."""
+"""Facts about faults (impairs, links, forgets, loses, stops) that the nemesis did not write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def with_facts(history: History) -> History:
 
 def _lacks(op: Op) -> bool:
     starts = op.value.get("phase") != "end"
-    return starts and not {"impairs", "links", "forgets", "loses"} <= op.value.keys()
+    return starts and not {"impairs", "links", "forgets", "loses", "stops"} <= op.value.keys()
 
 
 def _stated(op: Op) -> Op:

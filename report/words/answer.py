@@ -13,12 +13,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fencepost.checker.verdict import Valid, worst
-from fencepost.report.words.questions import Question, headline, questions, untested, verdict
+from fencepost.report.words.questions import (
+    Question,
+    expired_grant,
+    headline,
+    questions,
+    untested,
+    verdict,
+)
 
 QUESTIONS = ("service", "clients", "data")
 """The three questions by their names in `--fail-on`."""
 
 _BY_EVERY_LOCK = "no lock service can prevent this"
+_EXPIRED = "A client was granted the lock when its lease had expired"
+_BY_A_LOOK = "a lock that looks at its clock before it returns prevents this"
+_BY_NONE_OF_THESE = "the history does not show whether the lock could have known"
 _BY_NO_FENCE = (
     "its write came before any with a higher token, so a fence alone does not help; a resource "
     "that also compares the version that was read does (guard fenced-version)."
@@ -64,10 +74,14 @@ def _reason(found: Mapping[str, Any], asked: list[Question]) -> str:
     if service is False:
         return "A sound lock service keeps its promise under these faults."
     # A holder whose lock the service rightly gave away is past its lease or its session.
+    if (expired := expired_grant(found["checkers"])) is not None:
+        return f"{_EXPIRED}: {_BY_A_LOOK if expired else _BY_NONE_OF_THESE}."
     if clients is False:
         if ended := _session_ended(found):
             late = f"The lock went with its holder's connection ({ended}), and the holder had not "
             late += "learned of that: no lock without a lease can prevent this"
+        elif _unexplained(found):
+            return "The history does not show why the lock was granted to the second client."
         else:
             late = f"A client worked past its lease{_struck(found)}: {_BY_EVERY_LOCK}"
         if data is True:
@@ -101,8 +115,7 @@ def _struck(found: Mapping[str, Any]) -> str:
 def _session_ended(found: Mapping[str, Any]) -> str:
     """Return the fault that killed the server and its connections before the first two believed at
     once; "" if a lease had expired."""
-    evidence = found["checkers"].get("mutual_exclusion", {}).get("evidence") or [{}]
-    causes = evidence[0].get("cause") or ()
+    causes = _causes(found)
     if any(cause.get("sort") == "lease-over" for cause in causes):
         return ""
     gone = [cause.get("time_ns") for cause in causes if cause.get("sort") == "forgot"]
@@ -110,6 +123,17 @@ def _session_ended(found: Mapping[str, Any]) -> str:
         if fault.get("start_ns") in gone:
             return str((fault.get("arguments") or {}).get("words") or fault.get("family") or "")
     return ""
+
+
+def _unexplained(found: Mapping[str, Any]) -> bool:
+    """Return whether no cause is known for the first two that believed at once."""
+    return "none" in [cause.get("sort") for cause in _causes(found)]
+
+
+def _causes(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the causes of the first two that believed at once."""
+    evidence = found["checkers"].get("mutual_exclusion", {}).get("evidence") or [{}]
+    return list(evidence[0].get("cause") or ())
 
 
 def _in_order(found: Mapping[str, Any]) -> bool:

@@ -55,6 +55,7 @@ _REMARK = (
     "A client that is paused or cut off past its lease makes this false with every lock. It is "
     "not a failure of the service."
 )
+_HANDED_OUT = "the lock handed out a grant whose lease had expired"
 _UNTESTED = "as far as it was tested, "
 _NO_LATE_WRITE = "No write was accepted after one with a higher token."
 
@@ -110,9 +111,26 @@ def questions(checkers: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     resource = [_writes(name, checkers[name]) for name in _about("resource") if name in checkers]
     kept = _question("service", service, tested)
     believed = _question("clients", clients, tested)
-    if believed.valid is False and kept.valid is not False:
+    expired = expired_grant(checkers)
+    if expired and kept.parts and kept.valid is not False:
+        kept = replace(kept, valid=False, clause=_HANDED_OUT, hedge="")
+    if believed.valid is False and kept.valid is not False and expired is None:
         believed = replace(believed, remark=_REMARK)
     return [kept, believed, _question("resource", resource, tested)]
+
+
+def expired_grant(checkers: Mapping[str, Mapping[str, Any]]) -> bool | None:
+    """Return whether the lock certainly handed out a grant whose lease had expired, by which two
+    clients believed or the data was damaged; None if no first piece of evidence names such a
+    grant, and no other one a certain one."""
+    doubtful = False
+    for name in (*_about("clients"), *_about("resource")):
+        for place, piece in enumerate(checkers.get(name, {}).get("evidence") or ()):
+            for link in piece.get("cause") or ():
+                if link.get("sort") == "expired-grant" and link.get("sure") is True:
+                    return True
+                doubtful |= link.get("sort") == "expired-grant" and place == 0
+    return False if doubtful else None
 
 
 def the_test(checkers: Mapping[str, Mapping[str, Any]]) -> Question:

@@ -81,8 +81,8 @@ def test_the_evidence_of_a_strict_overlap_says_when_and_how_the_first_hold_was_g
             "what": (
                 "client-2 (process 2) was granted hold h2 at 1.010 s, while client-1 (process 1) "
                 "had hold h1 since 0.000 s, which its holder gave up at 1.600 s (release): two "
-                "holders for 0.590 s. The lease of hold h1 expired at 1.000 s. No fault kept "
-                "client-1 (process 1) from giving it up in the 0.010 s since."
+                "holders for 0.590 s. The lease of hold h1 expired at 1.000 s. No fault "
+                "explains why client-1 (process 1) had not given it up 0.010 s later."
             ),
             "cause": [over("h1", 1000), kept_on(1, 1000, 1010)],
             "time_ns": 1010 * MS,

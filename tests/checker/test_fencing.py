@@ -150,7 +150,7 @@ def test_the_evidence_of_a_late_write_names_both_writes_and_the_fault_that_was_o
     two_grants(story)
     story.write(2, 2100, "b", 0, 1, hold="h2", token=2)
     story.write(2, 2110, "c", 1, 2, hold="h2", token=2)
-    story.fault("pause", 2150, 2205, ["client-1"])
+    story.fault("pause", 900, 2195, ["client-1"])
     story.fault("pause", 2211, 2300, ["client-2"])
     story.write(1, 2200, "a", 2, 3, done=2210, hold="h1", token=1)
     assert verdict(story).evidence == [
@@ -159,15 +159,15 @@ def test_the_evidence_of_a_late_write_names_both_writes_and_the_fault_that_was_o
                 "client-1 (process 1) wrote 'a' with token 1, accepted by 2.210 s, after the "
                 "resource had accepted token 2 from client-2 (process 2). The lease of hold h1 "
                 "expired at 1.000 s. This kept client-1 from giving it up: pause of client-1 (from "
-                "2.150 s to 2.205 s)."
+                "0.900 s to 2.195 s)."
             ),
             "cause": [
                 over("h1", 1000),
                 {
                     "sort": "kept-by-fault",
-                    "what": "This kept client-1 from giving it up: pause of client-1 (from 2.150 s "
-                    "to 2.205 s)",
-                    "time_ns": 2150 * MS,
+                    "what": "This kept client-1 from giving it up: pause of client-1 (from 0.900 s "
+                    "to 2.195 s)",
+                    "time_ns": 900 * MS,
                     "sure": True,
                     "family": "pause",
                     "nodes": ["client-1"],
@@ -176,7 +176,7 @@ def test_the_evidence_of_a_late_write_names_both_writes_and_the_fault_that_was_o
             "time_ns": 2210 * MS,
             "resource": "account",
             "lock": "orders",
-            "ops": [4, 10],
+            "ops": [6, 12],
         }
     ]
 

@@ -9,6 +9,7 @@ from fencepost.checker.history.history import History
 from fencepost.checker.liveness import liveness
 from tests.checker.liveness_stories import (
     BOUND,
+    LEASE,
     LIMIT,
     SERVERS,
     STUCK,
@@ -105,9 +106,12 @@ def test_a_lock_without_a_request_after_the_heal_was_not_tested_there(story):
     assert found.valid is True
     assert found.summary == (
         "The lock was granted in time whenever it was free and a client asked for it. "
-        "Not tested: after the last fault was healed."
+        "Not tested: after the last fault was healed, the end of a lease."
     )
-    what = "After the last fault was healed: no client asked for long enough to tell."
+    what = (
+        "After the last fault was healed: no client asked for long enough while it was certainly "
+        "free."
+    )
     assert [(row["what"], row["valid"]) for row in found.evidence] == [(what, "unknown")]
 
 
@@ -117,7 +121,7 @@ def test_a_fault_that_was_never_healed_leaves_the_last_heal_untested(story):
     asks_in_vain(story, 30_000, STUCK)
     found = verdict(story)
     assert found.valid is True
-    assert found.details["untested"] == ["after the last fault was healed"]
+    assert found.details["untested"] == ["after the last fault was healed", LEASE]
 
 
 def test_after_the_last_fault_means_the_one_that_ends_last(story):

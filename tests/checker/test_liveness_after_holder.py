@@ -6,6 +6,7 @@ import pytest
 
 from fencepost.checker.liveness import liveness
 from tests.checker.liveness_stories import (
+    LEASE,
     LIMIT,
     MINORITY,
     SERVERS,
@@ -132,7 +133,7 @@ def test_a_holder_s_death_without_later_requests_is_named_and_does_not_fail_the_
     story.read(2, 9000, None, 0)
     found = verdict(story)
     assert found.valid is True
-    assert found.details["untested"] == ["after 1 holder that disappeared"]
+    assert found.details["untested"] == ["after 1 holder that disappeared", LEASE]
 
 
 def test_holders_that_went_one_after_the_other_are_each_waited_for(story):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.checker.liveness_stories import (
+    LEASE,
     LIMIT,
     MINORITY,
     SERVERS,
@@ -82,7 +83,7 @@ def test_servers_that_faults_of_any_family_impair_add_up(story):
         story.fault(family, 100, 9000, [server])
     found = verdict(story, **MINORITY)
     assert found.valid is True
-    assert found.details["untested"] == ["minority"]
+    assert found.details["untested"] == ["minority", LEASE]
 
 
 def test_a_cut_between_a_minority_and_the_others_impairs_the_minority(story):
@@ -101,7 +102,7 @@ def test_a_client_impaired_together_with_the_minority_may_be_next_in_the_queue(s
     asks(story, 90, 9050, process=2)
     found = verdict(story, **MINORITY)
     assert found.valid is True
-    assert found.details["untested"] == ["minority"]
+    assert found.details["untested"] == ["minority", LEASE]
 
 
 def test_with_a_minority_impaired_the_lock_has_a_lease_and_the_bound(story):
@@ -121,7 +122,7 @@ def test_a_minority_that_is_impaired_for_less_than_a_lease_and_the_bound_tests_n
     story.grant(3, "h2", at=end + 100, until=9900)
     found = verdict(story, **MINORITY)
     assert found.valid is True
-    assert found.details["untested"] == untested
+    assert found.details["untested"] == [*untested, LEASE]
 
 
 def test_each_begin_and_end_of_a_fault_gives_the_servers_new_time(story):
@@ -131,7 +132,7 @@ def test_each_begin_and_end_of_a_fault_gives_the_servers_new_time(story):
         story.fault("pause", start, start + 100, [SERVERS[1]])
     found = verdict(story, **MINORITY)
     assert found.valid is True
-    assert found.details["untested"] == ["minority"]
+    assert found.details["untested"] == ["minority", LEASE]
 
 
 @pytest.mark.parametrize(("at", "told"), [(4000, "was only after 3.900 s"), (4001, "never was")])
@@ -151,7 +152,7 @@ def test_a_minority_that_is_back_before_the_lock_was_due_puts_nothing_to_the_tes
     story.grant(3, "h1", at=8600, until=9900)
     found = verdict(story, **MINORITY)
     assert found.valid is True
-    assert found.details["untested"] == ["minority"]
+    assert found.details["untested"] == ["minority", LEASE]
 
 
 def test_each_lock_must_be_usable_with_a_minority_impaired(story):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.checker.liveness_stories import (
+    LEASE,
     SERVERS,
     STUCK,
     TTL,
@@ -155,7 +156,7 @@ def test_requests_in_vain_count_only_until_the_next_fault(story):
     story.grant(2, "h2", asked=9000, at=9010, until=10_000)
     found = verdict(story)
     assert found.valid is True
-    assert found.details["untested"] == ["after 1 holder that disappeared"]
+    assert found.details["untested"] == ["after 1 holder that disappeared", LEASE]
 
 
 def test_a_fault_that_has_ended_when_a_lease_may_have_restarted_counts(story):

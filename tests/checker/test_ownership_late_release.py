@@ -20,8 +20,8 @@ def test_a_late_release_that_lets_a_third_in_is_theft(story):
                 "client-1 (process 1) released its hold h1 at 1.600 s and was answered ok, though "
                 "client-2 (process 2) had hold h2 since 1.500 s; that hold then ended "
                 "early: client-3 (process 3) was granted hold h3. The lease of hold h1 expired at "
-                "1.000 s. No fault kept client-1 (process 1) from giving it up in the 0.600 s "
-                "since."
+                "1.000 s. No fault explains why client-1 (process 1) had not given it up 0.600 s "
+                "later."
             ),
             "cause": [over("h1", 1000), kept_on(1, 1000, 1600)],
             "time_ns": 1600 * MS,

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from fencepost.checker.liveness import liveness
+from tests.checker.liveness_stories import LEASE
 from tests.histories import MS, Story
 
 PROMISED = {"promises": {"true_refusals": True}}
@@ -150,7 +151,7 @@ def test_the_first_release_that_was_answered_ok_ends_a_hold(story):
 def test_a_promise_that_was_not_put_to_the_test_is_named(story):
     info(story, 1, 0, 10)
     story.grant(2, "a", 100, 1100)
-    assert told(story).details["untested"] == ["true_refusals"]
+    assert told(story).details["untested"] == ["true_refusals", LEASE]
     turn(story, 3, "b", 2000, 2100)
     assert "true_refusals" in told(story).details["untested"]
 

@@ -100,7 +100,7 @@ def test_a_write_of_unknown_outcome_was_there_from_the_first_read_of_it_on(story
         "what": "'a', written by client-1 (process 1) and accepted by 2.050 s, was accepted though "
         "stale: client-2 (process 2) had written 'b' before under hold h2, granted at 2.000 s, "
         "which is later than its own hold h1, granted at 0.000 s. The lease of hold h1 expired at "
-        "1.000 s. No fault kept client-1 (process 1) from giving it up in the 1.050 s since.",
+        "1.000 s. No fault explains why client-1 (process 1) had not given it up 1.050 s later.",
         "cause": [over("h1", 1000), kept_on(1, 1000, 2050)],
         "time_ns": 2050 * MS,
         "resource": "account",

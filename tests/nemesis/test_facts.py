@@ -69,7 +69,12 @@ def test_a_family_names_its_impaired_nodes_cut_links_and_forgetting_servers(fami
         "links": links,
         "forgets": forgets,
         "loses": (family, arguments.get("kind")) == ("packet", "loss"),
+        "stops": targets if family == "pause" else [],
     }
+
+
+def test_a_pause_of_the_threads_that_renew_stops_no_process():
+    assert facts("pause", ["client-1"], {"threads": "renewal"})["stops"] == []
 
 
 @every_family
@@ -79,7 +84,7 @@ def test_the_facts_are_in_the_history_where_a_fault_starts(director, recorded, f
     begun, done = recorded.ops[:2]
     for op in (begun, done):
         assert op.value["phase"] == "start"
-        said = {fact: op.value[fact] for fact in ("impairs", "links", "forgets", "loses")}
+        said = {fact: op.value[fact] for fact in facts(family, [], {})}
         assert said == facts(family, one.targets, one.arguments)
 
 
@@ -93,7 +98,7 @@ def test_a_checker_reads_them_back_whether_or_not_it_knows_the_family(director, 
     (found,) = faults(History(ops))
     said = facts(family, one.targets, one.arguments)
     assert (found.impairs, found.forgets) == (frozenset(said["impairs"]), said["forgets"])
-    assert found.loses is said["loses"]
+    assert (found.loses, found.stops) == (said["loses"], frozenset(said["stops"]))
     assert found.links == tuple((near, far) for near, far in said["links"])
 
 

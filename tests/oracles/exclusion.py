@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from tests.oracles.drawn import Drawing, in_order
+from tests.oracles.drawn import MS, Drawing, in_order
 from tests.oracles.holds import Held, gap, holds
 
 Verdicts = set[bool | str]
@@ -14,6 +14,8 @@ Verdicts = set[bool | str]
 
 def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     drawing = Drawing(random)
+    if random.random() < 0.15:
+        _hand_out_late(drawing)
     if random.random() < 0.3:
         at = random.randrange(20)
         until = random.choice((None, at + 5))
@@ -29,8 +31,63 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     return drawing.ops, drawing.test
 
 
+def _hand_out_late(drawing: Drawing) -> None:
+    """Let some grants arrive long after their deadlines, and let faults hit clients meanwhile."""
+    random = drawing.random
+    for op in drawing.ops:
+        if op.f == "acquire" and op.type == "ok" and random.random() < 0.4:
+            op.value["deadline"] = op.time - random.choice((249, 250, 251, 400)) * MS
+            if random.random() < 0.3:
+                op.value["assumed"] = random.choice((True, True, False))
+    for _ in range(random.choice((0, 0, 1))):
+        client = f"client-{random.randrange(3)}"
+        family = random.choice(("pause", "clock", "cpu", "packet", "partition", "gremlin"))
+        arguments: dict[str, Any] = {"kind": random.choice(("loss", "delay"))}
+        if family == "partition":
+            arguments = {"links": [[client, "s1"]]}
+        at = random.randrange(20)
+        until = random.choice((None, at + random.randrange(8)))
+        drawing.fault(family, at, at, [client], arguments=arguments, until=until)
+    drawing.ops = in_order(drawing.ops)
+
+
 def lease(ops: list[Op], test: dict[str, Any]) -> Verdicts:
+    of_a_lease = test["lock"]["ends_with"] == "lease"
+    if of_a_lease and any(_too_late(ops, held) for held in holds(ops, test)):
+        return {False}
     return _verdict(ops, test, lambda held: held.believed())
+
+
+def _too_late(ops: list[Op], held: Held) -> bool:
+    """Return whether the lock itself said that the lease had expired when the grant arrived, and
+    nothing may have kept its client from seeing that in time."""
+    renewed = any(op.f == "renewed" and op.value["deadline"] is not None for op in held.said)
+    if held.grant.value.get("assumed") or renewed:
+        return False
+    over = max(until for since, until in held.leases if since <= held.grant.time)
+    if held.grant.time - over < 250 * MS:
+        return False
+    meanwhile = ops[held.asked.index : held.grant.index]
+    if any(op.f == "lost" and op.process == held.process for op in meanwhile):
+        return False
+    return not any(_stops(ops, op, held, over) for op in ops if op.process == "nemesis")
+
+
+def _stops(ops: list[Op], begun: Op, held: Held, over: float) -> bool:
+    """Return whether this is the start of a fault that may have stopped the client in that time."""
+    if begun.type != "invoke" or begun.value["phase"] == "end":
+        return False
+    ends = [
+        op.time
+        for op in ops
+        if op.value.get("fault") == begun.value["fault"] and op.value["phase"] == "end"
+    ]
+    if begun.time > held.grant.time or (ends and max(ends) < over):
+        return False
+    if "impairs" not in begun.value:
+        return True
+    network = begun.value["links"] or begun.value["loses"]
+    return held.node in (*begun.value["impairs"], *begun.value["targets"]) and not network
 
 
 def mutual(ops: list[Op], test: dict[str, Any]) -> Verdicts:

@@ -28,7 +28,7 @@ def unnamed(scenario: Scenario, verdicts: Mapping[str, Verdict]) -> list[str]:
 
 
 def causes(scenario: Scenario) -> tuple[str, ...]:
-    """Return the faults that break the lock, or the sorts of cause (checker/why/cause.py)."""
+    """Return the faults that break the lock, or the sorts of cause (checker/why/link.py)."""
     if scenario.causes:
         return scenario.causes
     # A partition by itself breaks no lock: it only limits which servers a client can ask.

@@ -216,7 +216,7 @@ class Scenario:
     `lock` is the suite's by default, `settings` are the run's other settings by name
     (fencepost/settings.py). `what` describes in a sentence or two the schedule and its predicted
     result. `causes`: the causes of the violation, each the name of one of its faults or a sort of
-    checker/why/cause.py; () means its only fault other than a partition.
+    checker/why/link.py; () means its only fault other than a partition.
     """
 
     name: str

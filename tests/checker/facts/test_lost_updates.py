@@ -24,6 +24,10 @@ def reasons(found):
     return {write.value: why for write, why in found}
 
 
+def losses(register, rulers):
+    return [(found.write, found.why) for found in lost(register, rulers)]
+
+
 def gone(write, register, clocks):
     """Return whether an acknowledged write is missing, by the definition."""
     reached = write.stored
@@ -126,7 +130,7 @@ def test_a_version_that_existed_before_a_write_was_sent_is_proved_by_its_reader(
     story.read(1, 10, "x", 5)
     story.write(2, 20, "b", 3)
     register, _, rulers = judged(story.history(), {})
-    assert reasons(lost(register, rulers)) == {
+    assert reasons(losses(register, rulers)) == {
         "b": "version 5 existed before it was sent: process 1 had read it"
     }
 
@@ -136,7 +140,7 @@ def test_a_version_that_was_given_before_a_write_was_sent_proves_a_lost_update()
     story.write(1, 10, "a", 4, 5)
     story.write(2, 20, "b", 3)
     register, _, rulers = judged(story.history(), {})
-    assert reasons(lost(register, rulers)) == {
+    assert reasons(losses(register, rulers)) == {
         "b": "version 5 existed before it was sent: it was given to the write 'a'"
     }
 
@@ -156,7 +160,7 @@ def test_a_write_that_says_no_base_does_not_hide_two_that_say_the_same():
     story.write(2, 20, "a", 1)
     story.write(3, 30, "b", 1)
     register, _, rulers = judged(story.history(), {})
-    assert reasons(lost(register, rulers)) == {
+    assert reasons(losses(register, rulers)) == {
         "b": "the write 'a' of process 2 built on it as well"
     }
 

@@ -35,7 +35,7 @@ def test_of_two_writes_built_on_one_version_the_one_whose_number_follows_it_won(
     story.write(1, 10, "b", 0, done=40)
     story.write(2, 20, "a", 0, 1, done=30)
     register, rulers = judged(story)
-    assert [(write.value, why) for write, why in lost(register, rulers)] == [
+    assert [(found.write.value, found.why) for found in lost(register, rulers)] == [
         ("b", "the write 'a' of process 2 built on it as well")
     ]
 

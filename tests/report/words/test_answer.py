@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fencepost.report.words.answer import counted, sentence
+from fencepost.report.words.questions import questions
 
 CHECKED = ["lease_exclusion", "mutual_exclusion", "resource"]
 
@@ -117,6 +118,53 @@ def test_a_service_that_broke_its_promise_is_not_excused(found, clash):
     assert "the lock service broke its promise" in said
     assert said.endswith("A sound lock service keeps its promise under these faults.")
     assert "no lock service can prevent" not in said
+
+
+@pytest.fixture
+def expired(story):
+    """A library hands out a grant whose lease has expired, and another client is granted."""
+    story.acquire(0, 0, took=1700)
+    story.acquire(1900, 1)
+    for op in story.ops:
+        if "deadline" in op.value:
+            op.value["deadline"] = 1_000_000_000 if op.process == 0 else 5_000_000_000
+    return story
+
+
+BY_A_LOOK = (
+    "A client was granted the lock when its lease had expired: a lock that looks at its clock "
+    "before it returns prevents this."
+)
+
+
+@pytest.mark.parametrize("checkers", [CHECKED, ["mutual_exclusion"]])
+def test_a_grant_whose_lease_had_expired_is_no_promise_kept_and_can_be_prevented(
+    found, expired, checkers
+):
+    results = found(expired, checkers)
+    said = sentence(results)
+    assert "kept its promise" not in said and "no lock service can prevent" not in said
+    if "lease_exclusion" in checkers:
+        assert counted(results, ["service"]) is False
+    else:
+        assert said.endswith(BY_A_LOOK)
+    service, clients, _ = questions(results["checkers"])
+    assert clients.valid is False and clients.remark == ""
+    assert service.clause != "the lock service kept its promise"
+
+
+def test_a_grant_that_may_have_expired_while_its_client_was_stopped_accuses_no_lock(found, expired):
+    expired.fault(900, 1690, "pause", ["client-1"])
+    results = found(expired, ["mutual_exclusion"])
+    assert sentence(results).endswith("does not show whether the lock could have known.")
+    assert questions(results["checkers"])[1].remark == ""
+
+
+def test_two_holders_that_nothing_explains_are_not_laid_on_a_client(found, story):
+    story.acquire(0, 0)
+    story.acquire(500, 1)
+    said = sentence(found(story, ["mutual_exclusion"]))
+    assert said.endswith("does not show why the lock was granted to the second client.")
 
 
 def test_a_run_without_faults_says_so(found, calm):

@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.verdict import Verdict
-from fencepost.checker.why.cause import Sort
+from fencepost.checker.why.link import Sort
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.pause import ALL_FAILPOINTS
 from fencepost.settings import SETTINGS

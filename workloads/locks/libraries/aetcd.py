@@ -55,14 +55,14 @@ class AetcdLock:
         secret = lock.uuid.hex()
         self._held[secret] = lock
         token = lock.revision if self._options["token"] == "revision" else None
-        return Grant(name, token, begun + ttl_ns, secret)
+        return Grant(name, token, begun + ttl_ns, secret, assumed=True)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()
         reply = self._run(self._held[grant.secret].refresh())
         if not reply.TTL:
             raise Failed("not-held", "the lease is gone")
-        return replace(grant, deadline=begun + reply.TTL * 1_000_000_000)
+        return replace(grant, deadline=begun + reply.TTL * 1_000_000_000, assumed=False)
 
     def release(self, grant: Grant) -> None:
         if not self._run(self._held.pop(grant.secret).release()):

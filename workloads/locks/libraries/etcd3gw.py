@@ -39,7 +39,7 @@ class Etcd3gwLock:
         if not granted:
             raise Failed("not-granted", "held by another")
         self._held[found.uuid] = found
-        return Grant(name, None, begun + ttl_ns, found.uuid)
+        return Grant(name, None, begun + ttl_ns, found.uuid, assumed=True)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()
@@ -47,7 +47,7 @@ class Etcd3gwLock:
             left_s = self._held[grant.secret].refresh()
         if left_s <= 0:
             raise Failed("not-held", "the lease is gone")
-        return replace(grant, deadline=begun + left_s * 1_000_000_000)
+        return replace(grant, deadline=begun + left_s * 1_000_000_000, assumed=False)
 
     def release(self, grant: Grant) -> None:
         with translated((exceptions.Etcd3Exception, requests.RequestException)):

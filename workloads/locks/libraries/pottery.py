@@ -39,7 +39,7 @@ class PotteryLock:
             raise Failed("not-granted", f"not granted within {self._wait_s:g} s")
         secret = self._env.random.randbytes(8).hex()
         self._held[secret] = lock
-        return Grant(name, None, _valid_until(begun, ttl_ns), secret)
+        return Grant(name, None, _valid_until(begun, ttl_ns), secret, assumed=True)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()

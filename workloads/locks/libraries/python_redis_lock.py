@@ -41,7 +41,8 @@ class PythonRedisLock:
             raise Failed("not-granted", f"held by another for {self._wait_s} s")
         self._held[lock.id] = lock
         # Its renewing thread reports neither its results nor its death.
-        return Grant(name, None, None if self._renews else begun + ttl_ns, lock.id)
+        deadline = None if self._renews else begun + ttl_ns
+        return Grant(name, None, deadline, lock.id, assumed=not self._renews)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()

@@ -39,7 +39,7 @@ class RedisPyLock:
             raise Failed("not-granted", f"held by another for {self._wait_s:g} s")
         secret = self._env.random.randbytes(8).hex()
         self._held[secret] = found
-        return Grant(name, None, begun + ttl_ns, secret)
+        return Grant(name, None, begun + ttl_ns, secret, assumed=True)
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         begun = self._env.now()

@@ -1,0 +1,203 @@
+"""Why did a holder still hold, or work, when its lease may have expired?
+
+Of all faults only one that stops a process is known to hold its client up for as long as it lasts.
+So only such a fault is a sure cause, and only if it was certainly active when the lease expired and
+for nearly all the time from then on. Any other fault that was active then is a likely cause, unless
+the client began another op meanwhile: it was not held up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.faults import Fault
+from fencepost.checker.facts.holds import FOREVER, Hold, seconds
+from fencepost.checker.facts.spans import Spans
+from fencepost.checker.history.history import History
+from fencepost.checker.why.link import Link, client, lasting, length
+
+MOST = 3
+"""Largest number of faults named as possible causes."""
+_WAKING = 10
+"""A stopped client needs up to this part of its delay to act again."""
+_ENDINGS = ("release", "close")
+"""Ops by which a client gives its hold up."""
+
+
+@dataclass(frozen=True)
+class Until:
+    """The moment to explain: at `at` the holder had not given up its hold, or still wrote under it.
+
+    begun: when the client acted, if that was before: it sent the write that was accepted by `at`.
+    certain: whether the hold had certainly ended by its own client's lease then. Times in ns.
+    """
+
+    at: float
+    begun: float = FOREVER
+    certain: bool = True
+
+    def acted(self, over: float) -> float:
+        """Return when the client acted, after the end `over` of its lease."""
+        return self.begun if over < self.begun < self.at else self.at
+
+    def in_flight(self, over: float) -> bool:
+        """Return whether the client had acted before its lease expired."""
+        return self.begun <= over
+
+
+class Keeping:
+    """Finds why holders kept their holds."""
+
+    def __init__(self, history: History, on: Spans[Fault], clocks: Clocks) -> None:
+        self._history, self._on, self._clocks = history, on, clocks
+        self._begun: dict[int | str, list[int]] | None = None
+
+    def links(self, hold: Hold, until: Until) -> list[Link]:
+        """Return why `hold` was not given up by then, when its lease may have expired."""
+        over = lease_end(hold, until.at)
+        if arrived_expired(hold, until.at):
+            return self.expired_grant(hold)
+        found: list[Link] = []
+        if over <= until.at:
+            what = f"The lease of hold {hold.name} expired at {seconds(over)}"
+            found.append(Link("lease-over", what, over))
+        faults = list(self._faults(hold, over, until))
+        found += [_kept(hold, fault, sure) for fault, sure in faults[:MOST]]
+        if not faults and over <= until.at:
+            late = length(until.acted(over) - over)
+            what = f"No fault explains why {hold.who} had not given it up {late} later"
+            short = "its holder kept it past its lease"
+            found.append(Link("kept-on", what, over, nodes=client(hold), short=short))
+        return found
+
+    def expired_grant(self, hold: Hold) -> list[Link]:
+        """Return why a hold whose lease had expired when its grant arrived was held at all.
+
+        A library that looks at its clock before it returns hands out no such grant, unless its
+        process is stopped right after the look, or the deadline is not the library's own.
+        """
+        over = hold.deadline
+        stopped = [
+            fault for fault in self._on.touching(over, hold.start) if hold.node in fault.stops
+        ]
+        lease = f"The lease of hold {hold.name}"
+        if hold.assumed:
+            lease += ", counted from the call,"
+        found = [
+            Link(
+                "expired-grant",
+                f"{lease} had expired at {seconds(over)}, before the library handed out its grant "
+                f"at {seconds(hold.start)}",
+                over,
+                sure=not hold.assumed and not stopped,
+                nodes=client(hold),
+                short="it was granted when its lease had expired",
+            )
+        ]
+        late = [f for f in self._on.touching(hold.asked, hold.start) if keeps(f, hold.node)]
+        return found + [answered_late("expired-grant", hold, fault) for fault in late[:MOST]]
+
+    def _faults(self, hold: Hold, over: float, until: Until) -> Iterator[tuple[Fault, bool]]:
+        """Yield the faults that may have kept the holder, and whether each certainly did."""
+        if over > until.at:  # no lease that its client sees: the end may have been at any time
+            near = [f for f in self._on.touching(hold.asked, until.at) if keeps(f, hold.node)]
+            active = [fault for fault in near if _end(fault) >= until.at]
+            yield from ((fault, False) for fault in active or near[-1:])
+            return
+        acted = until.acted(over)
+        near = [fault for fault in self._on.touching(over, acted) if keeps(fault, hold.node)]
+        stops = [fault for fault in near if hold.node in fault.stops]
+        others = [
+            fault for fault in near if fault not in stops and self._held_up(hold, fault, over)
+        ]
+        found = [fault for fault in [*stops, *others] if _lasted(fault, over, acted)]
+        # A message that was on its way may have been late by another fault than the stop.
+        alone = until.certain and not (until.in_flight(over) and others)
+        for fault in sorted(found, key=lambda fault: fault.start):
+            yield fault, alone and fault in stops and self._covers(hold, fault, over, acted)
+
+    def _covers(self, hold: Hold, stop: Fault, over: float, acted: float) -> bool:
+        """Return whether a stop was certainly active when the lease expired, and nearly until the
+        client acted."""
+        if not stop.proved or stop.surely is None:
+            return False
+        bound = self._clocks.bound(hold.node)
+        since, end = stop.surely[0] + bound, stop.surely[1] - bound
+        return since <= over <= end and (acted - end) * _WAKING <= acted - over
+
+    def _held_up(self, hold: Hold, fault: Fault, over: float) -> bool:
+        """Return whether a client began no op under its expired lease while a fault was active.
+
+        A lease that was to be renewed is different: its client works on while the fault keeps the
+        renewal away.
+        """
+        if hold.renewals or hold.extends:
+            return True
+        begun = self._ops().get(hold.process, [])
+        place = bisect_right(begun, max(over, fault.start))
+        return place == len(begun) or begun[place] > min(_end(fault), hold.strict_end)
+
+    def _ops(self) -> dict[int | str, list[int]]:
+        """Return when each process began an op other than one that gives up its hold, in order."""
+        if self._begun is None:
+            self._begun = {}
+            for op in self._history.clients():
+                if op.type == "invoke" and op.f not in _ENDINGS:
+                    self._begun.setdefault(op.process, []).append(op.time)
+        return self._begun
+
+
+def keeps(fault: Fault, node: str | None) -> bool:
+    """Return whether a fault stops a client or disrupts its communication."""
+    if node is None:
+        return False
+    impaired = fault.targets if fault.impairs is None else fault.impairs
+    return node in impaired or any(node in link for link in fault.links or ())
+
+
+def lease_end(hold: Hold, at: float) -> float:
+    """Return when the lease that ran before that time ended."""
+    return max((end for start, end in hold.leases if start <= at), default=hold.deadline)
+
+
+def arrived_expired(hold: Hold, at: float) -> bool:
+    """Return whether the lease had expired when the grant arrived, and was not renewed by `at`."""
+    return lease_end(hold, at) <= hold.start
+
+
+def answered_late(sort: str, hold: Hold, fault: Fault) -> Link:
+    """Return the fault by which the answer to an acquire may have been late."""
+    return Link(
+        sort,  # type: ignore[arg-type]
+        f"The answer may have been late because of a fault: {lasting(fault)}",
+        fault.start,
+        sure=False,
+        family=fault.family,
+        nodes=client(hold),
+    )
+
+
+def _kept(hold: Hold, fault: Fault, sure: bool) -> Link:
+    kept = "This kept" if sure else "This may have kept"
+    return Link(
+        "kept-by-fault",
+        f"{kept} {hold.node} from giving it up: {lasting(fault)}",
+        fault.start,
+        sure=sure,
+        family=fault.family,
+        nodes=client(hold),
+        short=fault.what if sure else f"likely: {fault.what}",
+    )
+
+
+def _lasted(fault: Fault, over: float, acted: float) -> bool:
+    """Return whether a fault was active when the lease expired, or for most of the time since."""
+    since, end = max(fault.start, over), min(_end(fault), acted)
+    return fault.start <= over or (end - since) * 2 > acted - over
+
+
+def _end(fault: Fault) -> float:
+    return FOREVER if fault.end is None else fault.end
