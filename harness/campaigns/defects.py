@@ -125,7 +125,7 @@ class Plan:
         return line
 
 
-def again(stored: Mapping[str, Any]) -> Plan:
+def from_json(stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan. Raise BadArguments if one of its defects no longer exists."""
     found = msgspec.convert(stored, Plan)
     chosen(found.names)

@@ -47,7 +47,7 @@ def track_record(
     if keep is not None:
         kept.must_be_kept(keep, "key")
     given = {"--only": only, "--simulated": simulated, "--seed": seed}
-    found = how.resumed("track-record", record.again, given)
+    found = how.resumed("track-record", record.from_json, given)
     if found is None:
         found = Campaign(record.Plan(from_arguments.seed(seed), tuple(only or ()), simulated))
     screen.say(f"{len(found.left(1))} to run, seed {found.plan.seed}")
