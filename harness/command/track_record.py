@@ -32,8 +32,7 @@ def track_record(
         list[str] | None, typer.Option(help="Only defects whose name begins with this prefix.")
     ] = None,
     simulated: Annotated[
-        bool,
-        typer.Option("--simulated", help="Only defects reproduced in simulation (no Docker)."),
+        bool, typer.Option("--simulated", help="Only defects reproduced in simulation (no Docker).")
     ] = False,
     keep: Annotated[
         Path | None,
