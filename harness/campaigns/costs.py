@@ -62,7 +62,7 @@ def plan(locks: tuple[str, ...], time_s: float, seed: int) -> Plan:
     return Plan(tuple(choose("lock", lock, LOCKS) for lock in locks), time_s, seed)
 
 
-def again(stored: Mapping[str, Any]) -> Plan:
+def from_json(stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan. Raise BadArguments if one of its locks no longer exists."""
     found = msgspec.convert(stored, Plan)
     return plan(found.locks, found.time_s, found.seed)

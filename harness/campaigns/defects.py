@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -125,7 +125,7 @@ class Plan:
         return line
 
 
-def again(stored: Mapping[str, Any]) -> Plan:
+def from_json(stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan. Raise BadArguments if one of its defects no longer exists."""
     found = msgspec.convert(stored, Plan)
     chosen(found.names)
@@ -200,9 +200,8 @@ class Lanes:
             self._processes.stop()
 
     def close(self) -> None:
-        with ExitStack() as stack:
-            if self._processes is not None:
-                stack.callback(self._processes.close)
+        if self._processes is not None:
+            self._processes.close()
 
 
 def keep(path: Path, folder: Path) -> None:

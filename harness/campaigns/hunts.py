@@ -74,7 +74,7 @@ def plan(lock: str, asked: Mapping[str, Any], seeds: int) -> Plan:
     return Plan(lock, tuple(range(first, first + seeds)), asked)
 
 
-def again(lock: str, stored: Mapping[str, Any]) -> Plan:
+def from_json(lock: str, stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan. Raise BadArguments if it is of another lock."""
     found = msgspec.convert(stored, Plan)
     if found.lock != lock:

@@ -166,7 +166,7 @@ def plan(
     return asked
 
 
-def again(stored: Mapping[str, Any]) -> Plan:
+def from_json(stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan.
 
     Raises:

@@ -163,7 +163,7 @@ class Plan:
         return rate_line(one, found) if one.rate else line(one, found)
 
 
-def again(stored: Mapping[str, Any]) -> Plan:
+def from_json(stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan.
 
     Raises:

@@ -189,7 +189,7 @@ def plan(
     return _possible(Plan(lock, found, guard, along, up, steps.strip(), seed, dict(server or {})))
 
 
-def again(stored: Mapping[str, Any]) -> Plan:
+def from_json(stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan.
 
     Raises:

@@ -115,7 +115,7 @@ class Plan:
         return line | {"date": datetime.now(UTC).date().isoformat()}
 
 
-def again(stored: Mapping[str, Any]) -> Plan:
+def from_json(stored: Mapping[str, Any]) -> Plan:
     """Return a stored plan. Raise BadArguments if it lacks the seed."""
     if "seed" not in stored:
         raise BadArguments("neither its files nor its runs have the seed")

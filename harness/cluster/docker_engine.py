@@ -163,11 +163,7 @@ def install(say: Say, *packages: str) -> None:
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
         done = subprocess.run(
-            ["apt-get", *arguments],
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=False,
+            ["apt-get", *arguments], capture_output=True, text=True, env=environment, check=False
         )
         if done.returncode:
             raise Crashed(f"apt-get {' '.join(arguments)} failed: {done.stderr.strip()[-800:]}")

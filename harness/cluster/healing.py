@@ -26,17 +26,7 @@ from fencepost.nemesis.leftover import Leftover
 from fencepost.node.lazy import CONTROL
 from fencepost.node.places import CODE, DATA, LOGS, PID_FILE, RUN, STARTING
 
-_FILES = (
-    DATA,
-    PID_FILE,
-    STARTING,
-    CODE,
-    f"{CODE}.tar",
-    f"{RUN}/zoo.cfg",
-    SOCKETS,
-    CONTROL,
-    LOGS,
-)
+_FILES = (DATA, PID_FILE, STARTING, CODE, f"{CODE}.tar", f"{RUN}/zoo.cfg", SOCKETS, CONTROL, LOGS)
 
 
 def unusable() -> list[str]:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from fencepost.harness.cluster.hostsfile import Hosts
 
 
+_REMOVING = "Removing what an earlier run left"
+
+
 @dataclass(frozen=True)
 class Way:
     """How nodes are reached, docker or ssh. `hosts`: machines to use instead of containers.
@@ -90,7 +93,7 @@ def brought_up(
     with reserved(found, way) as (cluster, reservation):
         _remove_others(found, say)
         if not reservation.keep and (cluster.look() or cluster.remains):
-            _say_removing(say)
+            say(_REMOVING)
             _down(cluster)
         elif cluster.nodes or cluster.look():
             for words in (*cluster.part(), *heal(cluster, cluster.nodes)):
@@ -125,17 +128,13 @@ def _whole(
         yield ExternalCluster(cluster, client, way.foreign, say, way.check, compose)
 
 
-def _say_removing(say: Say) -> None:
-    say("Removing what an earlier run left")
-
-
 def _remove_others(found: docker_engine.Engine, say: Say) -> None:
     """Remove what killed commands left of clusters that are neither in use nor kept."""
     for name in there():
         try:
             with reserved(found, name=name) as (cluster, reservation):
                 if not reservation.keep:
-                    _say_removing(say)
+                    say(_REMOVING)
                     _down(cluster)
         except InUse:
             continue

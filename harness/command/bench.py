@@ -34,7 +34,7 @@ def bench(
             "and --engine out"
         )
     given = {"LOCK": locks, "--time": time, "--seed": seed}
-    found = how.resumed("bench", costs.again, given)
+    found = how.resumed("bench", costs.from_json, given)
     if found is None:
         if not locks:
             raise BadArguments("a bench needs LOCK (fencepost bench redlock), or --resume")

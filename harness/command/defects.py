@@ -69,7 +69,7 @@ def defects(
     given = {"NAME": names, "--by": by, "--seeds": seeds, "--seed": seed}
     if keep is not None:
         kept.must_be_kept(keep, "cells", "defects")
-    found = how.resumed("defects", catalogue.again, given)
+    found = how.resumed("defects", catalogue.from_json, given)
     if found is None and not play:
         _must_only_list({"--by": by, "--seeds": seeds, "--seed": seed, "--keep": keep})
         _list(catalogue.chosen(names or ()))

@@ -80,8 +80,7 @@ def hunt(
         ),
     ] = None,
     clients: Annotated[
-        int,
-        typer.Option("--clients", "--concurrency", help="Number of clients.", min=2, max=5),
+        int, typer.Option("--clients", "--concurrency", help="Number of clients.", min=2, max=5)
     ] = 2,
     search: Annotated[
         str, typer.Option(help=f"How to choose schedules: {' or '.join(SEARCHES)}.")

@@ -32,7 +32,7 @@ def run(
 ) -> int:
     """Hunt from many seeds, or from the remaining seeds of a campaign. `asked`: the arguments of
     the hunt; `given`: the options of the command line, by name."""
-    found = how.resumed("campaign", partial(hunts.again, lock), given)
+    found = how.resumed("campaign", partial(hunts.from_json, lock), given)
     if found is None:
         plan = hunts.plan(lock, asked, seeds or SEEDS)
         found = Campaign(plan, f"campaign-{plan.hunt.spec.name}")

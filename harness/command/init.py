@@ -11,9 +11,7 @@ from fencepost.harness.command import screen
 from fencepost.harness.userlock.project import begin
 
 
-def init(
-    folder: Annotated[Path, typer.Argument(help="The folder to write to.")] = Path(),
-) -> None:
+def init(folder: Annotated[Path, typer.Argument(help="The folder to write to.")] = Path()) -> None:
     written, existing = begin(folder)
     for path in written:
         screen.write(f"wrote {path}")

@@ -14,9 +14,7 @@ from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, keepers
 
 
-def locks(
-    name: Annotated[str, typer.Argument(help="Show the options of this lock.")] = "",
-) -> None:
+def locks(name: Annotated[str, typer.Argument(help="Show the options of this lock.")] = "") -> None:
     if name:
         _one_lock(LOCKS[choose("lock", name, LOCKS)])
     else:

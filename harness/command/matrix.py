@@ -86,7 +86,7 @@ def matrix(
         "--locks": locks, "--faults": faults, "--guards": guards, "--time": time,
         "--quick": quick, "--aim": aim, "--seed": seed,
     }  # fmt: skip
-    found = how.resumed("matrix", matrices.again, given)
+    found = how.resumed("matrix", matrices.from_json, given)
     lanes = 2 if quick and how.hosts is None else 1
     with how.executor(lanes) as executor:
         if found is None:

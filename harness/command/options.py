@@ -35,12 +35,10 @@ FailOn = Annotated[
     ),
 ]
 Junit = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write the verdicts to this file as JUnit XML."),
+    Path | None, typer.Option(metavar="FILE", help="Write the verdicts to this file as JUnit XML.")
 ]
 Summary = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Append the result to this file as Markdown."),
+    Path | None, typer.Option(metavar="FILE", help="Append the result to this file as Markdown.")
 ]
 Badge = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the verdict to this file as SVG badge.")
@@ -83,7 +81,7 @@ Engine = Annotated[
     str,
     typer.Option(
         help="Where the items run: local (this machine), or dask (the workers of a scheduler, "
-        "machines with Docker).",
+        "machines with Docker)."
     ),
 ]
 Scheduler = Annotated[
@@ -105,8 +103,7 @@ LockOptions = Annotated[
     ),
 ]
 Servers = Annotated[
-    list[str] | None,
-    typer.Option("--server", metavar="KIND=VERSION", help=SETTINGS["server"].help),
+    list[str] | None, typer.Option("--server", metavar="KIND=VERSION", help=SETTINGS["server"].help)
 ]
 OwnServers = Annotated[
     str,
@@ -144,8 +141,7 @@ Ship = Annotated[
     ),
 ]
 ClientImage = Annotated[
-    str,
-    typer.Option(metavar="IMAGE", help="The image in which the clients of a user lock run."),
+    str, typer.Option(metavar="IMAGE", help="The image in which the clients of a user lock run.")
 ]
 Requirements = Annotated[
     Path | None,

@@ -48,7 +48,7 @@ def suite(
     leave_up: LeaveUp = False,
 ) -> int:
     given = {"NAME": names, "--only": only, "--seed": seed, "--seeds": seeds, "--server": server}
-    if resumed := how.resumed("suite", suites.again, given):
+    if resumed := how.resumed("suite", suites.from_json, given):
         found = [resumed]
     elif not names:
         _list()

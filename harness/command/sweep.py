@@ -49,7 +49,7 @@ def sweep(
     given = {
         "LOCK": lock, "--x": x, "--y": y, "--option": option, "--server": server, "--seed": seed,
     }  # fmt: skip
-    found = how.resumed("sweep", sweeps.again, given)
+    found = how.resumed("sweep", sweeps.from_json, given)
     if found is None:
         if lacking := [word for word, value in {"LOCK": lock, "--x": x, "--y": y}.items()
                        if not value]:  # fmt: skip

@@ -32,8 +32,7 @@ def track_record(
         list[str] | None, typer.Option(help="Only defects whose name begins with this prefix.")
     ] = None,
     simulated: Annotated[
-        bool,
-        typer.Option("--simulated", help="Only defects reproduced in simulation (no Docker)."),
+        bool, typer.Option("--simulated", help="Only defects reproduced in simulation (no Docker).")
     ] = False,
     keep: Annotated[
         Path | None,
@@ -47,7 +46,7 @@ def track_record(
     if keep is not None:
         kept.must_be_kept(keep, "key")
     given = {"--only": only, "--simulated": simulated, "--seed": seed}
-    found = how.resumed("track-record", record.again, given)
+    found = how.resumed("track-record", record.from_json, given)
     if found is None:
         found = Campaign(record.Plan(from_arguments.seed(seed), tuple(only or ()), simulated))
     screen.say(f"{len(found.left(1))} to run, seed {found.plan.seed}")

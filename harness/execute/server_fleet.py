@@ -39,11 +39,8 @@ class ServerFleet:
     def _settings(self, node: str) -> dict[str, str]:
         """Return the settings of a server. The first of replicated Redis servers is the primary."""
         spec = self._spec
-        settings = {
-            "PERSISTENCE": spec.persistence,
-            "CLOCK": "real",
-            "DISK": "plain",
-        } | needs_of(spec.families)
+        settings = {"PERSISTENCE": spec.persistence, "CLOCK": "real", "DISK": "plain"}
+        settings |= needs_of(spec.families)
         first = spec.servers[0]
         if spec.lock_type.server:
             settings["FIRST"] = self._cluster.address(first)

@@ -144,10 +144,7 @@ KIND = Kind(
     identity=_identity,
     version=_version,
     # est: when a connection was opened; lresp: when it last got a response.
-    clocks={
-        "wall": Clock(_wall),
-        "monotonic": Clock(_monotonic),
-    },
+    clocks={"wall": Clock(_wall), "monotonic": Clock(_monotonic)},
     user="zookeeper",
     elects=True,
     lease_clock="monotonic",

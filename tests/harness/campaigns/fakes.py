@@ -63,12 +63,12 @@ class Fake:
         return {"words": found.words, "worker": found.worker}
 
 
-def again(stored):
+def from_json(stored):
     return Fake(tuple(stored["names"]), stored["seed"], rounds=1)
 
 
 def resume(name="latest"):
-    return resumed(name, "bench", again, lambda words: None)
+    return resumed(name, "bench", from_json, lambda words: None)
 
 
 def killed_while_it_writes(at):

@@ -65,7 +65,7 @@ def test_locks_are_measured_one_by_one_and_a_bench_is_resumed(cluster, tmp_path,
     made = campaign.create(costs.plan(("redis",), 0.05, 7))
     (item,) = made.left(1)
     made.add(item, item.does(item, cluster, Hushed()), "")
-    again = campaign.resumed("latest", "bench", costs.again, lambda words: None)
+    again = campaign.resumed("latest", "bench", costs.from_json, lambda words: None)
     assert again.plan == made.plan and again.left(1) == []
     assert page.render(made.folder).is_file()
 

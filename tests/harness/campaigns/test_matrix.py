@@ -29,7 +29,7 @@ def folder(monkeypatch, tmp_path):
 
 def resumed(name):
     said = []
-    return campaigns.resumed(name, "matrix", matrices.again, said.append)
+    return campaigns.resumed(name, "matrix", matrices.from_json, said.append)
 
 
 @pytest.fixture

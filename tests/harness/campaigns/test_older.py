@@ -42,9 +42,9 @@ def cells_of(plan, many):
 @pytest.mark.parametrize(
     ("file", "plan", "again", "versions"),
     [
-        ("matrix", matrix.plan(("redis", "etcd"), ("none", "kill"), ("none",), 7), matrix.again,
+        ("matrix", matrix.plan(("redis", "etcd"), ("none", "kill"), ("none",), 7), matrix.from_json,
          {"redis": {"redis": "7.0"}}),
-        ("sweep", sweep.plan("redlock", "ttl=1s..4s", "pause=1s..2s", 7, "2x2"), sweep.again,
+        ("sweep", sweep.plan("redlock", "ttl=1s..4s", "pause=1s..2s", 7, "2x2"), sweep.from_json,
          {"redis": "7.0"}),
     ],
 )  # fmt: skip
@@ -81,7 +81,9 @@ def test_a_campaign_of_hunts_is_resumed_with_the_seeds_that_are_left():
     assert (
         kind(place) == "campaign" and batches.read(place).words == "broken from 1 of 1 seed, 2 left"
     )
-    made, (warning,) = resumed("latest", "campaign", lambda stored: hunts.again("redis", stored))
+    made, (warning,) = resumed(
+        "latest", "campaign", lambda stored: hunts.from_json("redis", stored)
+    )
     assert "converted" in warning and [item.seed for item in made.left(1)] == [3, 5]
     assert hunts.total(made).found == 1
     assert batches.read(place).words == "broken from 1 of 1 seed, 2 left"
@@ -102,7 +104,7 @@ def old_suite(seed=True):
 
 def test_a_suite_is_resumed_with_the_entries_that_it_lacks():
     place, plan = old_suite()
-    made, (warning,) = resumed("latest", "suite", suite.again)
+    made, (warning,) = resumed("latest", "suite", suite.from_json)
     assert "suite.json" in warning and made.plan == plan
     assert [item.row for item in made.left(1)] == [item.row for item in plan.items(1)][1:]
     assert batches.read(place).words == "1 of 1 as published"
@@ -111,7 +113,7 @@ def test_a_suite_is_resumed_with_the_entries_that_it_lacks():
 def test_a_suite_of_which_nothing_says_the_seed_cannot_be_resumed():
     old_suite(seed=False)
     with pytest.raises(BadArguments, match="have the seed"):
-        resumed("latest", "suite", suite.again)
+        resumed("latest", "suite", suite.from_json)
 
 
 def test_a_track_record_is_resumed_with_the_defects_that_it_lacks():
@@ -120,7 +122,7 @@ def test_a_track_record_is_resumed_with_the_defects_that_it_lacks():
     rows = track_record.Plan(9).rows()
     first = {**rows[0], "run": f"../../etcd-x/{run.name}", "outcome": "seen", "said": "So it is."}
     results.write(place / "track-record.json", [first])
-    made, _ = resumed("latest", "track-record", track_record.again)
+    made, _ = resumed("latest", "track-record", track_record.from_json)
     assert made.plan == track_record.Plan(9) and len(made.left(1)) == len(rows) - 1
     (line,) = lines(place / "campaign.jsonl")
     assert line["outcome"] == "seen"

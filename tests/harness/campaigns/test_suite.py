@@ -122,7 +122,7 @@ def test_a_suite_that_is_interrupted_leaves_what_it_found_and_is_resumed(control
     run = (folder / "suite-redis" / "latest").resolve()
     assert [row["scenario"] for row in page.read(run)] == ["control"]
     assert page.render(run).exists()
-    again = campaign.resumed("latest", "suite", suite.again, lambda words: None)
+    again = campaign.resumed("latest", "suite", suite.from_json, lambda words: None)
     places.fails, places.ran = {}, []
     assert again.plan == plan and places.carry_out(again)
     assert [spec.name for spec in places.ran] == list(plan.entries)[1:]

@@ -133,7 +133,7 @@ def test_invalid_arguments_are_refused_before_anything_starts(given, message):
 
 
 def resumed(name):
-    return campaigns.resumed(name, "sweep", sweeps.again, lambda words: None)
+    return campaigns.resumed(name, "sweep", sweeps.from_json, lambda words: None)
 
 
 def carry_out(sweep, stop_after=99):
