@@ -1,4 +1,7 @@
-"""The catalogue of lock defects: each file of the folder, and those of packages."""
+"""How the catalogue of lock defects is read: files of the folder, and those of packages.
+
+tests/workloads/defects checks the files themselves.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,8 @@ import sys
 
 import pytest
 
-from fencepost.checker.checkers import CHECKERS
-from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.workloads.contract import catalogue as catalogues
 from fencepost.workloads.contract.catalogue import catalogue
-from fencepost.workloads.contract.locktype import PROMISES
 from tests.packages import installed
 
 FILE = """
@@ -31,24 +31,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "lease_toy.py").write_text(FILE)
     (tmp_path / "_shared.py").write_text("")
     return tmp_path
-
-
-def test_each_file_of_ours_is_named_after_its_defect_and_names_a_checker_and_promises():
-    found = catalogue()
-    assert len(found) >= 20
-    for name, one in found.items():
-        assert one.file.stem == name.replace("-", "_")
-        assert one.defect.hidden or one.defect.checker in CHECKERS
-        assert set(one.defect.also) <= set(CHECKERS)
-        assert set(one.defect.promises) <= set(PROMISES)
-
-
-@pytest.mark.parametrize("name", list(catalogue()))
-def test_each_class_of_ours_is_a_user_lock(name):
-    one = catalogue()[name]
-    for lock in one.classes:
-        _, own = resolve(one.lock(lock), LockRequest(one.defect.servers))
-        assert own is not None
 
 
 def test_a_file_is_read_and_not_imported_and_shared_modules_are_left_out(folder):

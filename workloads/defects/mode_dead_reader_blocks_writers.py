@@ -69,13 +69,14 @@ class NeverForgets(ReadersAndWriter):
     write = WRITE.replace("redis.call('zremrangebyscore'", "-- redis.call('zremrangebyscore'")
 
 
-def _type(name, make):
-    what = "a lock for readers and a writer on Redis"
-    return LockType(name, what, make, servers=1, extends=False, shared=True)
+WHAT = "a lock for readers and a writer on Redis"
 
-
-Sound = _type("readers-and-writer", ReadersAndWriter)
-Lock = _type("readers-never-forgotten", NeverForgets)
+Sound = LockType(
+    "readers-and-writer", WHAT, ReadersAndWriter, servers=1, extends=False, shared=True
+)
+Lock = LockType(
+    "readers-never-forgotten", WHAT, NeverForgets, servers=1, extends=False, shared=True
+)
 
 DEFECT = Defect(
     name="mode-dead-reader-blocks-writers",
