@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from fencepost.checker.history.op import Call, Op
     from fencepost.checker.lincheck.model import Model
     from fencepost.checker.verdict import Verdict
-    from fencepost.hunt.faults.action import Action
-    from fencepost.hunt.faults.simulated import Simulated
+    from fencepost.hunt.faults.simulated import Action, Simulated
     from fencepost.nemesis.axis import FaultAxis
     from fencepost.nemesis.family import Colour, Column, Family
     from fencepost.nemesis.fault_spec import Asked
-    from fencepost.nemesis.leftover import Leftover
-    from fencepost.nemesis.nemesis import Fault, Nemesis, Receipt
+    from fencepost.nemesis.nemesis import Fault, Leftover, Nemesis, Receipt
     from fencepost.nemesis.site import Site
     from fencepost.nemesis.targets import Drawn, Layout, pick
     from fencepost.node.kind import Clock, Image, Kind, Start
@@ -54,13 +52,11 @@ _NAMES = {
     "fencepost.checker.history.op": "Call Op",
     "fencepost.checker.lincheck.model": "Model",
     "fencepost.checker.verdict": "Verdict",
-    "fencepost.hunt.faults.action": "Action",
-    "fencepost.hunt.faults.simulated": "Simulated",
+    "fencepost.hunt.faults.simulated": "Action Simulated",
     "fencepost.nemesis.axis": "FaultAxis",
     "fencepost.nemesis.family": "Colour Column Family",
     "fencepost.nemesis.fault_spec": "Asked",
-    "fencepost.nemesis.leftover": "Leftover",
-    "fencepost.nemesis.nemesis": "Fault Nemesis Receipt",
+    "fencepost.nemesis.nemesis": "Fault Leftover Nemesis Receipt",
     "fencepost.nemesis.site": "Site",
     "fencepost.nemesis.targets": "Drawn Layout pick",
     "fencepost.node.kind": "Clock Image Kind Start",
