@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 
 from greenlet import GreenletExit
 
-from fencepost.hunt.faults.action import Action
 from fencepost.hunt.faults.kill import BOOT
+from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.intercept.context import Place
 from fencepost.hunt.intercept.inside import inside
 from fencepost.hunt.machine import Failpoints, simulated

@@ -16,7 +16,7 @@ from functools import partial
 
 from fencepost.nemesis import iptables
 from fencepost.nemesis.iptables import Rule
-from fencepost.nemesis.leftover import Leftover
+from fencepost.nemesis.nemesis import Leftover
 from fencepost.nemesis.site import Remote, Server, Site
 
 Rules = Mapping[str, Sequence[Rule]]

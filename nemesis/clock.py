@@ -33,8 +33,7 @@ from fencepost.nemesis import skewed
 from fencepost.nemesis.clock_axes import AXES
 from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.leftover import Leftover
-from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site, ask
 from fencepost.nemesis.skew import CLOCKS, KINDS, Skew
 from fencepost.nemesis.skewed import Proof

@@ -12,8 +12,7 @@ from typing import Any
 
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.leftover import Leftover
-from fencepost.nemesis.nemesis import Fault, Receipt, together
+from fencepost.nemesis.nemesis import Fault, Leftover, Receipt, together
 from fencepost.nemesis.site import Remote, Server, Site, ask
 from fencepost.nemesis.targets import SERVERS, Drawn, Layout, pick, sentence
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from fencepost.nemesis.family import Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.leftover import Leftover
-from fencepost.nemesis.nemesis import Fault, Receipt, together
+from fencepost.nemesis.nemesis import Fault, Leftover, Receipt, together
 from fencepost.nemesis.site import Remote, Server, Site
 from fencepost.nemesis.targets import SERVERS, Drawn, Layout, listed, pick
 

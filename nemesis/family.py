@@ -16,8 +16,7 @@ from typing import Any
 from fencepost.nemesis.axis import FaultAxis
 from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.leftover import Leftover
-from fencepost.nemesis.nemesis import Fault, Nemesis
+from fencepost.nemesis.nemesis import Fault, Leftover, Nemesis
 from fencepost.nemesis.site import Remote, Server, Site
 from fencepost.nemesis.targets import HOLDER, PRIMARY, Drawn, Layout, holder
 

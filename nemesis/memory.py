@@ -15,8 +15,7 @@ from typing import Any
 
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.leftover import Leftover
-from fencepost.nemesis.nemesis import Fault, Receipt
+from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Remote, Server, Site
 from fencepost.nemesis.targets import Drawn, Layout, pick
 

@@ -1,7 +1,8 @@
-"""The interface of a nemesis: faults, receipts, inject and heal."""
+"""The interface of a nemesis: faults, receipts, leftovers, inject and heal."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -40,6 +41,15 @@ def together(receipts: list[Receipt]) -> Receipt:
             "processes": [p for receipt in receipts for p in receipt.data.get("processes", ())],
         },
     )
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A trace of a killed run on a node: its description, that of its removal, and the removal."""
+
+    what: str
+    undone: str
+    undo: Callable[[], object]
 
 
 class Nemesis(Protocol):

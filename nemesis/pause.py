@@ -21,8 +21,7 @@ from typing import Any
 from fencepost.nemesis.axis import SHORT, FaultAxis
 from fencepost.nemesis.family import Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.leftover import Leftover
-from fencepost.nemesis.nemesis import Fault, Receipt, together
+from fencepost.nemesis.nemesis import Fault, Leftover, Receipt, together
 from fencepost.nemesis.site import Client, Remote, Server, Site
 from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, holder, listed, pick, sentence
 from fencepost.setting import TIME_S

@@ -39,8 +39,7 @@ QUAKE = '''
 from functools import partial
 
 from fencepost.nemesis.family import Colour, Column, Family
-from fencepost.nemesis.leftover import Leftover
-from fencepost.nemesis.nemesis import Receipt
+from fencepost.nemesis.nemesis import Leftover, Receipt
 from fencepost.nemesis.targets import Drawn, pick
 
 class Quake:

@@ -9,12 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fencepost.checker.facts.holds import Hold
+from typing import Protocol
 
 FOREVER = float("inf")
+
+
+class Hold(Protocol):
+    """The part of a hold (holds.py) that is read here."""
+
+    @property
+    def lock(self) -> str: ...
+    @property
+    def process(self) -> int | str: ...
+    @property
+    def asked(self) -> int: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def given_back(self) -> float: ...
+    @property
+    def deadline(self) -> float: ...
 
 
 def until(hold: Hold) -> float:

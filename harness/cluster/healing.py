@@ -22,7 +22,7 @@ from fencepost.harness.servers.postgres import SOCKETS
 from fencepost.harness.servers.server import Server
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.family import Family
-from fencepost.nemesis.leftover import Leftover
+from fencepost.nemesis.nemesis import Leftover
 from fencepost.node.lazy import CONTROL
 from fencepost.node.places import CODE, DATA, LOGS, PID_FILE, RUN, STARTING
 

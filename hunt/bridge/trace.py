@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from fencepost.hunt.faults.action import Action
+from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.network import Refusal, Wire
 from fencepost.hunt.sim.schedule import Schedule

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from fencepost.hunt.faults.action import Action, seconds
-from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.faults.simulated import Action, Simulated, seconds
 from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.sim.network import Server
 from fencepost.hunt.sim.protocols import Run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fencepost.hunt.faults.action import Action
-from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from fencepost.hunt.faults.action import Action
-from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, NEVER, Event, Reaper

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from fencepost.hunt.faults.action import Action
-from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
 
-from fencepost.hunt.faults.action import Action
 from fencepost.hunt.faults.failover import primary
-from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event

@@ -19,8 +19,7 @@ from fencepost.hunt.faults import (
     pause,
     power,
 )
-from fencepost.hunt.faults.action import Action
-from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.sim.setting import Setting
 from fencepost.nemesis.families import FAMILIES
 from fencepost.registry import Registry

@@ -14,9 +14,9 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from fencepost.hunt.faults.action import Action, Inject, seconds
 from fencepost.hunt.faults.kill import crash, kill_client
 from fencepost.hunt.faults.registry import SIMULATED
+from fencepost.hunt.faults.simulated import Action, Inject, seconds
 from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.sim.network import Server
 from fencepost.hunt.sim.protocols import Run

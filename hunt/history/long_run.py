@@ -16,8 +16,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from fencepost.hunt.faults.action import Action
 from fencepost.hunt.faults.kill import BOOT
+from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.history.injections import Injection, Injector
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.client_node import ClientNode

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from random import Random
 
-from fencepost.hunt.faults.action import Action
+from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.work import begin_times, work_times

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fencepost.hunt.faults.action import Action
+from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.state_hash import Seen, state
 from fencepost.hunt.sim.schedule import Schedule

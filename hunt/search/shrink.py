@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import count
 from random import Random
 
-from fencepost.hunt.faults.action import Action
+from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.sim.schedule import Schedule
 
 Breaks = Callable[[Schedule], bool]

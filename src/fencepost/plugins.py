@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from fencepost.checker.history.op import Op as Op
     from fencepost.checker.lincheck.model import Model as Model
     from fencepost.checker.verdict import Verdict as Verdict
-    from fencepost.hunt.faults.action import Action as Action
+    from fencepost.hunt.faults.simulated import Action as Action
     from fencepost.hunt.faults.simulated import Simulated as Simulated
     from fencepost.nemesis.axis import FaultAxis as FaultAxis
     from fencepost.nemesis.family import Colour as Colour
     from fencepost.nemesis.family import Column as Column
     from fencepost.nemesis.family import Family as Family
     from fencepost.nemesis.fault_spec import Asked as Asked
-    from fencepost.nemesis.leftover import Leftover as Leftover
     from fencepost.nemesis.nemesis import Fault as Fault
+    from fencepost.nemesis.nemesis import Leftover as Leftover
     from fencepost.nemesis.nemesis import Nemesis as Nemesis
     from fencepost.nemesis.nemesis import Receipt as Receipt
     from fencepost.nemesis.site import Site as Site
@@ -70,13 +70,11 @@ _NAMES = {
     "fencepost.checker.history.op": "Call Op",
     "fencepost.checker.lincheck.model": "Model",
     "fencepost.checker.verdict": "Verdict",
-    "fencepost.hunt.faults.action": "Action",
-    "fencepost.hunt.faults.simulated": "Simulated",
+    "fencepost.hunt.faults.simulated": "Action Simulated",
     "fencepost.nemesis.axis": "FaultAxis",
     "fencepost.nemesis.family": "Colour Column Family",
     "fencepost.nemesis.fault_spec": "Asked",
-    "fencepost.nemesis.leftover": "Leftover",
-    "fencepost.nemesis.nemesis": "Fault Nemesis Receipt",
+    "fencepost.nemesis.nemesis": "Fault Leftover Nemesis Receipt",
     "fencepost.nemesis.site": "Site",
     "fencepost.nemesis.targets": "Drawn Layout pick",
     "fencepost.node.kind": "Clock Image Kind Start",

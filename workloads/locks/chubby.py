@@ -11,12 +11,12 @@ TryAcquire clients do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import POLLS, WAITS, Option
+from fencepost.workloads.locks import etcd
 from fencepost.workloads.locks.etcd_session import Session
 from fencepost.workloads.locks.retry import tries
 from fencepost.workloads.transport.etcd_gateway import Gateway, after, key_is, plain, text
@@ -191,12 +191,11 @@ def _none_under(prefix: str) -> dict[str, Any]:
     return {**key_is(prefix, 0), "range_end": text(after(prefix))}
 
 
-LOCK = LockType(
+LOCK = replace(
+    etcd.LOCK,
     name="chubby",
     what="Chubby's sequencer, generation and lock-delay, on etcd (Burrows 2006)",
     make=ChubbyLock,
-    servers=3,
-    kind="etcd",
     options={
         "token": Option("generation", ("generation",), what="rises as the lock is taken"),
         "lock_delay_ms": Option(
@@ -208,10 +207,4 @@ LOCK = LockType(
     },
     promises={"minority": True},
     shared=True,
-    sequencer=True,
-    least_ttl_ms=2000,
-    whole_seconds=True,
-    # A client that closes revokes both leases, and the keys go with them.
-    ends_with="close",
-    renews=True,
 )

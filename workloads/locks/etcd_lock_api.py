@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import WAITS, Option
+from fencepost.workloads.locks import etcd
 from fencepost.workloads.locks.etcd_session import Session
 from fencepost.workloads.transport.etcd_gateway import Gateway, plain, read, text
 from fencepost.workloads.transport.request_link import dial
@@ -78,20 +79,15 @@ class EtcdLockApi:
         self._gateway.close()
 
 
-LOCK = LockType(
+LOCK = replace(
+    etcd.LOCK,
     name="etcd-lock-api",
     what="the lock service of the etcd server itself, trusted as it answers",
     make=EtcdLockApi,
-    servers=3,
-    kind="etcd",
     options={
         "token": Option("none", ("none", "revision"), what="of the key in its answer"),
         **WAITS,
     },
     promises={"minority": True, "fifo": True},
-    least_ttl_ms=2000,
-    whole_seconds=True,
-    # A client that closes revokes its lease, and the keys go with it.
-    ends_with="close",
-    renews=True,
+    sequencer=False,
 )

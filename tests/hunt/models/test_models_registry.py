@@ -19,8 +19,7 @@ TOY = '''
 from dataclasses import replace
 
 from fencepost.harness.servers.redis import KIND as REDIS
-from fencepost.hunt.faults.action import Action
-from fencepost.hunt.faults.simulated import Simulated
+from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.nemesis.pause import FAMILY as PAUSE

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant
-from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import Option
+from fencepost.workloads.locks.libraries import aetcd
 from fencepost.workloads.locks.libraries.errors import translated
 from fencepost.workloads.transport.deferred import Deferred, load
 
@@ -59,18 +59,11 @@ class Etcd3gwLock:
         self._client.session.close()
 
 
-LOCK = LockType(
+LOCK = replace(
+    aetcd.LOCK,
     name="etcd3gw",
     what="library etcd3gw (PyPI): its lock, through the gateway of one server of an etcd cluster",
     make=Etcd3gwLock,
-    servers=3,
-    kind="etcd",
-    options={
-        "node_timeout_ms": Option(1000, least=1, what="how long one request may take"),
-    },
+    options={"node_timeout_ms": Option(1000, least=1, what="how long one request may take")},
     library="etcd3gw",
-    least_ttl_ms=2000,
-    whole_seconds=True,
-    # Each lock has its own lease, which closing the client does not revoke.
-    ends_with="lease",
 )
