@@ -10,7 +10,7 @@ LIMIT = TTL + BOUND
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 STUCK = 40_000
 LEASE = "the end of a lease"
-"""What a run did not test in which each hold was released."""
+"""The waits that a run did not test in which each hold was released."""
 MINORITY = {"servers": SERVERS, "promises": {"minority": True}}
 
 
