@@ -9,7 +9,7 @@ Two holds overlap if each certainly began before the other ended. An overlap wit
 two hosts' clocks proves nothing, and is only counted (`uncertain`).
 
 A lock that hands out a grant whose lease has expired breaks its promise as well (late_grants.py):
-its client never had what it was told.
+its client never had the lease.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _too_late(hold: Hold) -> dict[str, Any]:
     return {
         "what": (
             f"{hold.who} was granted hold {hold.name} at {seconds(hold.start)}: the grant arrived "
-            f"{(hold.start - over) / 1e9:.3f} s after its lease was over, by the lock's own "
+            f"{(hold.start - over) / 1e9:.3f} s after its lease had expired, by the lock's own "
             f"deadline ({seconds(over)})."
         ),
         "time_ns": hold.start,

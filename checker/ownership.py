@@ -122,7 +122,7 @@ def _blame(
 
 
 def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> Spans[Fault]:
-    """Return the faults by which a server may lose, or end early, what it has granted.
+    """Return the faults by which a server may lose its grants, or end them early.
 
     A fault with unknown effects may.
     """
