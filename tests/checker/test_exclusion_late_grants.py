@@ -27,7 +27,7 @@ def test_a_grant_that_arrives_after_its_own_deadline_is_the_locks_failure(story)
     )
     assert found.evidence[0]["what"] == (
         "client-1 (process 1) was granted hold a at 3.700 s: the grant arrived 0.700 s after its "
-        "lease was over, by the lock's own deadline (3.000 s)."
+        "lease had expired, by the lock's own deadline (3.000 s)."
     )
     assert mutual_exclusion(story.history(), {}).valid is True
 
