@@ -60,7 +60,8 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     vague = bool(clocks) or _tied(calls)
     if vague:
         model = _by_call(model, calls)
-    ordered = _called(calls, granted, clocks, vague)
+    sessions = ends_with(test) != "lease"
+    ordered = _called(calls, granted, clocks, vague, sessions)
     limit_s = _TIME_LIMIT_S + len(calls) * _MORE_NS / 1e9
     found = check_calls(ordered, model, Budget.starting_now(limit_s, None))
     details: dict[str, Any] = {
@@ -207,13 +208,13 @@ def _before(call: Call, notices: Mapping[int | str, list[Op]]) -> Call:
 
 
 def _called(
-    calls: list[Call], granted: list[Hold], clocks: Clocks, vague: bool
+    calls: list[Call], granted: list[Hold], clocks: Clocks, vague: bool, sessions: bool
 ) -> Iterator[lincheck.Call]:
     """Yield the calls in lincheck's form, in the order of their completion.
 
     `vague`: clocks are known only to a bound, or equal stamps order nothing. Then each op gets the
     widest possible interval. Ops of one process may overlap by that, so each gets its own process
-    number.
+    number. `sessions`: a grant lasts as long as its client's session.
     """
     by_asked = {hold.asked_index: hold for hold in granted}
     by_extend = {extend: hold for hold in granted for extend in hold.extends}
@@ -229,7 +230,7 @@ def _called(
             end = None
         bound = clocks.bound(begin.node)
         process = begin.index if vague else begin.process
-        value = begin.value if hold is None else begin.value | _lease(call, hold)
+        value = begin.value if hold is None else begin.value | _lease(call, hold, sessions)
         if value.get("ttl") is not None:
             value = value | {"ttl": max(0, int(value["ttl"]))}
         invoked, time, line = places.get(begin.index, begin.index), begin.time - bound, begin.index
@@ -257,15 +258,17 @@ def _places(calls: list[Call], clocks: Clocks) -> dict[int, int]:
     return {index: place for place, (_, _, index) in enumerate(sorted(rows))}
 
 
-def _lease(call: Call, hold: Hold | None) -> dict[str, int]:
+def _lease(call: Call, hold: Hold | None, sessions: bool) -> dict[str, int]:
     """Return the ttl (ns) that the client may count on, from the invocation of an acquire or
     extend.
 
-    The client's own deadline counts: earlier than the invocation + ttl for a session that the
-    service heard of last before the op, later for one that was renewed while its client waited. If
-    the client can see no deadline, its lease may expire at any time. A lease that was renewed in
-    the background, each time before it expired, lasts to the end of the last renewal. From
-    `may_end` or `other_end` on the service may have ended the grant, so the lease is cut off there.
+    The client's own deadline counts if it is earlier than the invocation + ttl, for example
+    that of a session that the service heard of last before the op. A later one counts for
+    `sessions` only, which are renewed while their clients wait: any other service counts a
+    lease from the request on, whatever its client believes. If the client can see no deadline,
+    its lease may expire at any time. A lease that was renewed in the background, each time
+    before it expired, lasts to the end of the last renewal. From `may_end` or `other_end` on
+    the service may have ended the grant, so the lease is cut off there.
     """
     begin, end, ttl = call.begin, call.end, call.begin.value.get("ttl")
     over = FOREVER if hold is None else min(hold.may_end, hold.other_end)
@@ -279,6 +282,8 @@ def _lease(call: Call, hold: Hold | None) -> dict[str, int]:
         return {"ttl": 0}
     until = _renewed(call, int(deadline), hold)
     lease = (int(deadline) if until is None else until) - begin.time
+    if until is None and not sessions:
+        lease = min(ttl, lease)
     return {"ttl": int(min(max(0, lease), early))}
 
 

@@ -1,6 +1,7 @@
 """Why did the service grant the lock again while a lease ran?
 
-All of these links are likely: a history shows the events of clients, and none of the servers. Only that one server granted both holds is sure, where the clients name the servers.
+All of these links are likely: a history shows the events of clients, and none of the servers. Only
+that one server granted both holds is sure, where the clients name the servers.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def _act(
     token: int | str | None = "unseen" if type == "info" else None
     if type == "ok" and done is not None:
         token = done.value.get("token")
-    over = _over(ops, begun, done if type == "ok" else None, found)
+    over = _over(ops, test, begun, done if type == "ok" else None, found)
     moved = bound(test, begun.node)
     return _Act(*me, begun.f, place[begun.index], last, whose, token, over - moved)
 
@@ -174,7 +174,9 @@ def _end(ops: list[Op], begun: Op, done: Op) -> int:
     return done.index
 
 
-def _over(ops: list[Op], begun: Op, done: Op | None, found: list[Held]) -> float:
+def _over(
+    ops: list[Op], test: dict[str, Any], begun: Op, done: Op | None, found: list[Held]
+) -> float:
     ttl = begun.value.get("ttl")
     if done is None:
         return FOREVER if ttl is None else begun.time + ttl
@@ -194,13 +196,15 @@ def _over(ops: list[Op], begun: Op, done: Op | None, found: list[Held]) -> float
     if deadline is None:
         over: float = begun.time
     else:
-        over = deadline
+        over, renewed = deadline, False
         for op in ops:
             ours = op.f == "renewed" and op.process == begun.process
             ours = ours and op.value.get("hold") == done.value.get("hold")
             after = begun.f == "acquire" or op.time >= done.time
             if ours and after and op.value["deadline"] is not None and op.time <= over:
-                over = op.value["deadline"]
+                over, renewed = op.value["deadline"], True
+        if not renewed and test.get("lock", {}).get("ends_with", "lease") == "lease":
+            over = min(over, begun.time + ttl)
     return max(begun.time, min(over, early))
 
 
