@@ -8,7 +8,6 @@ from typing import Any
 
 from tests.simulated import dead, promises, reached, truth
 from tests.simulated.defects import KINDS
-from tests.simulated.kinds import numbering
 from tests.simulated.simulation import Run
 
 
@@ -64,7 +63,9 @@ def _happened(run: Run) -> tuple[dict[str, str], dict[str, str]]:
     if truth.met_surely(told):
         demands["mutual_exclusion"] = "two clients held a lock at once, and it was seen"
     # Falling tokens order nothing, and time alone may not decide which came later.
-    ordered = not (run.struck and KINDS[plan.defect] in numbering.KINDS)
+    kind = KINDS[plan.defect]
+    numbered = "fencing" in (*kind.must, *kind.may) and kind.name != "accepts_stale"
+    ordered = not (run.struck and numbered)
     if damage.seen_lost or (damage.seen_stale and not compares and ordered):
         demands["resource"] = "data was damaged, and it was acknowledged"
     # A store that loses writes reuses numbers, which order nothing then.

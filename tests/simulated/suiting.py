@@ -68,8 +68,11 @@ def suited(random: Random, plan: Plan, needs: tuple[str, ...]) -> Plan:
         changed["factor"] = random.choice((0.001, 0.5, 0.8))
     if "busy" in needs:
         changed |= {"rest": 100 * MS, "think": int(plan.ttl * 0.6), "locks": 1}
-    if "true_refusals" in needs:
-        changed["promises"] = plan.promises | {"true_refusals": True}
+    refusals = "true_refusals" in needs or plan.promises["true_refusals"]
+    changed["promises"] = plan.promises | {
+        "true_refusals": refusals,
+        "reentrant": plan.reentrant,
+    }
     length = plan.length
     if "asking" in needs:
         length = 4000 * MS + 3 * plan.ttl + 2 * plan.bound
