@@ -53,6 +53,8 @@ def _happened(run: Run) -> tuple[dict[str, str], dict[str, str]]:
         allows["mutual_exclusion"] = "two clients held a lock at once"
         if not plan.visible:
             allows["lease_exclusion"] = "two clients held a lock at once, and saw no lease"
+    if reached.late(told):
+        allows["lease_exclusion"] = "the lock handed out a grant whose lease had expired"
     compares = plan.guard == "compare-and-set"
     if damage.lost or (damage.stale and not compares):
         allows["resource"] = "data was damaged"
@@ -60,6 +62,8 @@ def _happened(run: Run) -> tuple[dict[str, str], dict[str, str]]:
         allows["fencing"] = "the resource accepted a lower token"
     if plan.cut_off:
         return allows, demands
+    if reached.late(told):
+        demands["lease_exclusion"] = "the lock handed out a grant whose lease had expired"
     if truth.met_surely(told):
         demands["mutual_exclusion"] = "two clients held a lock at once, and it was seen"
     # Falling tokens order nothing, and time alone may not decide which came later.
@@ -80,7 +84,7 @@ def _shows(run: Run, checker: str) -> bool:
     told, ops = run.truth, run.ops
     match checker:
         case "lease_exclusion":
-            return bool(reached.doubled(told) or reached.doubled_again(told))
+            return bool(reached.doubled(told) or reached.doubled_again(told) or reached.late(told))
         case "linearizable":
             return bool(
                 reached.doubled_in_any_order(told)
@@ -89,7 +93,7 @@ def _shows(run: Run, checker: str) -> bool:
                 or reached.tokens_fell(told)
             )
         case "mutual_exclusion":
-            return bool(reached.handed_out_late(told))
+            return bool(reached.late_and_met(told))
         case "fencing":
             return bool(reached.tokens_repeated(told)) or truth.damage(told, run.store).seen_lower
         case "ownership":

@@ -23,7 +23,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "watchdog": {"watchdog": True, "reentrant": False, "uneven": False, "nameless": False},
     "many": {"clients": 5, "idle": 0, "errors": (0,) * 5, "error_bound": 0},
     "short": {"ttl": 400 * MS, "wait": 2500 * MS},
-    "patient": {"ttl": 400 * MS, "timeout": 900 * MS},
+    "patient": {"ttl": 400 * MS, "timeout": 1000 * MS},
     "rates": {"drift": 0.2, "ttl": 1000 * MS, "think": 900 * MS, "extends": 0.0},
     "sparse": {"clients": 2, "idle": 0, "errors": (0, 0), "error_bound": 0, "rest": 800 * MS},
     "readers": {"think": 50 * MS, "rest": 1500 * MS, "shared": 0.6, "wait": 3500 * MS},
@@ -52,6 +52,7 @@ _STRIKES = {
     "between": strikes.between,
     "restarts": strikes.restarts,
     "clocks": strikes.clocks,
+    "stalls": strikes.stalls,
     "outage": strikes.outage,
 }
 
