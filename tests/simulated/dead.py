@@ -52,8 +52,10 @@ def _held(truth: Truth, lock: str) -> Iterator[Span]:
 
 def _over(held: Held) -> float:
     told = [deadline for _, deadline in held.told if deadline is not None]
-    # An extension or renewal may have been under way, and was not heard of.
-    known = max([*told, *(stamp for stamp, _ in held.told)]) if told else held.really
+    # An extension or renewal may have been under way, and was not heard of. A client that sees no
+    # deadline may renew its lease unseen.
+    gone = held.really if held.how in ("death", "close") else inf
+    known = max([*told, *(stamp for stamp, _ in held.told)]) if told else gone
     return min([known + 2 * held.ttl, *(answered for _, answered in held.released[:1])])
 
 

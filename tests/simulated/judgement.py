@@ -8,7 +8,6 @@ from typing import Any
 
 from tests.simulated import dead, promises, reached, truth
 from tests.simulated.defects import KINDS
-from tests.simulated.kinds import numbering
 from tests.simulated.simulation import Run
 
 
@@ -54,6 +53,8 @@ def _happened(run: Run) -> tuple[dict[str, str], dict[str, str]]:
         allows["mutual_exclusion"] = "two clients held a lock at once"
         if not plan.visible:
             allows["lease_exclusion"] = "two clients held a lock at once, and saw no lease"
+    if reached.late(told):
+        allows["lease_exclusion"] = "the lock handed out a grant whose lease had expired"
     compares = plan.guard == "compare-and-set"
     if damage.lost or (damage.stale and not compares):
         allows["resource"] = "data was damaged"
@@ -61,10 +62,14 @@ def _happened(run: Run) -> tuple[dict[str, str], dict[str, str]]:
         allows["fencing"] = "the resource accepted a lower token"
     if plan.cut_off:
         return allows, demands
+    if reached.late(told):
+        demands["lease_exclusion"] = "the lock handed out a grant whose lease had expired"
     if truth.met_surely(told):
         demands["mutual_exclusion"] = "two clients held a lock at once, and it was seen"
     # Falling tokens order nothing, and time alone may not decide which came later.
-    ordered = not (run.struck and KINDS[plan.defect] in numbering.KINDS)
+    kind = KINDS[plan.defect]
+    numbered = "fencing" in (*kind.must, *kind.may) and kind.name != "accepts_stale"
+    ordered = not (run.struck and numbered)
     if damage.seen_lost or (damage.seen_stale and not compares and ordered):
         demands["resource"] = "data was damaged, and it was acknowledged"
     # A store that loses writes reuses numbers, which order nothing then.
@@ -79,7 +84,7 @@ def _shows(run: Run, checker: str) -> bool:
     told, ops = run.truth, run.ops
     match checker:
         case "lease_exclusion":
-            return bool(reached.doubled(told) or reached.doubled_again(told))
+            return bool(reached.doubled(told) or reached.doubled_again(told) or reached.late(told))
         case "linearizable":
             return bool(
                 reached.doubled_in_any_order(told)
@@ -88,7 +93,7 @@ def _shows(run: Run, checker: str) -> bool:
                 or reached.tokens_fell(told)
             )
         case "mutual_exclusion":
-            return bool(reached.handed_out_late(told))
+            return bool(reached.late_and_met(told))
         case "fencing":
             return bool(reached.tokens_repeated(told)) or truth.damage(told, run.store).seen_lower
         case "ownership":

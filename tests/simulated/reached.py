@@ -1,7 +1,7 @@
 """Whether a defect had an effect that reached clients for certain, so that only false is right.
 
-These are sufficient conditions, narrow enough to leave no doubt; a checker may find more. None of
-them is ever met in a sound run. Order and availability are in promises.py and dead.py.
+These are sufficient conditions, narrow enough to leave no doubt; a checker may find more. Sound runs
+meet none of them but `late`. Order and availability are in promises.py and dead.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from typing import Any
 
 from tests.simulated.plan import DOWN
 from tests.simulated.truth import FaultSeen, Held, Read, Truth, Wrote, met_surely, rivals
+from tests.simulated.world import MS
+
+LATE = 250 * MS
+"""A client may notice as late as this that the lease of its grant has expired."""
 
 
 def doubled(truth: Truth) -> list[tuple[Held, Held]]:
@@ -31,8 +35,8 @@ def doubled(truth: Truth) -> list[tuple[Held, Held]]:
 def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
     """Return exclusive grants of which the second certainly arrived within the first one's lease.
 
-    The second was requested after the first had arrived, and arrived before the least lease of the
-    first, from its request on, can have ended.
+    The second was requested after the first had arrived, and arrived before the first deadline of
+    the first.
     """
     gap = truth.gap
     found = []
@@ -40,7 +44,7 @@ def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
         deadline = one.told[0][1]
         if one.shared or other.shared or deadline is None:
             continue
-        least = min(one.asked + one.ttl, deadline, one.surely)
+        least = min(deadline, one.surely)
         in_order = one.start + gap < other.asked and other.start + gap < least
         if in_order and not _excused(truth, one, other.start):
             found.append((one, other))
@@ -167,14 +171,36 @@ def stolen(truth: Truth) -> list[tuple[Held, Held]]:
     return [pair for pair in found if not _excused(truth, pair[1], inf)]
 
 
-def handed_out_late(truth: Truth) -> list[tuple[Held, Held]]:
-    """Return (holder, late) for each grant that reached its client after its lease had expired,
-    while another client certainly held the lock."""
+def late(truth: Truth) -> list[Held]:
+    """Return the grants that a lock handed out although their lease had expired.
+
+    They came later than their own deadline by more than a client may take to notice it, no fault
+    had stopped or skewed the client, and nothing renews the lease.
+    """
+    if truth.plan.ends_with != "lease" or truth.plan.watchdog:
+        return []
     return [
-        (one, other)
-        for one, other in met_surely(truth)
-        if other.told[0][1] is not None and other.told[0][1] <= other.start
+        held
+        for held in truth.holds
+        for deadline in [held.told[0][1]]
+        if deadline is not None and deadline + LATE <= held.start
+        if not any(
+            fault.start <= held.start and deadline <= fault.end and _stops(held.node, fault)
+            for fault in truth.faults
+        )
     ]
+
+
+def _stops(node: str, fault: FaultSeen) -> bool:
+    return fault.family == "meteor" or (
+        node in fault.targets and fault.family not in ("partition", "delay", "packet")
+    )
+
+
+def late_and_met(truth: Truth) -> list[tuple[Held, Held]]:
+    """Return two that certainly held a lock at once, of which one was handed out late."""
+    handed = late(truth)
+    return [pair for pair in met_surely(truth) if pair[0] in handed or pair[1] in handed]
 
 
 def released_late(truth: Truth) -> bool:

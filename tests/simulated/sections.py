@@ -216,6 +216,8 @@ class Sections:
             elif self._kind != "unreachable" or not world.chance(0.5):
                 return
             yield world.now + world.between(1, plan.rest / MS)
+            if self._kind == "unreachable" and not over:
+                held.goes_on()  # it reached no server, and its holder tries again
 
     def _read(self, grant: Grant, resource: str) -> Steps:
         value = {"resource": resource} | self._named(grant)

@@ -102,6 +102,19 @@ def restarts(random: Random, plan: Plan) -> list[Strike]:
     ]
 
 
+def stalls(random: Random, plan: Plan) -> list[Strike]:
+    """A majority of the servers stopped, so that answers come late."""
+    return [
+        Strike(
+            at=random.randrange(500, 900) * MS + turn * 2000 * MS,
+            duration=random.randrange(800, 900) * MS,
+            family="pause",
+            targets=tuple(plan.server_names[: plan.servers // 2 + 1]),
+        )
+        for turn in range(3)
+    ]
+
+
 def clocks(random: Random, plan: Plan) -> list[Strike]:
     """Wall clocks of some servers set ahead, and back."""
     return [

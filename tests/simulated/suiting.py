@@ -23,7 +23,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "watchdog": {"watchdog": True, "reentrant": False, "uneven": False, "nameless": False},
     "many": {"clients": 5, "idle": 0, "errors": (0,) * 5, "error_bound": 0},
     "short": {"ttl": 400 * MS, "wait": 2500 * MS},
-    "patient": {"ttl": 400 * MS, "timeout": 900 * MS},
+    "patient": {"ttl": 400 * MS, "timeout": 1000 * MS},
     "rates": {"drift": 0.2, "ttl": 1000 * MS, "think": 900 * MS, "extends": 0.0},
     "sparse": {"clients": 2, "idle": 0, "errors": (0, 0), "error_bound": 0, "rest": 800 * MS},
     "readers": {"think": 50 * MS, "rest": 1500 * MS, "shared": 0.6, "wait": 3500 * MS},
@@ -52,6 +52,7 @@ _STRIKES = {
     "between": strikes.between,
     "restarts": strikes.restarts,
     "clocks": strikes.clocks,
+    "stalls": strikes.stalls,
     "outage": strikes.outage,
 }
 
@@ -68,8 +69,11 @@ def suited(random: Random, plan: Plan, needs: tuple[str, ...]) -> Plan:
         changed["factor"] = random.choice((0.001, 0.5, 0.8))
     if "busy" in needs:
         changed |= {"rest": 100 * MS, "think": int(plan.ttl * 0.6), "locks": 1}
-    if "true_refusals" in needs:
-        changed["promises"] = plan.promises | {"true_refusals": True}
+    refusals = "true_refusals" in needs or plan.promises["true_refusals"]
+    changed["promises"] = plan.promises | {
+        "true_refusals": refusals,
+        "reentrant": plan.reentrant,
+    }
     length = plan.length
     if "asking" in needs:
         length = 4000 * MS + 3 * plan.ttl + 2 * plan.bound

@@ -16,8 +16,7 @@ KINDS = (
     Kind(
         "deadline_from_answer",
         "counts the lease from the answer, not from the call",
-        ("lease_exclusion",),
-        may=("linearizable",),
+        GRANTS,
         ways=("lease", "quorum"),
         needs=("contended", "slow", "busy"),
     ),

@@ -23,10 +23,10 @@ KINDS = (
     ),
     Kind(
         "no_validity",
-        "hands out a grant whose lease is over",
-        ("mutual_exclusion",),
+        "hands out a grant whose lease has expired",
+        ("lease_exclusion", "mutual_exclusion"),
         ways=QUORUM,
-        needs=("contended", "slow", "busy"),
+        needs=("patient", "stalls", "contended", "busy"),
     ),
     Kind(
         "server_forgets",
