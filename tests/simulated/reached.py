@@ -35,8 +35,8 @@ def doubled(truth: Truth) -> list[tuple[Held, Held]]:
 def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
     """Return exclusive grants of which the second certainly arrived within the first one's lease.
 
-    The second was requested after the first had arrived, and arrived before the first deadline of
-    the first.
+    The second was requested after the first had arrived, and arrived before the least lease of the
+    first, from its request on, can have ended.
     """
     gap = truth.gap
     found = []
@@ -44,7 +44,7 @@ def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
         deadline = one.told[0][1]
         if one.shared or other.shared or deadline is None:
             continue
-        least = min(deadline, one.surely)
+        least = min(one.asked + one.ttl, deadline, one.surely)
         in_order = one.start + gap < other.asked and other.start + gap < least
         if in_order and not _excused(truth, one, other.start):
             found.append((one, other))

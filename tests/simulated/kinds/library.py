@@ -16,7 +16,8 @@ KINDS = (
     Kind(
         "deadline_from_answer",
         "counts the lease from the answer, not from the call",
-        GRANTS,
+        ("lease_exclusion",),
+        may=("linearizable",),
         ways=("lease", "quorum"),
         needs=("contended", "slow", "busy"),
     ),
