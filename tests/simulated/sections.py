@@ -21,6 +21,9 @@ from tests.simulated.truth import Held
 from tests.simulated.world import MS, Steps
 
 
+_RELEASES = 3  # tries of a release at most
+
+
 class Gone(Exception):
     """Raised when the process has ended with an op of unknown outcome."""
 
@@ -197,7 +200,7 @@ class Sections:
         held = self.holds[grant.owner]
         yield from self._reach("before-release")
         over = False  # an answer said so
-        for again in range(3):
+        for again in range(_RELEASES):
             value = {"lock": grant.lock} | self._named(grant)
             sent = self._events.invoke("release", value)
             held.ended(sent, "release")
@@ -216,7 +219,7 @@ class Sections:
             elif self._kind != "unreachable" or not world.chance(0.5):
                 return
             yield world.now + world.between(1, plan.rest / MS)
-            if self._kind == "unreachable" and not over:
+            if self._kind == "unreachable" and not over and again + 1 < _RELEASES:
                 held.goes_on()  # it reached no server, and its holder tries again
 
     def _read(self, grant: Grant, resource: str) -> Steps:

@@ -52,7 +52,8 @@ KINDS = (
     Kind(
         "retries_own_key",
         "counts its own key of an earlier try as granted now",
-        GRANTS,
+        ("lease_exclusion",),
+        may=("linearizable",),
         ways=QUORUM,
         needs=("contended", "many", "short"),
     ),
