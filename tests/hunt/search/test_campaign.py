@@ -65,7 +65,7 @@ def alone(setting, seeds=SEEDS):
 
 def resumed(lock, name):
     return campaigns.resumed(
-        name, "campaign", lambda stored: hunts.again(lock, stored), lambda words: None
+        name, "campaign", lambda stored: hunts.from_json(lock, stored), lambda words: None
     )
 
 
