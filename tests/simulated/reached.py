@@ -1,7 +1,7 @@
 """Whether a defect had an effect that reached clients for certain, so that only false is right.
 
-These are sufficient conditions, narrow enough to leave no doubt; a checker may find more. Sound runs
-meet none of them but `late`. Order and availability are in promises.py and dead.py.
+These are sufficient conditions, narrow enough to leave no doubt; a checker may find more. Sound
+runs meet none of them but `late`. Order and availability are in promises.py and dead.py.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from tests.simulated.state import Owner
 from tests.simulated.truth import Held
 from tests.simulated.world import MS, Steps
 
-
 _RELEASES = 3  # tries of a release at most
 
 
