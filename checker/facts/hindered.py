@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from heapq import heappop, heappush
 
 from fencepost.checker.facts.ends import FOREVER
@@ -49,6 +50,9 @@ class Hindered:
                 continue  # it ends at once, and dead clients ask for nothing
             nodes = fault.impairs or frozenset(fault.targets)
             if fault.impairs is None or (nodes & servers if servers else nodes - clients):
+                if fault.impairs is None and fault.end is None and not fault.proved:
+                    # A node that was lost: it was noticed then, and may have been gone before.
+                    fault = replace(fault, start=0)
                 self.servers.append(fault)
                 continue
             over = FOREVER if fault.end is None else fault.end

@@ -5,6 +5,7 @@ Histories are drawn in ms and written in tenths of a second, the scale of half a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -244,6 +245,13 @@ class _Lock:
 
     def dead(self, faults: list[Fault]) -> tuple[bool, bool]:
         """Return whether the lock was ever dead, and whether it was ever granted in time."""
+        # A node that was lost may have been gone before this was noticed.
+        faults = [
+            replace(one, start=0)
+            if one.impairs is None and one.end == FOREVER and not one.proved
+            else one
+            for one in faults
+        ]
         ready = self.test.get("ready_s", 0) * 1_000_000_000
         spans = [*self._taken(faults), *self._taken_by_servers(faults)]
         dead = served = False

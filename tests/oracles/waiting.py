@@ -20,6 +20,7 @@ class Fault:
     kills: bool
     targets: list[str]
     deafens: bool
+    proved: bool
 
 
 @dataclass
@@ -65,7 +66,9 @@ def find_faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
         value = mine[0].value
         targets = list(value["targets"])
         deafens = "links" not in value or bool(value["links"]) or value.get("loses", False)
-        found.append(Fault(mine[0].time, end, impairs, kills, targets, deafens))
+        begun = [op for op in mine if op.value["phase"] == "start" and op.type == "ok"]
+        proved = any(op.value.get("receipt", {}).get("proved") for op in begun)
+        found.append(Fault(mine[0].time, end, impairs, kills, targets, deafens, proved))
     return found
 
 

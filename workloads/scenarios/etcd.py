@@ -102,7 +102,9 @@ _SCENARIOS: tuple[Scenario, ...] = (
         "Client 1 pauses past its lease, for less than the lock-delay: the lock is not granted "
         "meanwhile, and its late write does no harm, without any token.",
         "none", _within_the_delay(), KEPT,
+        # After a lease the lock stays taken for the delay, in addition to the usual bound of 5 s.
         {**_ONCE, "lock_delay_ms": 3000}, ttl_ms=2000, lock="chubby",
+        settings={"liveness_bound_s": 8.0},
     ),
     Scenario(
         "lock-delay-exceeded", ("C22", "A7"), BURROWS,
