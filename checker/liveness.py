@@ -73,9 +73,12 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     denied = Refusals()
     if promises.get("true_refusals"):
         denied = refusals(acquires, found, events.own, apart)
-    unfair = _unfair(fair, promises) + denied.untrue
+    # A lost node may have been gone before this was noticed, and requests refused for it.
+    gone = any(one.impairs is None and one.end is None and not one.proved for one in on)
+    unfair = _unfair(fair, promises) + ([] if gone else denied.untrue)
     strange = sorted({fault.family for fault in on if fault.impairs is None})
-    if strange and not any(run.dead_times(lock, known=True).dead for lock in locks):
+    hidden = gone and bool(denied.untrue)
+    if strange and not hidden and not any(run.dead_times(lock, known=True).dead for lock in locks):
         strange = []
     untested: list[str] = []
     if not dead:
