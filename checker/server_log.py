@@ -6,9 +6,9 @@ log-file-pattern does).
 
 Faults leave marks in logs too, which must not count. Killed servers write nothing; as they restart,
 PostgreSQL refuses clients with FATAL, which is not a failure of the server and is not searched for.
-A server that exits because its disk is full says so, and PostgreSQL names a process that was
-killed: if a fault of the run hit that server, or made it lose its processes, the line is only named
-(`after_faults`), else it counts.
+A server that exits because its disk is full says so, PostgreSQL names a process that was killed,
+and a restarted server may find its port taken or its files gone: if a fault of the run hit that
+server, or made it lose its processes, the line is only named (`after_faults`), else it counts.
 
 A log of a long run lacks its middle (`left_out`), which its node searched by the same patterns
 before dropping it. If it was not searched, the verdict cannot be true.
@@ -23,32 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.checker import Checker, Run
+from fencepost.checker.facts.crash_lines import BAD, BY_LOSS, FULL
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.verdict import Verdict, count
 
-BAD = re.compile(
-    r"^(?:panic|fatal error|runtime error): "  # Go's runtime: etcd
-    r"|\"level\":\"(?:panic|dpanic|fatal)\""  # etcd's own log
-    r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ C \| "  # etcd 3.4 without zap (capnslog)
-    r"|Out Of Memory allocating|REDIS BUG REPORT START|Guru Meditation|ASSERTION FAILED"  # Redis
-    # Redis: it exits after these (server.c, aof.c, rdb.c, config.c of 7.0).
-    r"|Fatal error loading the DB|FATAL CONFIG FILE ERROR|Fatal error, can't open config file"
-    r"|(?:Bad file format|Unexpected end of file|Unrecoverable error) reading the append only file"
-    r"|Terminating server after rdb file reading failure"
-    # Java: ZooKeeper. Options of the JVM contain the name alone.
-    r"|java\.lang\.OutOfMemoryError|A fatal error has been detected by the Java Runtime"
-    # ZooKeeper (QuorumPeerMain, ZooKeeperServerMain, ZooKeeperCriticalThread, ServiceUtils).
-    r"|Severe unrecoverable error|exiting abnormally|Exiting JVM with code [1-9]"
-    # PostgreSQL, and its own processes; 15 is an order to end.
-    r"|\bPANIC:  |\bERROR:  out of memory|aborting startup due to startup process failure"
-    r"|terminated by signal (?:4|6|7|8|9|11)\b"
-    r"|Out of memory: Killed process|segfault at "  # the kernel
-)
-"""Patterns of lines that a server writes when it crashes."""
-_KILLED = re.compile(r"terminated by signal 9\b")
-_FULL = re.compile(r"no space left on device", re.IGNORECASE)
 _GAP = re.compile(r"^\.\.\. (\d+) bytes were left out here(, once they had been searched)?")
-_NEAR = 5  # lines after a bad one in which a Java program gives the reason
+_NEAR = 5  # lines before a bad one (Redis), or after it (Java), in which the reason stands
 _SHOWN = 200  # longest line in the evidence, in characters
 
 
@@ -60,14 +40,14 @@ def gap(count: int, searched: bool) -> str:
 
 @dataclass(frozen=True)
 class _Line:
-    """A bad line of a server's log. full: it, or what follows, blames a full disk. killed: it says
-    that a process was killed."""
+    """A bad line of a server's log. full: it, or a line near it, blames a full disk. lost: a fault
+    explains it by which the server lost a process or its data."""
 
     server: str
     number: int
     text: str
     full: bool
-    killed: bool
+    lost: bool
 
     def __str__(self) -> str:
         return f"{self.server}, line {self.number}: {self.text[:_SHOWN]}"
@@ -91,7 +71,7 @@ def server_log(run: Run) -> Verdict:
         for count_, looked in _gaps(lines):
             (searched if looked else missing).append(f"{server} ({count_} bytes)")
         for line in _bad(server, lines):
-            explained = (line.full and server in struck) or (line.killed and server in down)
+            explained = (line.full and server in struck) or (line.lost and server in down)
             (excused if explained else bad).append(line)
     details: dict[str, Any] = {
         "logs": len(servers) - len(silent),
@@ -136,9 +116,9 @@ def _gaps(lines: list[str]) -> list[tuple[int, bool]]:
 def _bad(server: str, lines: list[str]) -> Iterator[_Line]:
     for place, text in enumerate(lines):
         if BAD.search(text):
-            near = lines[place : place + _NEAR + 1]
-            full, killed = any(map(_FULL.search, near)), bool(_KILLED.search(text))
-            yield _Line(server, place + 1, text.strip(), full, killed)
+            near = lines[max(0, place - _NEAR) : place + _NEAR + 1]
+            full, lost = any(map(FULL.search, near)), bool(BY_LOSS.search(text))
+            yield _Line(server, place + 1, text.strip(), full, lost)
 
 
 CHECKER = Checker(

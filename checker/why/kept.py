@@ -79,7 +79,7 @@ class Keeping:
         A library that looks at its clock before it returns hands out no such grant, unless its
         process is stopped right after the look, or the deadline is not the library's own.
         """
-        over = hold.deadline
+        over = hold.leases[0][1]
         stopped = [
             fault for fault in self._on.touching(over, hold.start) if hold.node in fault.stops
         ]

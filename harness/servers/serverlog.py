@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import shlex
 
-from fencepost.checker.server_log import BAD, gap
+from fencepost.checker.facts.crash_lines import BAD
+from fencepost.checker.server_log import gap
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.node.places import PROGRAM
 

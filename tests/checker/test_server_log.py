@@ -30,6 +30,39 @@ CALM = {
     "redis that loads a truncated file": "1:M 01 Jan 2026 00:00:00.000 # !!! Warning: short read "
     "while loading the AOF file !!!\n1:M 01 Jan 2026 00:00:00.000 # AOF loaded anyway because "
     "aof-load-truncated is enabled",
+    "redis at its start, and as a replica whose master dies": "1:C 01 Jan 2026 00:00:00.000 # "
+    "oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo\n"
+    "1:M 01 Jan 2026 00:00:00.000 # WARNING Memory overcommit must be enabled! Without it, a "
+    "background save or replication may fail under low memory condition.\n"
+    "1:S 01 Jan 2026 00:00:00.000 # MASTER aborted replication with an error: NOMASTERLINK\n"
+    "1:S 01 Jan 2026 00:00:00.000 # Short read or OOM loading DB. Unrecoverable error, aborting "
+    "now.\n1:S 01 Jan 2026 00:00:00.000 # Failed trying to load the MASTER synchronization DB "
+    "from disk, check server logs.\n"
+    "1:M 01 Jan 2026 00:00:00.000 # Background saving terminated by signal 10\n"
+    "1:M 01 Jan 2026 00:00:00.000 # Warning: Could not create server TCP listening socket ::1:6379",
+    "zookeeper whose follower is cut off, and that is asked to end": "2026-01-01 00:00:00,000 "
+    "[myid:1] - ERROR [LearnerHandler-/10.0.0.2:1:o.a.z.s.q.LearnerHandler@714] - Unexpected "
+    "exception causing shutdown while sock still open\n"
+    "2026-01-01 00:00:00,000 [myid:1] - INFO  [main:SyncRequestProcessor@224] - "
+    "SyncRequestProcessor exited!\n"
+    "2026-01-01 00:00:00,000 [myid:1] - WARN  [main:QuorumPeer@1] - QuorumPeer main thread exited\n"
+    "2026-01-01 00:00:00,000 [myid:1] - INFO  [main:ZooKeeperServerListenerImpl@42] - Thread main "
+    "exits, error code 0\n2026-01-01 00:00:00,000 [myid:1] - INFO [main] - Exiting normally",
+    "options of the JVM": "-XX:AbortVMOnException=java.lang.OutOfMemoryError\n"
+    "-XX:+CrashOnOutOfMemoryError -XX:ErrorFile=/var/log/hs_err_pid%p.log\n"
+    "Server environment:java.opts=-XX:OnOutOfMemoryError=kill",
+    "etcd that is asked to end": '{"level":"info","msg":"received signal; shutting down","signal":'
+    '"terminated"}\n{"level":"warn","msg":"lost TCP streaming connection","error":"unexpected '
+    'EOF"}\n{"level":"info","msg":"skipped leadership transfer; fatal errors would be logged"}\n'
+    "2026-11-22 01:54:35.123456 W | etcdserver: read-only range request took too long\n"
+    "2026-01-01T00:00:00.000Z\tinfo\tembed/etcd.go:1\tpanic-handler is set",
+    "postgres after a crash of its machine": "2026-11-22 01:36:11 UTC [1] LOG:  database system "
+    "was not properly shut down; automatic recovery in progress\n"
+    "2026-11-22 01:36:11 UTC [7] LOG:  invalid record length at 0/1: wanted 24, got 0\n"
+    "2026-11-22 01:36:11 UTC [1] LOG:  server process (PID 70) was terminated by signal 15: "
+    "Terminated\n2026-11-22 01:36:11 UTC [1] LOG:  received immediate shutdown request\n"
+    "2026-11-22 01:36:11 UTC [8] WARNING:  terminating connection because of crash of another "
+    "server process",
 }
 BAD = [
     "panic: tocommit(7) is out of range [lastIndex(5)]. Was the raft log corrupted?",
@@ -56,6 +89,59 @@ BAD = [
     "1:M 01 Jan 2026 00:00:00.001 # Fatal error loading the DB, check server logs. Exiting.",
     "Terminating due to java.lang.OutOfMemoryError: Java heap space",
     "2026-11-22 01:54:35.123456 C | etcdserver: walpb: crc mismatch",
+    "2026-01-01T00:00:00.000Z\tfatal\twal/wal.go:1\tcrc mismatch",
+    '{"level": "panic", "msg": "failed to open WAL"}',
+    "unexpected fault address 0x7f3c",
+    "SIGSEGV: segmentation violation",
+    "1:M 01 Jan 2026 00:00:00.000 # Redis 7.0.15 crashed by signal: 11, si_code: 1",
+    "1:M 01 Jan 2026 00:00:00.000 # Redis aborting for OUT OF MEMORY. Allocating 4096 bytes!",
+    "zmalloc: Out of memory trying to allocate 4096 bytes",
+    "1:M 01 Jan 2026 00:00:00.000 # Terminating server after rdb file reading failure.",
+    "1:M 01 Jan 2026 00:00:00.000 # Wrong RDB checksum expected: (1) but got (2). Aborting now.",
+    "1:M 01 Jan 2026 00:00:00.000 # Unexpected end of file reading the append only file a.aof. You "
+    "can: 1) Make a backup",
+    "*** FATAL AOF MANIFEST FILE ERROR ***",
+    "1:M 01 Jan 2026 00:00:00.000 # Fatal error: can't open the append log file a.aof for reading: "
+    "Permission denied",
+    "1:M 01 Jan 2026 00:00:00.000 # Can't open the append-only file a.aof: Permission denied",
+    "1:M 01 Jan 2026 00:00:00.000 # Can't open or create append-only dir d: Read-only file system",
+    "1:M 01 Jan 2026 00:00:00.000 # Error reading the RDB base file b.rdb, AOF loading aborted",
+    "1:M 01 Jan 2026 00:00:00.000 # Can't recover from AOF write error when the AOF fsync policy "
+    "is 'always'. Exiting...",
+    "1:M 01 Jan 2026 00:00:00.000 # Can't persist AOF for fsync error when the AOF fsync policy is "
+    "'always': Input/output error. Exiting...",
+    "1:S 01 Jan 2026 00:00:00.000 # FATAL: this replica instance finished the synchronization with "
+    "its master, but the AOF can't be turned on. Exiting now.",
+    "1:M 01 Jan 2026 00:00:00.000 # FATAL: Data file was created with a Redis server configured to "
+    "handle more than 16 databases. Exiting",
+    "*** FATAL CONFIG FILE ERROR (Redis 7.0.15) ***",
+    "1:M 01 Jan 2026 00:00:00.000 # Critical error while loading ACLs. Exiting.",
+    "1:M 01 Jan 2026 00:00:00.000 # Can't load module from m.so: server aborting",
+    "1:M 01 Jan 2026 00:00:00.000 # Failed listening on port 6379 (TCP), aborting.",
+    "1:M 01 Jan 2026 00:00:00.000 # Fatal: Can't initialize Background Jobs.",
+    "1:M 01 Jan 2026 00:00:00.000 # Unrecoverable error creating TCP socket accept handler.",
+    "1:X 01 Jan 2026 00:00:00.000 # Sentinel config file s.conf is not writable: Permission "
+    "denied. Exiting...",
+    "2026-01-01 00:00:00,000 [myid:1] - ERROR [main:QuorumPeerMain@96] - Unable to access datadir, "
+    "exiting abnormally",
+    "Invalid config, exiting abnormally",
+    "2026-01-01 00:00:00,000 [myid:1] - ERROR [main] - Fatal error, JVM should exit with code 1. "
+    "Actually System.exit is disabled",
+    "2026-01-01 00:00:00,000 [myid:1] - INFO  [main] - Thread NIOServerCxnFactory.AcceptThread:0 "
+    "exits, error code 1",
+    "2026-01-01 00:00:00 [myid:1] - ERROR [main:QuorumPeer@1] - Unable to load database on disk",
+    "# There is insufficient memory for the Java Runtime Environment to continue.",
+    "Error occurred during initialization of VM",
+    "Caused by: java.lang.OutOfMemoryError: unable to create native thread",
+    "2026-11-22 01:36:13 UTC [9] FATAL:  out of memory",
+    "2026-11-22 01:36:13 UTC [1] LOG:  shutting down due to startup process failure",
+    "2026-11-22 01:36:13 UTC [1] LOG:  abnormal database system shutdown",
+    "2026-11-22 01:36:13 UTC [1] LOG:  could not fork new process for connection: Cannot allocate "
+    "memory",
+    "2026-11-22 01:36:13 UTC [1] LOG:  performing immediate shutdown because data directory lock "
+    "file is invalid",
+    "Memory cgroup out of memory: Killed process 4711 (redis-server)",
+    "redis-server[4711]: segfault at 0 ip 00007f sp 00007f error 4",
 ]
 FULL = (
     '{"level":"fatal","msg":"failed to save Raft entries","error":"write 0.tmp: no space left on '
@@ -135,8 +221,14 @@ def test_a_server_whose_disk_a_fault_filled_is_named_and_not_accused(judged):
 
 
 KILLED = "2026-11-22 01:36:13 UTC [46] LOG:  process (PID 7) was terminated by signal 9: Killed"
+TAKEN = "1:M 01 Jan 2026 00:00:00.000 # Failed listening on port 6379 (TCP), aborting."
+GONE = (
+    "2026-11-22 01:36:13 UTC [1] LOG:  performing immediate shutdown because data directory lock "
+    "file is invalid"
+)
 
 
+@pytest.mark.parametrize("line", [KILLED, TAKEN, GONE])
 @pytest.mark.parametrize(
     ("family", "told", "valid"),
     [
@@ -145,11 +237,31 @@ KILLED = "2026-11-22 01:36:13 UTC [46] LOG:  process (PID 7) was terminated by s
         ("partition", {"forgets": False}, False),
     ],
 )
-def test_a_killed_process_counts_unless_a_fault_took_its_server_down(judged, family, told, valid):
+def test_a_killed_process_and_a_failed_restart_count_unless_a_fault_took_the_server_down(
+    judged, line, family, told, valid
+):
     value = {"fault": "k", "targets": ["etcd-2"], **told}
     history = [Op(0, 5, "nemesis", "invoke", family, value)]
-    assert judged("fine", KILLED, history=history).valid is valid
-    assert judged(KILLED, "fine", history=history).valid is False
+    assert judged("fine", line, history=history).valid is valid
+    assert judged(line, "fine", history=history).valid is False
+
+
+def test_a_server_that_cannot_load_its_data_counts_whatever_fault_took_it_down(judged):
+    value = {"fault": "k", "targets": ["etcd-2"], "forgets": True}
+    history = [Op(0, 5, "nemesis", "invoke", "kill", value)]
+    for line in BAD:
+        excused = any(part in line for part in ("signal 9", "Failed listening", "lock file is inv"))
+        assert judged("fine", line, history=history).valid is excused
+
+
+def test_the_reason_may_be_some_lines_above(judged):
+    reason = "1:M 01 Jan 2026 # Error writing to the AOF file: No space left on device"
+    line = (
+        "1:M 01 Jan 2026 # Can't recover from AOF write error when the AOF fsync policy is 'always'"
+    )
+    assert judged("fine", f"{reason}\n{line}", history=struck("etcd-2")).valid is True
+    far = "\n".join([reason, *["..."] * 5, line])
+    assert judged("fine", far, history=struck("etcd-2")).valid is False
 
 
 def test_a_full_disk_that_no_fault_filled_counts(judged):
