@@ -71,6 +71,7 @@ soak: install ## real runs for BUDGET=20m in one process; what each may leave is
 soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
 	$(ORACLES) --count $(COUNT) $(ARGS)
 	PYTHONPATH=src:. $(BIN)/python -m tests.simulated.soak --runs $$(($(COUNT) / 400 + 1))
+	PYTHONPATH=src:. $(BIN)/python -m tests.oracles.true_causes --runs $$(($(COUNT) / 50 + 1))
 	PYTHONPATH=src:. $(BIN)/python -m tests.checker.lincheck.lincheck_soak --count $$(($(COUNT) / 100 + 1))
 
 mutants: install ## mutation testing of checker/: hours; ARGS=checker/facts/holds.py for some files

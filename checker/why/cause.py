@@ -28,7 +28,7 @@ class Causes:
     def __init__(self, history: History, test: Mapping[str, Any]) -> None:
         self._history, self._test, self._clocks = history, test, Clocks(test)
         on = over_time(faults(history))
-        self._keeping = Keeping(history, on, self._clocks)
+        self._keeping = Keeping(history, test, on, self._clocks)
         self._granting = Granting(history, test, on, self._clocks, self._keeping)
         self._named: dict[str, Hold] | None = None
         self._clashes: dict[int, Overlap] = {}

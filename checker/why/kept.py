@@ -8,13 +8,16 @@ the client began another op meanwhile: it was not held up.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.ends import DEAD
 from fencepost.checker.facts.faults import Fault
-from fencepost.checker.facts.holds import FOREVER, Hold, seconds
+from fencepost.checker.facts.holds import FOREVER, Hold, holds, seconds
+from fencepost.checker.facts.late_grants import late_grants
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import History
 from fencepost.checker.why.link import Link, client, lasting, length
@@ -48,12 +51,24 @@ class Until:
         return self.begun <= over
 
 
+@dataclass
+class _Events:
+    """The times at which each process began an op other than one that gives up its hold, and at
+    which it wrote any event, in order."""
+
+    begun: dict[int | str, list[int]] = field(default_factory=dict)
+    written: dict[int | str, list[int]] = field(default_factory=dict)
+
+
 class Keeping:
     """Finds why holders kept their holds."""
 
-    def __init__(self, history: History, on: Spans[Fault], clocks: Clocks) -> None:
-        self._history, self._on, self._clocks = history, on, clocks
-        self._begun: dict[int | str, list[int]] | None = None
+    def __init__(
+        self, history: History, test: Mapping[str, Any], on: Spans[Fault], clocks: Clocks
+    ) -> None:
+        self._history, self._test, self._on, self._clocks = history, test, on, clocks
+        self._late: frozenset[int] | None = None
+        self._seen: _Events | None = None
 
     def links(self, hold: Hold, until: Until) -> list[Link]:
         """Return why `hold` was not given up by then, when its lease may have expired."""
@@ -76,29 +91,25 @@ class Keeping:
     def expired_grant(self, hold: Hold) -> list[Link]:
         """Return why a hold whose lease had expired when its grant arrived was held at all.
 
-        A library that looks at its clock before it returns hands out no such grant, unless its
-        process is stopped right after the look, or the deadline is not the library's own.
+        It is the lock's mistake, and no client's, unless late_grants.py excuses it.
         """
+        if self._late is None:
+            found = holds(self._history, self._test)
+            late = late_grants(self._history, self._test, found)
+            self._late = frozenset(each.index for each in late)
         over = hold.leases[0][1]
-        stopped = [
-            fault for fault in self._on.touching(over, hold.start) if hold.node in fault.stops
-        ]
-        lease = f"The lease of hold {hold.name}"
-        if hold.assumed:
-            lease += ", counted from the call,"
-        found = [
-            Link(
-                "expired-grant",
-                f"{lease} had expired at {seconds(over)}, before the library handed out its grant "
-                f"at {seconds(hold.start)}",
-                over,
-                sure=not hold.assumed and not stopped,
-                nodes=client(hold),
-                short="it was granted when its lease had expired",
-            )
-        ]
-        late = [f for f in self._on.touching(hold.asked, hold.start) if keeps(f, hold.node)]
-        return found + [answered_late("expired-grant", hold, fault) for fault in late[:MOST]]
+        lease = f"The lease of hold {hold.name}{', counted from the call,' if hold.assumed else ''}"
+        link = Link(
+            "expired-grant",
+            f"{lease} had expired at {seconds(over)}, before the library handed out its grant at "
+            f"{seconds(hold.start)}",
+            over,
+            sure=hold.index in self._late,
+            nodes=client(hold),
+            short="it was granted when its lease had expired",
+        )
+        slow = [f for f in self._on.touching(hold.asked, hold.start) if keeps(f, hold.node)]
+        return [link, *(answered_late("expired-grant", hold, fault) for fault in slow[:MOST])]
 
     def _faults(self, hold: Hold, over: float, until: Until) -> Iterator[tuple[Fault, bool]]:
         """Yield the faults that may have kept the holder, and whether each certainly did."""
@@ -126,7 +137,11 @@ class Keeping:
             return False
         bound = self._clocks.bound(hold.node)
         since, end = stop.surely[0] + bound, stop.surely[1] - bound
-        return since <= over <= end and (acted - end) * _WAKING <= acted - over
+        if not since <= over <= end or (acted - end) * _WAKING > acted - over:
+            return False
+        # A process that wrote meanwhile had been resumed, or is another one than was stopped.
+        written = self._events().written.get(hold.process, [])
+        return bisect_right(written, since) >= bisect_left(written, end)
 
     def _held_up(self, hold: Hold, fault: Fault, over: float) -> bool:
         """Return whether a client began no op under its expired lease while a fault was active.
@@ -136,18 +151,19 @@ class Keeping:
         """
         if hold.renewals or hold.extends:
             return True
-        begun = self._ops().get(hold.process, [])
+        begun = self._events().begun.get(hold.process, [])
         place = bisect_right(begun, max(over, fault.start))
         return place == len(begun) or begun[place] > min(_end(fault), hold.strict_end)
 
-    def _ops(self) -> dict[int | str, list[int]]:
-        """Return when each process began an op other than one that gives up its hold, in order."""
-        if self._begun is None:
-            self._begun = {}
+    def _events(self) -> _Events:
+        if self._seen is None:
+            self._seen = _Events()
             for op in self._history.clients():
                 if op.type == "invoke" and op.f not in _ENDINGS:
-                    self._begun.setdefault(op.process, []).append(op.time)
-        return self._begun
+                    self._seen.begun.setdefault(op.process, []).append(op.time)
+                if not (op.type == "info" and op.error and op.error[0] in DEAD):
+                    self._seen.written.setdefault(op.process, []).append(op.time)
+        return self._seen
 
 
 def keeps(fault: Fault, node: str | None) -> bool:

@@ -53,12 +53,12 @@ def _hand_out_late(drawing: Drawing) -> None:
 
 def lease(ops: list[Op], test: dict[str, Any]) -> Verdicts:
     of_a_lease = test["lock"]["ends_with"] == "lease"
-    if of_a_lease and any(_too_late(ops, held) for held in holds(ops, test)):
+    if of_a_lease and any(too_late(ops, held) for held in holds(ops, test)):
         return {False}
     return _verdict(ops, test, lambda held: held.believed())
 
 
-def _too_late(ops: list[Op], held: Held) -> bool:
+def too_late(ops: list[Op], held: Held) -> bool:
     """Return whether the lock itself said that the lease had expired when the grant arrived, and
     nothing may have kept its client from seeing that in time."""
     renewed = any(op.f == "renewed" and op.value["deadline"] is not None for op in held.said)

@@ -39,6 +39,8 @@ ORACLES = {
     "store": ("tests.oracles.store", "draw", "verdict"),
     "resource": ("tests.oracles.resource", "draw", "verdict"),
 }
+OWN = {"causes": "tests.oracles.causes"}
+"""Oracles of something else than a verdict, with their own `check(seed, first, count)`."""
 CHUNK = 500
 SHOWN = 3
 
@@ -51,6 +53,9 @@ def loaded(name: str) -> tuple[Draw, Oracle]:
 
 def check(name: str, seed: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
     """Count the verdicts of these histories, and return those that the oracle refuses."""
+    if name in OWN:
+        counted: tuple[Counter[str], list[str]] = import_module(OWN[name]).check(seed, first, count)
+        return counted
     draw, verdict = loaded(name)
     outcomes: Counter[str] = Counter()
     wrong: list[str] = []
@@ -107,7 +112,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=20_000, help="histories a checker")
     parser.add_argument("--seed", default=str(SystemRandom().randrange(10**6)))
-    parser.add_argument("--only", action="append", choices=list(ORACLES))
+    parser.add_argument("--only", action="append", choices=[*ORACLES, *OWN])
     parser.add_argument("--from", dest="first", type=int, default=0)
     given = parser.parse_args()
     print(f"seed {given.seed}, {given.count} histories a checker", flush=True)
@@ -118,7 +123,7 @@ def main() -> int:
                 pool.submit(check, name, given.seed, *chunk)
                 for chunk in _chunks(given.first, given.count)
             ]
-            for name in given.only or ORACLES
+            for name in given.only or [*ORACLES, *OWN]
         }
         for name, parts in tasks.items():
             done = [part.result() for part in parts]

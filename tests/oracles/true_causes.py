@@ -3,7 +3,7 @@
     python -m tests.oracles.true_causes --runs N [--seed S]
 
 The simulation (tests/simulated) knows when each process was stopped, when each write was applied,
-and which deadline each client was told.
+and the deadlines that each client received.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def untrue(run: Simulated, seen: Watched, checker: str, piece: Row) -> str:
 
 
 def _told(run: Simulated, deadline: float) -> list[Held]:
-    """Return the holds whose client was told of this end of its lease, or asked for it."""
+    """Return the holds whose client received this end of its lease, or asked for it."""
     return [
         held
         for held in run.truth.holds

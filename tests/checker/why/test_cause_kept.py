@@ -70,6 +70,13 @@ def test_only_a_stopped_process_is_known_to_be_held_up_for_as_long_as_the_fault_
     assert outcome(kept(500, 2200, family, **fault)) == LIKELY
 
 
+@pytest.mark.parametrize(("at", "found"), [(700, LIKELY), (2100, SURE)])
+def test_a_process_that_wrote_an_event_while_it_should_have_been_stopped_was_not(at, found):
+    story = kept(500, 2100)
+    story.op(at, 1, "info", "lost", {"lock": "orders", "hold": "other"}, ["lost", "-"])
+    assert outcome(story) == found
+
+
 def test_a_stop_that_was_never_seen_to_end_is_likely():
     assert outcome(kept(500, None)) == LIKELY
 
