@@ -67,7 +67,7 @@ def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
     if late:
         details["late"] = len(late)
     if not found and not late:
-        missing = details["untested"] = _untested(kind, granted)
+        missing = details["untested"] = _untested(kind, history, granted)
         words = f"None of {count} holds overlapped another {kind} hold."
         return Verdict(True, noted(words, missing), [], details)
     known = causes(history, test)
@@ -89,11 +89,10 @@ def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
     return Verdict(False, " ".join(parts), evidence, details)
 
 
-def _untested(kind: str, granted: list[Hold]) -> list[str]:
+def _untested(kind: str, history: History, granted: list[Hold]) -> list[str]:
     """Return the conditions that a run without overlaps did not test."""
     seen = any(hold.leases[0][1] != FOREVER for hold in granted)
-    clients = (hold.node or hold.process for hold in granted)
-    return untested(clients, sees_lease=seen or kind != "believed")
+    return untested(history, sees_lease=seen or kind != "believed")
 
 
 def _evidence(overlap: Overlap, kind: str, why: list[Link]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
         "ends_with": ends_with(test),
     }
     if found.valid is True:
-        missing = details["untested"] = _untested(calls, grants, len(again))
+        missing = details["untested"] = _untested(history, grants, len(again))
         words = f"{found.operations} ops of the lock fit one order that respects every lease."
         return Verdict(True, noted(words, missing), [], details)
     if found.valid == "unknown":
@@ -145,10 +145,9 @@ def _tied(calls: list[Call]) -> bool:
     )
 
 
-def _untested(calls: list[Call], grants: list[Call], again: int) -> list[str]:
+def _untested(history: History, grants: list[Call], again: int) -> list[str]:
     blind = all(call.get("deadline") is None and "ttl" in call.value for call in grants)
-    clients = (call.begin.node or call.begin.process for call in calls)
-    found = untested(clients, sees_lease=not blind)
+    found = untested(history, sees_lease=not blind)
     return found + ([f"{count(again, 'second grant')} to a holder"] if again else [])
 
 

@@ -21,7 +21,7 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.early_losses import Loss, losses
 from fencepost.checker.facts.faults import Fault, during, faults, over_time
 from fencepost.checker.facts.hold_events import trusted_hold_events
-from fencepost.checker.facts.holds import seconds
+from fencepost.checker.facts.holds import FOREVER, Hold, seconds
 from fencepost.checker.facts.releases import Release, Suspects, doubt, releases
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.tokens import trusted
@@ -50,7 +50,7 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
             thefts.append(_theft(blame.release, loss, on, causes(history, test)))
         elif blame is not None:
             doubts.append(_doubted(blame, loss, on))
-    return _verdict(released, thefts, doubts)
+    return _verdict(released, thefts, doubts, _untested(released, found))
 
 
 def _ended_before(release: Release, clocks: Clocks) -> bool:
@@ -65,13 +65,37 @@ def _during(release: Release, clocks: Clocks) -> bool:
     return answered is not None and answered.time + gap < release.on_until
 
 
+def _untested(released: list[Release], found: list[Hold]) -> list[str]:
+    """Return the properties that this history could not have shown to be violated."""
+    late = [release for release in released if release.late and release.call.type != "info"]
+    if not late:
+        return ["a late release (none was sent after its own hold had ended)"]
+    spans = {
+        lock: Spans((h.start, None if h.gone_by == FOREVER else h.gone_by, h) for h in mine)
+        for lock, mine in _by_lock(found).items()
+    }
+    for release in late:
+        until = release.sent.time if release.call.end is None else release.call.end.time
+        near = spans[release.hold.lock].touching(release.sent.time, until)
+        if any(hold.process != release.sent.process for hold in near):
+            return []
+    return ["a late release during another's hold"]
+
+
+def _by_lock(found: list[Hold]) -> dict[str, list[Hold]]:
+    rows: dict[str, list[Hold]] = {}
+    for hold in found:
+        rows.setdefault(hold.lock, []).append(hold)
+    return rows
+
+
 def _verdict(
-    released: list[Release], thefts: list[dict[str, Any]], doubts: list[dict[str, Any]]
+    released: list[Release],
+    thefts: list[dict[str, Any]],
+    doubts: list[dict[str, Any]],
+    untested: list[str],
 ) -> Verdict:
     answered = sum(1 for release in released if release.answered is not None)
-    untested = []
-    if not any(release.late and release.call.type != "info" for release in released):
-        untested.append("a late release (none was sent after its own hold had ended)")
     details = {"releases": answered, "uncertain": len(doubts), "untested": untested}
     if thefts:
         stealing = len({row["ops"][0] for row in thefts})

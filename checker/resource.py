@@ -125,12 +125,26 @@ def _untested(found: list[Register], held: Mapping[str, Hold], lockless: str) ->
     ]
     if all(write.built_on is None for write in writes):
         untested.append("lost updates (no write names the version that its writer read)")
+    elif all(len(register.writes) < 2 for register in found):
+        untested.append("lost updates (no resource accepted two writes)")
+    if not any(map(_asked_again, found)):
+        untested.append("missing writes (nothing was answered that began after an accepted write)")
     if lockless:
         # Such a guard accepts a write whichever hold it was made under.
         untested.append(f"stale writes (guard {lockless})")
     elif not any(write.hold in held for write in writes):
         untested.append("stale writes (no write was made under a hold)")
+    elif all(len({w.hold for w in register.writes if w.hold in held}) < 2 for register in found):
+        untested.append("stale writes (no resource accepted writes under two holds)")
     return untested
+
+
+def _asked_again(register: Register) -> bool:
+    """Return whether a read or an accepted write began after an accepted write."""
+    first = min((write.done for write in register.writes), default=None)
+    begun = [write.begin for write in register.writes]
+    begun += [read.call.begin.index for read in register.reads]
+    return first is not None and any(first < at for at in begun)
 
 
 def _damages(register: Register, held: Mapping[str, Hold], rulers: Rulers) -> Iterator[_Damage]:

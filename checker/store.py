@@ -75,6 +75,11 @@ def store(history: History, test: Mapping[str, Any]) -> Verdict:
     unversioned = [access for register in registers for access in register.unversioned]
     if unversioned:
         return Verdict("unknown", noted(_no_version(unversioned[0].call), untested), [], details)
+    untested += [
+        f"{r.name} after a write (nothing was answered that began after an accepted write)"
+        for r in registers
+        if r.answers and not r.followed
+    ]
     words = f"All {answers} answers of the resource fit one order."
     return Verdict(True, noted(words, untested), [], details)
 
@@ -96,6 +101,10 @@ class _Register:
         self.pending = [access for access in writes if access.type == "info"]
         answered = [access for access in found if access.type == "ok"]
         self.answers = len(answered)
+        # Whether an answer could show that an accepted write was lost.
+        ends = (w.call.end.index for w in writes if w.type == "ok" and w.call.end)
+        first = min(ends, default=FOREVER)
+        self.followed = any(first < access.call.begin.index for access in answered)
         self.written = Counter(access.key for access in writes if access.type != "fail")
         # The resource itself wrote None, as version 0.
         self.written[NOTHING] += 1

@@ -162,6 +162,10 @@ def test_properties_that_the_history_could_not_show_are_named(story):
     story.release(2, "h2", at=1160, done=1170, type="info")
     assert verdict(story).summary == found.summary
     story.release(1, "h1", at=1180, type="fail")
+    untested = ["a late release during another's hold"]
+    assert verdict(story).details == {"releases": 1, "uncertain": 0, "untested": untested}
+    story.grant(3, "h3", at=1190, until=2190)
+    story.release(1, "h1", at=1200, type="fail")
     assert verdict(story).details == {"releases": 1, "uncertain": 0, "untested": []}
 
 

@@ -206,6 +206,7 @@ def test_properties_that_no_write_could_show_are_named_as_untested(story):
     assert resource(story.history(), {}).details["untested"] == [
         "stock (no write was accepted)",
         "lost updates (no write names the version that its writer read)",
+        "missing writes (nothing was answered that began after an accepted write)",
         "stale writes (no write was made under a hold)",
     ]
 

@@ -220,6 +220,7 @@ def test_each_resource_has_an_order_of_its_own(story):
 
 def test_a_resource_that_never_answered_is_named_as_untested(story):
     story.write(0, 1, "a", 0, 1)
+    story.read(2, 2, "a", 1)
     story.call(1, "read", 2, None, {"resource": "stock"})
     found = store(story.history(), {})
     assert found.valid is True
