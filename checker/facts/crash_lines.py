@@ -53,7 +53,7 @@ _CRASHES = {
         # ZooKeeperCriticalThread, ZooKeeperServer, ZooKeeperServerListenerImpl, QuorumPeer.
         r"Severe unrecoverable error|Thread .{1,200} exits, error code [1-9]",
         r"Unable to load database on disk|Unable to run quorum server",
-        # The JVM. The name of its error also stands in its options, which it prints at the start.
+        # The JVM. Its options, which it prints at the start, contain the name of the error as well.
         r"(?<![=:])java\.lang\.OutOfMemoryError",
         r"A fatal error has been detected by the Java Runtime",
         r"insufficient memory for the Java Runtime|Error occurred during initialization of VM",
