@@ -133,11 +133,11 @@ class Keeping:
     def _covers(self, hold: Hold, stop: Fault, over: float, acted: float) -> bool:
         """Return whether a stop was certainly active when the lease expired, and nearly until the
         client acted."""
-        if not stop.proved or stop.surely is None:
+        if stop.surely is None:
             return False
         bound = self._clocks.bound(hold.node)
         since, end = stop.surely[0] + bound, stop.surely[1] - bound
-        if not since <= over <= end or (acted - end) * _WAKING > acted - over:
+        if since > over or (acted - end) * _WAKING > acted - over:
             return False
         # A process that wrote meanwhile had been resumed, or is another one than was stopped.
         written = self._events().written.get(hold.process, [])
