@@ -17,13 +17,13 @@ from typing import Any, Final, NoReturn
 from fencepost.checker.lincheck.budget import Budget
 from fencepost.checker.lincheck.evidence import Evidence, described
 from fencepost.checker.lincheck.formats.files import READERS, read
+from fencepost.checker.lincheck.formats.jsonl import DECODER
 from fencepost.checker.lincheck.history import BadHistory
-from fencepost.checker.lincheck.model import BadValue, Model
+from fencepost.checker.lincheck.model import BadValue, Model, Name
 from fencepost.checker.lincheck.models import NAMES, named
 from fencepost.checker.lincheck.models.lock import FAILED_RELEASE
 from fencepost.checker.lincheck.page import page
 from fencepost.checker.lincheck.verdict import Verdict, check_numbered
-from fencepost.strictjson import DECODER
 
 VALID, INVALID, UNKNOWN, INTERRUPTED, BAD, CRASHED = 0, 1, 2, 130, 254, 255
 EVIDENCE_S: Final = 2.0  # the most time that evidence may add to a verdict of false
@@ -122,6 +122,8 @@ def _positive(text: str) -> float:
 
 def _json(text: str | None) -> Any:
     try:
+        if text is not None and text.startswith(":"):
+            return Name(text[1:], text)  # a keyword of EDN
         return None if text is None else DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise _Usage(f"--init is not JSON: {error}") from None

@@ -27,6 +27,15 @@ class Unknown(Enum):
 UNKNOWN: Final = Unknown.UNKNOWN
 
 
+class Unsent(Enum):
+    """The result of a request that failed because no server received it."""
+
+    UNSENT = "unsent"
+
+
+UNSENT: Final = Unsent.UNSENT
+
+
 class BadHistory(ValueError):
     """Input cannot be understood: `file` (or None), `line` (or None, from 1), `reason`."""
 
@@ -47,7 +56,8 @@ class Call(NamedTuple):
     """One op of one process, from its invocation to its completion, not interpreted by a model yet.
 
     `type` is ok, fail or info; an op that never completed is info. `value` is that of the
-    invocation, `result` that of the completion (UNKNOWN for info). `invoked` and `returned` are
+    invocation, `result` that of the completion (UNKNOWN for info; UNSENT for one that failed with
+    the error kind `unreachable`). `invoked` and `returned` are
     positions of events in the history, from 0; `returned` is None for info. `time` and `ended` are
     the times of these two events in ns, or None. `line` is that of the invocation, from 1.
     """
@@ -121,7 +131,7 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
                 f,
                 kind,
                 value,
-                event.get("value"),
+                UNSENT if kind == "fail" and _unreachable(event) else event.get("value"),
                 invoked,
                 position,
                 at,
@@ -133,6 +143,12 @@ def calls(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Call]:
             yield Call(process, f, "info", value, UNKNOWN, invoked, None, at, None, opened_line)
     for process, (f, value, invoked, at, opened_line) in open_ops.items():
         yield Call(process, f, "info", value, UNKNOWN, invoked, None, at, None, opened_line)
+
+
+def _unreachable(event: Mapping[str, Any]) -> bool:
+    error = event.get("error")
+    kind = error[0] if isinstance(error, list | tuple) and error else error
+    return isinstance(kind, str) and kind == "unreachable"
 
 
 def _incomplete(event: Any) -> str:

@@ -151,16 +151,17 @@ class Model:
     show: Callable[[Any], str] = shown
 
 
-class _Map(Enum):
-    """Marks a map among tuples: no list of a history has it."""
+class _Mark(Enum):
+    """Marks maps and names among tuples: no list of a history has it."""
 
     MAP = "map"
+    NAME = "name"
 
     def __repr__(self) -> str:
-        return "map"
+        return self.value
 
 
-MAP: Final = _Map.MAP
+MAP: Final = _Mark.MAP
 
 
 def frozen(value: Any) -> Any:
@@ -176,6 +177,10 @@ def frozen(value: Any) -> Any:
         raise BadValue(f"{list(value)!r:.40} is a [key, value] of jepsen.independent: add --keyed")
     if kind is bool:
         return Truth.TRUE if value else Truth.FALSE
+    if kind is Name:
+        return value.written
+    if kind is Written:
+        return value
     if isinstance(value, list | tuple):
         return tuple([frozen(item) for item in value])
     if isinstance(value, dict):
@@ -188,6 +193,27 @@ def frozen(value: Any) -> Any:
     except TypeError:
         raise BadValue(f"a value of type {kind.__name__} cannot be compared") from None
     return value
+
+
+class Written(NamedTuple):
+    """A keyword, symbol or character among values, as EDN writes it: equal to no string."""
+
+    mark: _Mark
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Name(str):
+    """A keyword, symbol or character, read as its name. As a value it is `written`."""
+
+    written: Written
+
+    def __new__(cls, name: str, text: str) -> Name:
+        self = super().__new__(cls, name)
+        self.written = Written(_Mark.NAME, text)
+        return self
 
 
 class Pair(list[Any]):

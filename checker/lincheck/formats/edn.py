@@ -1,9 +1,9 @@
 """Jepsen's EDN histories: one collection of maps, or one map after another.
 
 EDN (github.com/edn-format/edn) as far as histories use it: nil, booleans, numbers, strings,
-characters, keywords and symbols (both read as their names), lists, vectors, maps, sets, tagged
-values (read without the tag: `#jepsen.history.Op{...}` is its map; the tag of
-jepsen.independent's tuples is kept), `#_` and `;`. Decimals with the suffix M are exact. A read
+characters, keywords and symbols (read as their names; as values these differ from strings), lists,
+vectors, maps, sets, tagged values (read without the tag: `#jepsen.history.Op{...}` is its map; the
+tag of jepsen.independent's tuples is kept), `#_` and `;`. Numbers are exact. A read
 that returned nil carries no information, as in Knossos: its result is UNKNOWN.
 """
 
@@ -13,10 +13,12 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 
+from fencepost.checker.lincheck.formats.numbers import exact
 from fencepost.checker.lincheck.history import UNKNOWN, BadHistory
-from fencepost.checker.lincheck.model import Pair, frozen
+from fencepost.checker.lincheck.model import Name, Pair, frozen
 
 _TOKEN = re.compile(
     r"""[\s,]+|;[^\n]*
@@ -75,6 +77,9 @@ def events(lines: Iterable[str], warn: Callable[[str], None]) -> Iterator[tuple[
 
 
 def _event(form: dict[Any, Any]) -> dict[Any, Any]:
+    for name in ("process", "type", "f"):
+        if isinstance(form.get(name), Name):
+            form[name] = str(form[name])
     if form.get("type") == "ok" and form.get("f") == "read" and form.get("value") is None:
         return {**form, "value": UNKNOWN}
     return form
@@ -167,42 +172,45 @@ def _closed(stack: list[_Level], token: str, line: int) -> tuple[Any, int]:
     if level.opened == "{":
         if len(level.items) % 2:
             raise BadHistory("a map needs a value for every key", level.line)
-        keys = map(_key, level.items[::2])
-        return dict(zip(keys, level.items[1::2], strict=True)), level.line
+        found = dict(zip(map(_key, level.items[::2]), level.items[1::2], strict=True))
+        if 2 * len(found) < len(level.items):
+            raise BadHistory("two keys of a map are equal", level.line)
+        return found, level.line
     if level.opened == "#{":
-        return frozenset(map(_key, level.items)), level.line
+        return frozenset(map(frozen, level.items)), level.line
     return level.items, level.line
 
 
 def _key(form: Any) -> Any:
-    return frozen(form) if isinstance(form, list | dict) else form
+    return form if isinstance(form, str) else frozen(form)
 
 
 def _atom(kind: str, token: str, line: int) -> Any:
     if kind == "name":
-        return _WORDS[token] if token in _WORDS else token.removeprefix(":")
+        return _WORDS[token] if token in _WORDS else Name(token.removeprefix(":"), token)
     if kind == "number":
-        return _number(token)
+        return _number(token, line)
     if kind == "char":
         name = token[1:]
-        return (
-            chr(int(name[1:], 16))
-            if len(name) == 5 and name[0] == "u"
-            else (_CHARS.get(name, name))
-        )
+        of_code = len(name) == 5 and name[0] == "u"
+        char = chr(int(name[1:], 16)) if of_code else _CHARS.get(name, name)
+        return Name(char, f"\\{char}")
     return _ESCAPE.sub(lambda match: _unescaped(match[1], line), token[1:-1])
 
 
-def _number(token: str) -> int | float | str | Decimal:
+def _number(token: str, line: int) -> int | float | Fraction | Decimal:
     if "/" in token:
-        return token  # a ratio: its name suffices for comparison
+        over, under = map(int, token.rstrip("NM").split("/"))
+        if not under:
+            raise BadHistory(f"{token} divides by zero", line)
+        return Fraction(over, under)
     if token.endswith("M"):
         return Decimal(token[:-1])  # exact, as it was written
     token = token.removesuffix("N")
     try:
         return int(token)
     except ValueError:
-        return float(token)
+        return exact(token)
 
 
 def _unescaped(escape: str, line: int) -> str:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
+from fencepost.checker.lincheck.formats.numbers import exact
 from fencepost.checker.lincheck.history import BadHistory
-from fencepost.strictjson import DECODER
+from fencepost.strictjson import DECODER as STRICT
 
+
+def _exact(digits: str) -> float | Decimal:
+    STRICT.parse_float(digits)  # refuses huge numbers
+    return exact(digits)
+
+
+DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant, parse_float=_exact)
 _scan: Callable[[str, int], tuple[Any, int]] = DECODER.scan_once  # type: ignore[attr-defined]
 
 

@@ -32,7 +32,7 @@ def kv(init: Any = None) -> Model:
         action=_kv_action,
         step=_kv_step,
         functions=frozenset({"put", "append", "get"}),
-        partition=lambda call: frozen(_pair(call, call.value)[0]),
+        partition=lambda call: _pair(call, call.value)[0],
         observes=lambda action: action.f == "get",
         cells=lambda action: frozenset({action.owner}),
         reaches=_reaches,
@@ -59,12 +59,17 @@ def _kv_action(call: Call) -> Action | None:
 
 def _pair(call: Call, value: Any) -> tuple[Hashable, Any]:
     if isinstance(value, dict) and "key" in value:
-        return frozen(value["key"]), value.get("value")
+        return _object(value["key"]), value.get("value")
     if isinstance(value, list | tuple) and len(value) == 2:
-        return frozen(value[0]), value[1]
+        return _object(value[0]), value[1]
     if call.f == "get" and isinstance(value, str | int):
-        return frozen(value), None
+        return _object(value), None
     raise BadValue(f"{call.f} needs [key, value], not {value!r:.40}")
+
+
+def _object(key: Any) -> Hashable:
+    """Return the key of an object: a keyword of EDN is the same as its name, which --init has."""
+    return str(key) if isinstance(key, str) else frozen(key)
 
 
 def _text(call: Call, value: Any) -> str:
@@ -152,7 +157,7 @@ def _part(part: Any) -> tuple[str, Hashable, Hashable]:
     names = {"r": "read", "read": "read", "w": "write", "write": "write"}
     if not isinstance(part, list | tuple) or len(part) != 3 or part[0] not in names:
         raise BadValue(f"a part of a txn is [read or write, register, value], not {part!r:.40}")
-    return names[part[0]], frozen(part[1]), frozen(part[2])
+    return names[part[0]], _object(part[1]), frozen(part[2])
 
 
 def _txn_step(state: Mapping, action: Action) -> Mapping | Inconsistent:

@@ -20,7 +20,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from fencepost.checker.lincheck.history import UNKNOWN, Call
-from fencepost.checker.lincheck.model import UNSAID, Action, BadValue, Inconsistent, Model, Timed
+from fencepost.checker.lincheck.model import (
+    UNSAID,
+    Action,
+    BadValue,
+    Inconsistent,
+    Model,
+    Name,
+    Timed,
+)
 from fencepost.checker.lincheck.models.lock import (
     FREE,
     RESOURCE_OPS,
@@ -95,7 +103,7 @@ def _hold(call: Call, value: dict[str, Any]) -> Hashable:
     hold = value.get("hold")
     if call.f == "acquire" and isinstance(call.result, dict):
         hold = call.result.get("hold", hold)
-    if hold is not None and type(hold) not in (int, str):
+    if hold is not None and type(hold) not in (int, str, Name):
         raise BadValue(f"a hold must be an id, int or string, not {hold!r:.40}")
     return hold
 

@@ -16,7 +16,7 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any, Final
 
-from fencepost.checker.lincheck.history import SPONTANEOUS, UNKNOWN, Call
+from fencepost.checker.lincheck.history import SPONTANEOUS, UNKNOWN, UNSENT, Call
 from fencepost.checker.lincheck.model import (
     UNSAID,
     Action,
@@ -240,10 +240,12 @@ def shown_token(token: int | None) -> str:
 
 
 def lock_function(call: Call, failed_release: str) -> str | None:
-    """Return acquire, release or ended; None for a call that did not happen."""
+    """Return acquire, release or ended; None for a call that did not happen, such as any that
+    reached no server."""
     if call.type != "fail":
         return call.f
-    return "ended" if call.f == "release" and failed_release == "ended" else None
+    ended = call.f == "release" and failed_release == "ended" and call.result is not UNSENT
+    return "ended" if ended else None
 
 
 def lock_name(call: Call) -> Any:

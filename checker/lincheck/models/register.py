@@ -75,12 +75,21 @@ def _cas(call: Call) -> Action | None:
         frozen(call.value)
     if not isinstance(call.value, list | tuple) or len(call.value) != 2:
         raise BadValue(f"cas needs [old, new], not {call.value!r:.40}")
+    if _is_list_of_two(call.value[1]) and not isinstance(call.value[0], list | tuple):
+        raise BadValue(
+            f"cas is invoked with {list(call.value)!r:.40}, which is [key, [old, new]] in "
+            "jepsen.independent: add --keyed"
+        )
     old, new = frozen(call.value[0]), frozen(call.value[1])
     if call.type == "ok" and call.result is False:
         return Action("cas", (old, new), frozen(False))
     if old == new and call.type != "ok":
         return None
     return Action("cas", (old, new))
+
+
+def _is_list_of_two(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2
 
 
 def step(state: State, action: Action) -> State | Inconsistent:

@@ -1,5 +1,7 @@
 """Each format is parsed by its origin's rules; errors name the line and the reason."""
 
+from fractions import Fraction
+
 import pytest
 
 from fencepost.checker.lincheck import UNKNOWN, BadHistory
@@ -56,7 +58,7 @@ def test_edn_may_be_one_collection_or_one_map_after_another(tmp_path):
         ("3N", 3),
         ("1.5M", 1.5),
         ("1e3", 1000.0),
-        ("2/3", "2/3"),
+        ("2/3", Fraction(2, 3)),
         ("true", True),
         (r'"a\"b\n\u0041"', 'a"b\nA'),
         (r"\newline", "\n"),

@@ -89,6 +89,63 @@ def test_with_keyed_a_value_without_a_key_is_refused(tmp_path, capsys):
     assert code == 254 and "with --keyed, write needs [key, value], not 3" in said
 
 
+def test_a_cas_of_a_key_is_refused_without_keyed_though_no_key_is_read(tmp_path, capsys):
+    text = WRITES.replace("TAG", "")
+    code, said = check(tmp_path, capsys, text, "--model", "cas-register")
+    assert code == 254 and "[key, [old, new]]" in said and said.endswith("add --keyed\n")
+    assert check(tmp_path, capsys, text, "--model", "cas-register", "--keyed")[0] == 0
+
+
+def test_a_keyword_can_be_the_value_at_the_start(tmp_path, capsys):
+    text = """
+{:process 0, :type :invoke, :f :read, :value nil}
+{:process 0, :type :ok, :f :read, :value :a}
+"""
+    for init, code in ((":a", 0), (":b", 1), ('"a"', 1)):
+        assert check(tmp_path, capsys, text, "--model", "register", "--init", init)[0] == code
+
+
+def test_two_equal_keys_of_a_map_and_a_ratio_to_zero_are_refused(tmp_path, capsys):
+    for wrong, why in (('{:a 1 "a" 2}', "two keys of a map are equal"), ("1/0", "divides by zero")):
+        text = f"{{:process 0, :type :invoke, :f :write, :value {wrong}}}"
+        code, said = check(tmp_path, capsys, text, "--model", "register")
+        assert code == 254 and why in said
+
+
+@pytest.mark.parametrize("digits", ["12345678901234567890.2", "0.1"])
+def test_numbers_of_jsonl_are_exact(tmp_path, capsys, digits):
+    file = tmp_path / "history.jsonl"
+    lines = [("invoke", "write", "12345678901234567890.1"), ("ok", "write", "null")]
+    lines += [("invoke", "read", "null"), ("ok", "read", digits)]
+    file.write_text(
+        "".join(
+            f'{{"process": 0, "type": "{type}", "f": "{f}", "value": {value}}}\n'
+            for type, f, value in lines
+        )
+    )
+    assert main([str(file), "--model", "register"]) == 1
+
+
+MUTEX = """
+{:process 0, :type :invoke, :f :acquire}
+{:process 0, :type :ok, :f :acquire}
+{:process 0, :type :invoke, :f :release}
+{:process 0, :type :fail, :f :release, :error ERROR}
+{:process PROCESS, :type :invoke, :f :acquire}
+{:process PROCESS, :type :ok, :f :acquire}
+"""
+
+
+@pytest.mark.parametrize("model", ["mutex", "owner-mutex", "fenced-mutex", "lease-mutex"])
+@pytest.mark.parametrize(
+    ("error", "code"), [(":unreachable", 1), ('["unreachable" "no route"]', 1), (":timeout", 0)]
+)
+def test_a_release_that_reached_no_server_ends_no_hold(tmp_path, capsys, model, error, code):
+    text = MUTEX.replace("ERROR", error).replace("PROCESS", "1")
+    arguments = ("--model", model, "--failed-release", "ended")
+    assert check(tmp_path, capsys, text, *arguments)[0] == code
+
+
 def test_a_register_of_pairs_needs_no_option(tmp_path, capsys):
     text = (REGISTERS % 3).replace(":read, :value [1 nil]", ":read, :value nil")
     text = "".join(text.splitlines(keepends=True)[:3] + text.splitlines(keepends=True)[5:7])
@@ -108,6 +165,22 @@ def test_a_map_equals_no_list_and_a_decimal_no_other():
         ("123456789012345678901N", "123456789012345678902N", False),
         ("{:a 1}", '["map" ["a" 1]]', False),
         ("{:a 1}", "{:a 1}", True),
+        ("{:a 1}", '{"a" 1}', False),
+        ("#{1}", "[1]", False),
+        ("#{1 true}", "#{1}", False),
+        (":a", '"a"', False),
+        (":a", "a", False),
+        (":a", '":a"', False),
+        (":a", ":a", True),
+        (r"\a", '"a"', False),
+        ("2/3", '"2/3"', False),
+        ("2/3", "4/6", True),
+        ("2/3", "3/4", False),
+        ("12345678901234567890.1", "12345678901234567890.2", False),
+        ("1e400", "1e500", False),
+        ("0.10", "0.1", True),
+        ("true", "1", False),
+        ("true", ":true", False),
     ],
 )
 def test_values_that_differ_are_told_apart(tmp_path, capsys, written, read, valid):

@@ -1,13 +1,14 @@
 """Readers of histories, line by line: values, comments, and text that cannot be parsed."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
 from fencepost.checker.lincheck import UNKNOWN, BadHistory
 from fencepost.checker.lincheck.formats import edn, jsonl, porcupine
 from fencepost.checker.lincheck.formats.files import detect, read
-from fencepost.checker.lincheck.model import MAP
+from fencepost.checker.lincheck.model import MAP, Name, Truth, frozen
 
 
 def given(reader, text, warn=pytest.fail):
@@ -25,6 +26,14 @@ def value(text):
     return event["v"]
 
 
+def char(char):
+    return Name(char, f"\\{char}")
+
+
+def name(text, name):
+    return Name(name, text)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -36,34 +45,38 @@ def value(text):
         ("1e3", 1000.0),
         ("-1.5E-2M", Decimal("-0.015")),
         ("3M", Decimal(3)),
-        ("2/3", "2/3"),
+        ("2/3", Fraction(2, 3)),
+        ("1e999", Decimal("1e999")),
+        ("12345678901234567890.1", Decimal("12345678901234567890.1")),
+        ("0.10", 0.1),
         ("nil", None),
         ("true", True),
         ("false", False),
-        (":a", "a"),
-        ("::a", ":a"),
-        ("a.b/c-d?", "a.b/c-d?"),
+        (":a", name(":a", "a")),
+        ("::a", name("::a", ":a")),
+        ("a.b/c-d?", name("a.b/c-d?", "a.b/c-d?")),
         ('""', ""),
         (r'"\t\r\n\\\"\b\f"', '\t\r\n\\"\b\f'),
         (r'"\u0041b"', "Ab"),
-        (r"\a", "a"),
-        (r"\space", " "),
-        (r"\tab", "\t"),
-        (r"\return", "\r"),
-        (r"\formfeed", "\f"),
-        (r"\backspace", "\b"),
-        (r"\u0041", "A"),
-        (r"\u", "u"),
+        (r"\a", char("a")),
+        (r"\space", char(" ")),
+        (r"\tab", char("\t")),
+        (r"\return", char("\r")),
+        (r"\formfeed", char("\f")),
+        (r"\backspace", char("\b")),
+        (r"\u0041", char("A")),
+        (r"\u", char("u")),
         ("[]", []),
         ("(1 [2])", [1, [2]]),
         ("#{}", frozenset()),
-        ("{true 1, nil 2}", {True: 1, None: 2}),
-        (r"\u1234", "\u1234"),
+        ("{true 1, nil 2}", {Truth.TRUE: 1, None: 2}),
+        ("#{1 true}", frozenset({1, Truth.TRUE})),
+        (r"\u1234", char("\u1234")),
         (r'"\u1234"', "\u1234"),
         ("#{1 [2 3]}", frozenset({1, (2, 3)})),
         ("{}", {}),
         ("{[1 2] 3}", {(1, 2): 3}),
-        ("{{:a 1} 2}", {(MAP, ("a", 1)): 2}),
+        ("{{:a 1} 2}", {(MAP, (frozen(name(":a", "a")), 1)): 2}),
         ("#a/b [1]", [1]),
         ("#a #b 1", 1),
         ("[#_1]", []),
@@ -71,7 +84,7 @@ def value(text):
         ("[#_ #a 1 2]", [2]),
         ("[1 ; no 2\n 3]", [1, 3]),
         ("[1,,2]", [1, 2]),
-        ("1x", "1x"),
+        ("1x", name("1x", "1x")),
     ],
 )
 def test_edn_is_read_as_the_values_that_it_writes(text, expected):
