@@ -42,7 +42,8 @@ def doubled_in_any_order(truth: Truth) -> list[tuple[Held, Held]]:
     found = []
     for one, other in rivals(truth):
         deadline = one.told[0][1]
-        if one.shared or other.shared or deadline is None:
+        # The model leaves the second grant to a holder out.
+        if one.shared or other.shared or one.again or other.again or deadline is None:
             continue
         least = min(one.asked + one.ttl, deadline, one.surely)
         in_order = one.start + gap < other.asked and other.start + gap < least
@@ -103,6 +104,7 @@ def extended_lost(truth: Truth) -> list[tuple[Held, Held]]:
         (one, other)
         for one, other in rivals(truth)
         if not other.shared and not one.shared and one.start + gap < other.asked
+        if not other.again and not one.again
         if any(other.start + gap < sent for sent, _ in one.extended)
     ]
 
@@ -112,7 +114,7 @@ def tokens_repeated(truth: Truth) -> list[tuple[Held, Held]]:
     gap = truth.gap
     found = []
     for one, other in rivals(truth):
-        if one.token is None or other.token is None:
+        if one.token is None or other.token is None or one.again or other.again:
             continue
         fallen = one.start + gap < other.asked and other.token < one.token
         if fallen or one.token == other.token:
@@ -131,6 +133,8 @@ def tokens_fell(truth: Truth) -> list[tuple[Held, Held]]:
     for one, other in rivals(truth):
         deadline = other.told[0][1]
         if one.shared or other.shared or None in (one.token, other.token, deadline):
+            continue
+        if one.again or other.again:
             continue
         least = min(other.asked + other.ttl, deadline)  # type: ignore[type-var]
         ordered = one.start + gap < other.start and one.start + gap < least  # type: ignore[operator]

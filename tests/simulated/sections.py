@@ -168,6 +168,7 @@ class Sections:
             began=self._sim.world.now,
             told=[(start, self._shown(grant))],
             error=self._events.error,
+            again=grant.outer is not None,
         )
         self.holds[grant.owner] = held
         self._sim.truth.holds.append(held)

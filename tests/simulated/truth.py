@@ -24,7 +24,8 @@ from tests.simulated.resource import Store
 class Held:
     """A grant that reached its client.
 
-    order: its place among all grants of the service. asked, start: stamps; began: true time.
+    order: its place among all grants of the service. again: whether its process had the lock.
+    asked, start: stamps; began: true time.
     told: (stamp, deadline) at the grant, and whenever it was extended or renewed.
     extended, released: (invocation, answer) of each that was answered ok.
     ends: each time that it was given up: until when the history proves it held (a stamp), when it
@@ -43,6 +44,7 @@ class Held:
     start: int
     began: int
     error: int
+    again: bool
     told: list[tuple[int, int | None]]
     extended: list[tuple[int, int]] = field(default_factory=list)
     released: list[tuple[int, int]] = field(default_factory=list)

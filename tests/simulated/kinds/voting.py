@@ -52,6 +52,7 @@ KINDS = (
     Kind(
         "retries_own_key",
         "counts its own key of an earlier try as granted now",
+        # Counted from its request, the lease that the grant names would have expired.
         ("lease_exclusion",),
         may=("linearizable",),
         ways=QUORUM,
