@@ -15,7 +15,7 @@ redis.call('hset', KEYS[1], 'highest', ARGV[4])
 
 GUARD = Guard(
     "broken-as-text",
-    "compares fencing tokens as text, so that it accepts 9 after 10 (broken on purpose)",
+    "broken on purpose: compares fencing tokens as text, so that it accepts 9 after 10",
     needs=TOKEN,
     rules={"lua": Rule(_LUA, refused="token {token} is below {seen}, compared as text")},
 )
