@@ -36,7 +36,7 @@ class CountedAfter(Lease):
         if self.too_late(asked + ttl):
             self.release(name)
             return False
-        return fencepost.Grant(token=token)
+        return fencepost.Grant(token=token, deadline=asked + ttl)
 
     def count(self, key):
         return self.client.incr(key)

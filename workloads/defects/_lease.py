@@ -23,8 +23,10 @@ return 0
 
 
 class Lease:
+    timeout_s = 0.5
+
     def __init__(self, servers):
-        self.client = redis.Redis(*servers[0], socket_timeout=0.5, retry=None)
+        self.client = redis.Redis(*servers[0], socket_timeout=self.timeout_s, retry=None)
         self.owner = uuid.uuid4().hex
 
     def acquire(self, name, ttl):

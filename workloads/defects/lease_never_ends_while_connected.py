@@ -4,29 +4,23 @@ import zlib
 
 import psycopg
 
-import fencepost
 from fencepost.workloads.contract.defect import Defect
 
 
 class Lock:
     def __init__(self, servers):
         host, port = servers[0]
-        self.connection = psycopg.connect(
-            host=host, port=port, user="postgres", dbname="postgres", autocommit=True
-        )
+        self.connection = psycopg.connect(host=host, port=port, user="postgres", autocommit=True)
 
     def acquire(self, name, ttl):
-        # Nothing ends it but a release, or the end of the connection. The TTL has no effect.
+        # A release ends it, or the end of the connection. The TTL has no effect.
         return self.ask("SELECT pg_try_advisory_lock(%s)", name)
 
     def release(self, name):
         return self.ask("SELECT pg_advisory_unlock(%s)", name)
 
     def ask(self, sql, name):
-        try:
-            return self.connection.execute(sql, [zlib.crc32(name.encode())]).fetchone()[0]
-        except psycopg.errors.ConnectionDoesNotExist as error:
-            raise fencepost.Failed(str(error)) from error
+        return self.connection.execute(sql, [zlib.crc32(name.encode())]).fetchone()[0]
 
     def close(self):
         self.connection.close()

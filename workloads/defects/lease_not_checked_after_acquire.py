@@ -9,9 +9,7 @@ from fencepost.workloads.contract.defect import Defect
 
 
 class Sound(Lease):
-    def __init__(self, servers):
-        super().__init__(servers)
-        self.client.connection_pool.connection_kwargs["socket_timeout"] = 5
+    timeout_s = 5.0
 
     def acquire(self, name, ttl):
         asked = time.monotonic()

@@ -9,6 +9,9 @@ class Lock(Sound):
     def extend(self, name, ttl):
         if self.client.get(name) != self.owner.encode():
             return False
+        left_ms = self.client.pttl(name)
+        if left_ms > ttl * 1000:
+            return True  # as the lease that is asked for, or longer
         return bool(self.client.pexpire(name, int(ttl * 1000)))
 
 

@@ -1,8 +1,12 @@
 """A token that is drawn after the lock is granted, when its lease may have expired."""
 
-from _counted import CountedAfter as Sound
+from _counted import CountedAfter
 
 from fencepost.workloads.contract.defect import Defect
+
+
+class Sound(CountedAfter):
+    timeout_s = 5.0
 
 
 class Lock(Sound):
@@ -18,5 +22,5 @@ DEFECT = Defect(
     breaks="A grant is handed out while its lease runs.",
     checker="lease_exclusion",
     also=("linearizable", "fencing"),
-    faults=("pause:client",),
+    faults=("pause:one",),
 )

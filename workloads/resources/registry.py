@@ -14,6 +14,7 @@ from fencepost.workloads.resources import (
     served_register,
 )
 from fencepost.workloads.resources.guards import (
+    broken_as_text,
     check_sequencer,
     compare_and_set,
     deadline,
@@ -38,6 +39,7 @@ GUARDS = Registry(
         compare_and_set.GUARD,
         check_sequencer.GUARD,
         transaction.GUARD,
+        broken_as_text.GUARD,
     ),
 )
 

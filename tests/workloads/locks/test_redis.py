@@ -144,6 +144,14 @@ def test_a_fenced_register_refuses_a_token_below_the_highest_and_stays_as_it_was
     assert account.read("account") == ("y", 2)
 
 
+def test_a_fence_that_compares_text_takes_9_after_10_and_refuses_10_after_9(register):
+    account = register("broken-as-text")
+    assert account.write("account", "x", 0, token(10)) == 1
+    assert account.write("account", "y", 1, token(9)) == 2
+    with pytest.raises(Failed, match="token 10 is below 9, compared as text"):
+        account.write("account", "z", 2, token(10))
+
+
 def test_a_register_that_is_shown_values_refuses_a_replaced_one_and_takes_the_sleeper_s_first(
     register,
 ):
