@@ -259,7 +259,7 @@ class Run:
         self.worked_ns, self.worked_step = world.now, world.step
         # No fault is injected from here on; wait for those that end by themselves.
         world.sleep(max(0, self.faults.until - world.now) + MS)
-        if setting.minority and self._only_a_minority_is_down:
+        if setting.promises("minority") and self._only_a_minority_is_down:
             self.denied = not final_acquire(client, setting, world)
         self.healed_ns = world.now
         self.faults.heal()

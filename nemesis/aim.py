@@ -21,7 +21,7 @@ from fencepost.nemesis.families import describe
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.nemesis.targets import Layout
-from fencepost.nemesis.triggers import Injection, Play
+from fencepost.nemesis.triggers import Injection, Trigger
 
 _LOOK_S, _UNTIL_S = 0.004, 0.05
 QUIET_START_S = 1.0
@@ -60,7 +60,7 @@ class Watch(Protocol):
         """Return how many grants other clients have had."""
 
 
-class Strikes(Protocol):
+class Injector(Protocol):
     """Injects and heals: the director."""
 
     def inject(self, fault: Fault) -> Receipt: ...
@@ -77,7 +77,7 @@ class Aim:
         seed: int,
         layout: Layout,
         watch: Watch,
-        given: Sequence[Play] = (),
+        given: Sequence[Trigger] = (),
     ) -> None:
         self._entries, self._seed, self._layout = entries, seed, layout
         self._watch = watch
@@ -85,15 +85,15 @@ class Aim:
         self._stopped = threading.Event()
         self._count = count(1)
         self._failed: list[BaseException] = []
-        self.played: list[Play] = []
+        self.triggered: list[Trigger] = []
         self.schedule: list[Scheduled] = []
 
-    def run(self, strikes: Strikes, until: Callable[[], bool]) -> None:
+    def run(self, injector: Injector, until: Callable[[], bool]) -> None:
         """Carry out one trigger after the other until `until` returns true, and heal active faults.
 
         Errors of injecting or healing are raised once all is healed.
         """
-        thread = threading.Thread(target=self._all, args=(strikes,), name="aim", daemon=True)
+        thread = threading.Thread(target=self._all, args=(injector,), name="aim", daemon=True)
         thread.start()
         try:
             while thread.is_alive() and not until():
@@ -104,44 +104,44 @@ class Aim:
         if self._failed:
             raise self._failed[0]
 
-    def _all(self, strikes: Strikes) -> None:
+    def _all(self, injector: Injector) -> None:
         try:
             self._sleep(QUIET_START_S)
-            for play in self._plays():
+            for trigger in self._triggers():
                 if self._stopped.is_set():
                     return
-                self._play(play, strikes)
-                self._sleep(play.rest_s)
+                self._run_one(trigger, injector)
+                self._sleep(trigger.rest_s)
         except BaseException as error:  # raised again for the caller
             self._failed.append(error)
 
-    def _plays(self) -> Iterator[Play]:
+    def _triggers(self) -> Iterator[Trigger]:
         if self._given:
             yield from self._given
             return
         for number in count(1):
             yield triggers.draw(self._entries, self._seed, number, self._layout)
 
-    def _play(self, play: Play, strikes: Strikes) -> None:
+    def _run_one(self, trigger: Trigger, injector: Injector) -> None:
         on: list[tuple[str, int]] = []
-        seen = replace(play, holder=None, at_s=None)
+        seen = replace(trigger, holder=None, at_s=None)
         try:
-            for injection in play.before:
-                self._strike(injection, strikes, on)
-            found, holder = self._moment(play)
+            for injection in trigger.before:
+                self._inject(injection, injector, on)
+            found, holder = self._moment(trigger)
             if found:
                 seen = replace(seen, holder=holder, at_s=round(self._watch.now() / 1e9, 3))
                 before = self._watch.grants(holder) if holder else 0
-                for injection in play.strike:
-                    self._strike(injection.at(holder), strikes, on)
-                self._wait(play, holder, before)
+                for injection in trigger.strike:
+                    self._inject(injection.at(holder), injector, on)
+                self._wait(trigger, holder, before)
         finally:
-            self.played.append(seen)
+            self.triggered.append(seen)
             for place, begun_ns in reversed(on):
-                strikes.heal(place)
+                injector.heal(place)
                 self._healed(place, begun_ns)
 
-    def _strike(self, injection: Injection, strikes: Strikes, on: list[tuple[str, int]]) -> None:
+    def _inject(self, injection: Injection, injector: Injector, on: list[tuple[str, int]]) -> None:
         number = next(self._count)
         name = f"aim-{number}"
         begun_ns = self._watch.now()
@@ -151,16 +151,16 @@ class Aim:
         self.schedule.append(
             Scheduled(round(begun_ns / 1e9, 3), 0.0, injection.family, injection.targets, arguments)
         )
-        strikes.inject(Fault(name, injection.family, injection.targets, injection.arguments))
+        injector.inject(Fault(name, injection.family, injection.targets, injection.arguments))
 
     def _healed(self, name: str, begun_ns: int) -> None:
         place = int(name.removeprefix("aim-")) - 1
         lasted_s = round((self._watch.now() - begun_ns) / 1e9, 3)
         self.schedule[place] = replace(self.schedule[place], duration_s=lasted_s)
 
-    def _moment(self, play: Play) -> tuple[bool, str | None]:
+    def _moment(self, trigger: Trigger) -> tuple[bool, str | None]:
         """Wait for the trigger's moment; return whether it came, and the hold."""
-        if play.kind == "free":
+        if trigger.kind == "free":
             return True, None
         begun = time.monotonic()
         ttl_s = self._layout.ttl_s
@@ -168,34 +168,34 @@ class Aim:
             waited_s = time.monotonic() - begun
             if waited_s > _MOMENT_TTLS * ttl_s:
                 break
-            only = play.holder if waited_s < _SAME_TTLS * ttl_s else None
+            only = trigger.holder if waited_s < _SAME_TTLS * ttl_s else None
             for lease in self._watch.leases():
-                if self._ripe(lease, play, waited_s) and only in (None, lease.client):
+                if self._ripe(lease, trigger, waited_s) and only in (None, lease.client):
                     return True, lease.client
             self._stopped.wait(_LOOK_S)
         return False, None
 
-    def _ripe(self, lease: Lease, play: Play, waited_s: float) -> bool:
+    def _ripe(self, lease: Lease, trigger: Trigger, waited_s: float) -> bool:
         """Return whether enough of this hold's lease has passed, and some is left."""
         ttl_ns = self._layout.ttl_s * 1e9
         now = self._watch.now()
-        if play.kind == "point":
+        if trigger.kind == "point":
             return not lease.lost
         if lease.deadline_ns is None:
-            return not lease.lost and now - lease.start_ns >= play.share * ttl_ns
+            return not lease.lost and now - lease.start_ns >= trigger.share * ttl_ns
         left_ns = lease.deadline_ns - now
-        if play.kind == "edge":
+        if trigger.kind == "edge":
             # A hold that its holder no longer counts on is released late.
             late = waited_s > _EDGE_TTLS * self._layout.ttl_s
-            return 0 < left_ns <= (1 if late else 1 - play.share) * ttl_ns
+            return 0 < left_ns <= (1 if late else 1 - trigger.share) * ttl_ns
         enough = left_ns > _ENOUGH * ttl_ns
-        return not lease.lost and enough and now - lease.start_ns >= play.share * ttl_ns
+        return not lease.lost and enough and now - lease.start_ns >= trigger.share * ttl_ns
 
-    def _wait(self, play: Play, holder: str | None, before: int) -> None:
+    def _wait(self, trigger: Trigger, holder: str | None, before: int) -> None:
         """Wait until the injection ends."""
-        end = time.monotonic() + play.lasts_s
+        end = time.monotonic() + trigger.lasts_s
         while not self._stopped.is_set() and time.monotonic() < end:
-            if play.until_grant and holder and self._watch.grants(holder) > before:
+            if trigger.until_grant and holder and self._watch.grants(holder) > before:
                 return
             self._stopped.wait(_LOOK_S)
 

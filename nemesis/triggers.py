@@ -48,7 +48,7 @@ class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Injection(self.family, targets, arguments)
 
 
-class Play(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Trigger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A triggered fault. `share`: the part of its lease that a hold must have behind it. `lasts_s`:
     maximal duration of the injection; with `until_grant` it ends when another client is granted the
     lock. `rest_s`: time until the next trigger.
@@ -85,37 +85,37 @@ def must_fit(entries: Sequence[str], at: Layout) -> None:
             )
 
 
-def must_make_sense(found: Sequence[Play], at: Layout) -> None:
+def must_make_sense(found: Sequence[Trigger], at: Layout) -> None:
     """Raise ValueError if this layout cannot have a fault of these triggers."""
-    for number, play in enumerate(found, 1):
-        for injection in (*play.before, *(one.at(at.clients[0]) for one in play.strike)):
+    for number, trigger in enumerate(found, 1):
+        for injection in (*trigger.before, *(one.at(at.clients[0]) for one in trigger.strike)):
             try:
                 validate(injection.family, injection.targets, injection.arguments, at)
             except (TypeError, ValueError) as error:
-                raise ValueError(f"play {number}: {error}") from error
+                raise ValueError(f"trigger {number}: {error}") from error
 
 
-def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Play:
+def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
     """Draw the trigger with this number, from 1. The same seed and number give the same one."""
     random = Random(f"{seed}/aim/{number}")
     asked = check(entries, at)
     one = _turn(random, asked, seed, number)
     rest_s = random.uniform(0.1, 0.6) * at.ttl_s
-    if random.random() < 0.7 and (play := _split(random, at, asked, one, rest_s)) is not None:
-        return play
+    if random.random() < 0.7 and (trigger := _split(random, at, asked, one, rest_s)) is not None:
+        return trigger
     kind = random.choice(("hold", "hold", "hold", "edge", "edge", "edge", "free"))
     length_s = random.uniform(0.5, 2) * at.ttl_s
     if kind == "free":
         drawn, lasts_s = _own(random, at, one, length_s)
         if HOLDER not in drawn.targets:
-            return Play("free", [], [drawn], 0.0, lasts_s, False, rest_s)
+            return Trigger("free", [], [drawn], 0.0, lasts_s, False, rest_s)
         until_grant = drawn.arguments.get("until") == pause.UNTIL
-        return Play("point", [], [drawn], 0.0, lasts_s, until_grant, rest_s)
+        return Trigger("point", [], [drawn], 0.0, lasts_s, until_grant, rest_s)
     share = 1 - LEFT if kind == "edge" else random.uniform(0.05, 0.6)
     injection, lasts_s, until_grant = _injection(random, at, one, length_s)
     if HOLDER in injection.targets and injection.arguments.get("point"):
         kind, share = "point", 0.0
-    return Play(kind, [], [injection], share, lasts_s, until_grant, rest_s)
+    return Trigger(kind, [], [injection], share, lasts_s, until_grant, rest_s)
 
 
 def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
@@ -131,7 +131,7 @@ def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Ask
 
 def _split(
     random: Random, at: Layout, asked: Sequence[Asked], turn: Asked, rest_s: float
-) -> Play | None:
+) -> Trigger | None:
     """Return two groups of clients and the servers that both need; None if no trigger is
     possible."""
     cuts = [one for one in asked if one.family == "partition" and not one.target]
@@ -157,7 +157,7 @@ def _split(
         return None
     share = random.uniform(0.05, 0.4)
     found = [injection for injection in strikes if injection is not None]
-    return Play("split", [cut], found, share, 1.2 * at.ttl_s, True, rest_s)
+    return Trigger("split", [cut], found, share, 1.2 * at.ttl_s, True, rest_s)
 
 
 def _forgets(family: Family) -> bool:

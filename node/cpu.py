@@ -16,7 +16,6 @@ gave it; any other is left alone.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -135,28 +134,21 @@ class Group:
 
 
 def command(words: list[str]) -> dict[str, Any]:
-    """Run a verb. OSError if this kernel, or the node's rights, do not allow it."""
-    parser = argparse.ArgumentParser("cpu")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    for verb in ("limit", "show"):
-        one = verbs.add_parser(verb)
-        one.add_argument("pid", type=int)
-        if verb == "limit":
-            one.add_argument("share", type=float)
-    verbs.add_parser("free")
-    verbs.add_parser("left")
-    given = parser.parse_args(words)
-    if given.verb == "free":
-        return free()
-    if given.verb == "left":
-        return {"left": left()}
-    if given.verb == "limit":
-        group = of(given.pid)
-        group.limit(given.pid, given.share)
-        before = group.throttled()
-        group.burn()
-        return show(given.pid) | {"throttled": group.throttled() - before}
-    return show(given.pid)
+    """Run a verb. OSError if it is unknown, or the kernel or the node's rights do not allow it."""
+    match words:
+        case ["limit", pid, share]:
+            group = of(int(pid))
+            group.limit(int(pid), float(share))
+            before = group.throttled()
+            group.burn()
+            return show(int(pid)) | {"throttled": group.throttled() - before}
+        case ["show", pid]:
+            return show(int(pid))
+        case ["left"]:
+            return {"left": left()}
+        case ["free"]:
+            return free()
+    raise OSError(f"unknown verb cpu {' '.join(words)}; use limit, show, left or free")
 
 
 def show(pid: int) -> dict[str, Any]:

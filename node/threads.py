@@ -13,7 +13,6 @@ malloc's, and all other threads would wait for it: that would pause the whole pr
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,12 @@ _NAMED = "renew"
 
 def command(words: list[str]) -> dict[str, Any]:
     """Run a verb. OSError: no such process, no thread to stop, or one that never waits."""
-    parser = argparse.ArgumentParser("threads")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    for verb in ("hold", "go"):
-        verbs.add_parser(verb).add_argument("pid", type=int)
-    given = parser.parse_args(words)
-    return _hold(given.pid) if given.verb == "hold" else _go(given.pid)
+    match words:
+        case ["hold", pid]:
+            return _hold(int(pid))
+        case ["go", pid]:
+            return _go(int(pid))
+    raise OSError(f"unknown verb threads {' '.join(words)}; use hold or go")
 
 
 def _hold(pid: int) -> dict[str, Any]:

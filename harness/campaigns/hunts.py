@@ -20,7 +20,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import Hunt, described
 from fencepost.hunt.search import campaign as search
 from fencepost.hunt.search.campaign import Merged, Outcome, merged
-from fencepost.hunt.search.hunt import again as found_again
+from fencepost.hunt.search.hunt import replay
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.story.story import drawn
@@ -106,7 +106,7 @@ def render(made: Campaign) -> Path:
     groups = []
     for group in found.groups:
         numbers = list(group.schedule)
-        find = found_again(hunt.setting, Schedule.of(numbers, len(hunt.setting.clients)))
+        find = replay(hunt.setting, Schedule.of(numbers, len(hunt.setting.clients)))
         outcome, _ = hunt.store(Tried(schedules=found.schedules), find, again)
         groups.append(
             {

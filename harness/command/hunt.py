@@ -41,7 +41,7 @@ from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec import from_arguments
 from fencepost.hunt.bridge.bridge import Bridge
 from fencepost.hunt.faults.registry import SIMULATED
-from fencepost.hunt.search.hunt import Find
+from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.story.story import drawn, numbered
 from fencepost.report.exports.batches import Collected, hunted
@@ -166,7 +166,9 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _written_down(asked: Hunt, tried: Tried, find: Find | None, how: How, code: int) -> None:
+def _written_down(
+    asked: Hunt, tried: Tried, find: Counterexample | None, how: How, code: int
+) -> None:
     """Write the JSON and the files of a hunt's result."""
     story = [step.words for step in find.story] if find else []
     broken, injections = (list(find.broken), len(find.schedule.injections)) if find else ([], 0)
@@ -222,7 +224,7 @@ def _injections(count: int) -> str:
     return f"{count} injection" + ("s" if count > 1 else "")
 
 
-def _print_counterexample(asked: Hunt, tried: Tried, find: Find, command: str) -> Bridge:
+def _print_counterexample(asked: Hunt, tried: Tried, find: Counterexample, command: str) -> Bridge:
     """Print the story, and write it as a run's folder; return the bridge to real servers."""
     found_after = f"{tried.schedules:,} schedules, {tried.seconds:.2f} s"
     screen.write(f"Found after {found_after}; shrunk in {find.runs:,} more runs.")

@@ -127,7 +127,7 @@ def _aimed(running: Running, over: Callable[[], bool]) -> None:
         director.heal_all()
         learn(
             recorder.path.parent,
-            plays=[play.to_json() for play in aim.played],
+            plays=[play.to_json() for play in aim.triggered],
             schedule=[fault.to_json() for fault in aim.schedule],
         )
 

@@ -30,7 +30,7 @@ from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.registry import MODELS, stores
 from fencepost.hunt.run import LockError
-from fencepost.hunt.search.hunt import Find
+from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.search.hunt import hunt as carry_out
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.sim import record
@@ -83,7 +83,7 @@ class Hunt:
 
     def carry_out(
         self, processes: int | None = None, tell: Callable[[Tried], None] = lambda tried: None
-    ) -> tuple[Tried, Find | None]:
+    ) -> tuple[Tried, Counterexample | None]:
         """Search; `tell` receives the progress.
 
         Raises:
@@ -100,7 +100,7 @@ class Hunt:
         except LockError as error:
             raise Crashed(f"{lock}, in the simulation: {error}") from error
 
-    def store(self, tried: Tried, find: Find, command: str) -> tuple[Outcome, Bridge]:
+    def store(self, tried: Tried, find: Counterexample, command: str) -> tuple[Outcome, Bridge]:
         """Write a run's folder with the counterexample, and the scenario that replays it on real
         servers. `command` finds it again."""
         folder = results.create(f"hunt-{self.spec.name}")

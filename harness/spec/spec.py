@@ -18,7 +18,7 @@ from fencepost.nemesis.fault_spec import families
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import Scheduled, draw
 from fencepost.nemesis.targets import Layout, UnknownKind
-from fencepost.nemesis.triggers import Play
+from fencepost.nemesis.triggers import Trigger
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.client import critical_section
 from fencepost.workloads.contract.locktype import LockType
@@ -35,7 +35,7 @@ class Spec(Settings):
     """
 
     own: UserLock | None = None
-    plays: tuple[Play, ...] = ()
+    plays: tuple[Trigger, ...] = ()
 
     @property
     def lock_type(self) -> LockType:

@@ -23,7 +23,7 @@ from fencepost.hunt.bridge.to_scenario import Writer
 from fencepost.hunt.bridge.trace import Trace
 from fencepost.hunt.faults.registry import SIMULATED, table
 from fencepost.hunt.run import Run
-from fencepost.hunt.search.hunt import Find
+from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.sim.record import to_history
 from fencepost.hunt.sim.setting import Setting
 from fencepost.workloads.scenarios.scenario import (
@@ -50,7 +50,7 @@ class Bridge:
     cannot: tuple[str, ...]
 
 
-def bridge(setting: Setting, find: Find) -> Bridge:
+def bridge(setting: Setting, find: Counterexample) -> Bridge:
     """Return the scenario of a counterexample."""
     trace = Trace()
     run = trace.play(setting, find.schedule, table(setting))

@@ -24,7 +24,7 @@ _ENOUGH = 600
 
 
 @dataclass(frozen=True)
-class Find:
+class Counterexample:
     """A counterexample: the original and the shrunk schedule, the run, and its story.
 
     `broken`: the verdict of each violated checker, beginning with the one for which it was shrunk.
@@ -46,7 +46,7 @@ def hunt(
     tell_tried: Callable[[Tried], None] = lambda tried: None,
     depth: int | None = None,
     crew: Crew | None = None,
-) -> tuple[Tried, Find | None]:
+) -> tuple[Tried, Counterexample | None]:
     """Search, and shrink the counterexample; with `depth`, search exhaustively up to that number of
     injections.
 
@@ -74,12 +74,12 @@ def hunt(
     return tried, small.counterexample(tried.found[0])
 
 
-def again(setting: Setting, schedule: Schedule) -> Find:
+def replay(setting: Setting, schedule: Schedule) -> Counterexample:
     """Replay a known minimal schedule, and return its counterexample."""
     teller = Teller()
     run = Run(setting, schedule, table(setting), teller).execute()
     broken = violations(run, setting.goals, surely=True)
-    return Find(schedule, schedule, run, broken, tell(run, teller, broken), 0)
+    return Counterexample(schedule, schedule, run, broken, tell(run, teller, broken), 0)
 
 
 def _another(setting: Setting, seed: str) -> tuple[Schedule, tuple[str, ...]] | None:
@@ -108,8 +108,8 @@ class _Small:
         many = len(self.schedule.injections)
         return many > 3 or (many > 1 and any(self.schedule.head))
 
-    def counterexample(self, met: Schedule) -> Find:
-        return replace(again(self._setting, self.schedule), met=met, runs=self.runs)
+    def counterexample(self, met: Schedule) -> Counterexample:
+        return replace(replay(self._setting, self.schedule), met=met, runs=self.runs)
 
     def _breaks(self, schedule: Schedule) -> bool:
         self.runs += 1

@@ -22,8 +22,8 @@ def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str
     asked = tuple(goals)
     if not surely:
         shown = signs(
-            run.rows, run.came_back, setting.bound_ns, setting.fifo, setting.keeps_on,
-            setting.refuses,
+            run.rows, run.came_back, setting.bound_ns, setting.promises("fifo"),
+            setting.keeps_on, setting.promises("true_refusals"),
         )  # fmt: skip
         asked = _suspicious(asked, frozenset(shown))
     if not asked:

@@ -72,20 +72,9 @@ class Setting:
             )
         return made
 
-    @property
-    def fifo(self) -> bool:
-        """Whether the lock promises to grant in the order of requests."""
-        return bool((self.test.get("promises") or {}).get("fifo"))
-
-    @property
-    def minority(self) -> bool:
-        """Whether the lock promises to be available while a minority of servers is down."""
-        return bool((self.test.get("promises") or {}).get("minority"))
-
-    @property
-    def refuses(self) -> bool:
-        """Whether the lock promises to refuse only while another client holds it."""
-        return bool((self.test.get("promises") or {}).get("true_refusals"))
+    def promises(self, name: str) -> bool:
+        """Whether the lock makes this promise (workloads/contract/locktype.py)."""
+        return bool((self.test.get("promises") or {}).get(name))
 
     @property
     def reentrant(self) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,10 @@ _FAR_NS = 15e9
 """Part of a longer moment that is included, from its begin."""
 
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
-_REDIS = re.compile(r"^\d+:[A-Z] (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d)\.(\d{3}) ")
+_MONTHS = {name: f"{number:02}" for number, name in enumerate(_NAMES, 1)}
+_REDIS = re.compile(r"^\d+:[A-Z] (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d\.\d{3}) ")
 _ISO = re.compile(  # etcd's JSON, PostgreSQL, Log4j
-    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6})\d*)?(Z| UTC|[+-]\d\d:?\d\d)?"
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)\d*(Z| UTC|[+-]\d\d:?\d\d)?"
 )
 _HEAD = 60
 """Characters at the begin of a line that are searched for its time."""
@@ -60,26 +60,17 @@ def unix_s(line: str) -> float | None:
     """Return when a line was written, or None if it has no time. A time without a zone is taken as
     UTC, as on the nodes that fencepost starts."""
     if found := _REDIS.match(line):
-        day, month, year, *clock = found.groups()
-        numbers = (int(year), _MONTHS.get(month, 0), int(day), *map(int, clock[:3]))
-        fraction, zone = clock[3], None
+        day, month, year, clock = found.groups()
+        written = f"{year}-{_MONTHS.get(month, month)}-{day}T{clock}Z"
     elif found := _ISO.search(line, 0, _HEAD):
-        *parts, fraction, zone = found.groups()
-        numbers = tuple(map(int, parts))
+        date, clock, zone = found.groups()
+        written = f"{date}T{clock}{'Z' if zone in (None, ' UTC') else zone}"
     else:
         return None
     try:
-        when = datetime(*numbers, tzinfo=UTC).timestamp()  # type: ignore[misc, arg-type]
+        return datetime.fromisoformat(written).timestamp()
     except ValueError:
         return None
-    return when + float(f"0.{fraction or 0}") - _east_s(zone)
-
-
-def _east_s(zone: str | None) -> float:
-    if not zone or zone[0] not in "+-":
-        return 0.0
-    away_s = 3600.0 * int(zone[1:3]) + 60.0 * int(zone[-2:])
-    return away_s if zone[0] == "+" else -away_s
 
 
 def moments(pieces: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, float]]:

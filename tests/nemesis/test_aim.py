@@ -12,7 +12,7 @@ from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import aim, triggers
 from fencepost.nemesis.aim import Aim
 from fencepost.nemesis.targets import Layout
-from fencepost.nemesis.triggers import HOLDER, Injection, Play
+from fencepost.nemesis.triggers import HOLDER, Injection, Trigger
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +71,7 @@ def at_once(monkeypatch):
 
 
 def play(kind="hold", share=0.5, before=(), strike=(PAUSE,), lasts_s=5.0, until_grant=True, **seen):
-    return Play(kind, list(before), list(strike), share, lasts_s, until_grant, 0.0, **seen)
+    return Trigger(kind, list(before), list(strike), share, lasts_s, until_grant, 0.0, **seen)
 
 
 def carried_out(run, *given, until=lambda: False, at=AT):
@@ -92,7 +92,7 @@ def test_an_injection_waits_until_a_fraction_of_a_lease_has_passed():
     ((_, family, targets, at_s), healed) = run.log
     assert (family, targets, healed) == ("pause", ["client-2"], ("heal", "aim-1"))
     assert at_s >= 0.5 * TTL_S
-    assert (done.played[0].holder, done.played[0].at_s) == (
+    assert (done.triggered[0].holder, done.triggered[0].at_s) == (
         "client-2",
         pytest.approx(at_s, abs=0.1),
     )
@@ -105,7 +105,7 @@ def test_a_hold_that_is_lost_or_nearly_ended_is_not_hit(monkeypatch, held):
     run.holds("client-2", since_s=TTL_S, **held)
     done = carried_out(run, play(share=0.1))
     assert run.log == []
-    assert (done.played[0].holder, done.played[0].at_s) == (None, None)
+    assert (done.triggered[0].holder, done.triggered[0].at_s) == (None, None)
 
 
 def test_at_the_edge_of_a_lease_a_holder_that_no_longer_counts_on_it_is_hit_too():
@@ -169,7 +169,7 @@ def test_a_replayed_trigger_waits_for_the_same_client_first(monkeypatch):
     run.held = [Lease(name, -(10**9), 10**12) for name in ("client-1", "client-2")]
     done = carried_out(run, play(share=0.1, lasts_s=0.01, holder="client-2", at_s=9.0))
     assert run.log[0][2] == ["client-2"]
-    assert done.played[0].at_s < 9.0
+    assert done.triggered[0].at_s < 9.0
     monkeypatch.setattr(aim, "_SAME_TTLS", 0.1)
     run = Run()
     run.held = [Lease("client-1", -(10**9), 10**12)]
@@ -182,8 +182,10 @@ def test_without_given_triggers_they_are_drawn_from_the_seed_until_the_run_ends(
     run.held = [Lease("client-1", -(10**9), 10**12)]
     done = Aim(["pause"], 7, AT, run)
     done.run(run, lambda: len(run.log) >= 6)
-    drawn = [triggers.draw(["pause"], 7, number, AT) for number in range(1, len(done.played) + 1)]
-    assert [one.strike for one in done.played] == [one.strike for one in drawn]
+    drawn = [
+        triggers.draw(["pause"], 7, number, AT) for number in range(1, len(done.triggered) + 1)
+    ]
+    assert [one.strike for one in done.triggered] == [one.strike for one in drawn]
     assert verbs(run).count("inject") == verbs(run).count("heal")
 
 

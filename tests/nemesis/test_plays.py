@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fencepost.harness.servers.kinds import KINDS as SERVER_KINDS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
-from fencepost.nemesis.triggers import HOLDER, KINDS, Play, draw, must_fit, must_make_sense
+from fencepost.nemesis.triggers import HOLDER, KINDS, Trigger, draw, must_fit, must_make_sense
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
@@ -51,7 +51,7 @@ def test_a_triggered_fault_is_drawn_from_its_seed_and_can_be_replayed_and_stored
     assert {blow.family for blow in (*play.before, *play.strike)} <= set(entries)
     assert play.kind in KINDS and play.strike and 0 <= play.share < 1 and play.rest_s < at.ttl_s
     stored = json.loads(json.dumps(play.to_json()))
-    assert msgspec.convert(stored, Play) == play
+    assert msgspec.convert(stored, Trigger) == play
     struck = [node for blow in play.strike for node in blow.at("client-3").targets]
     assert HOLDER not in struck
     if play.kind == "free":

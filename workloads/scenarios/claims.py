@@ -6,24 +6,30 @@ package adds claims with entry points in the group fencepost.claims.
 
 from __future__ import annotations
 
-from fencepost.registry import Registry
-from fencepost.workloads.scenarios.claim import CONTROL, EXPLORATION, Claim
+from dataclasses import replace
 
-_PROPERTIES = (
+from fencepost.registry import Registry
+from fencepost.workloads.scenarios.claim import CONTROL, EXPLORATION, Claim, Kind
+
+
+def _of(kind: Kind, *claims: Claim) -> tuple[Claim, ...]:
+    return tuple(replace(claim, kind=kind) for claim in claims)
+
+
+_PROPERTIES = _of(
+    "property",
     Claim(
         "P1",
         "Exclusive: at most one client holds the lock at a time.",
         source="overview; redis.io",
         expected="`lease_exclusion` T with `noeviction`; F where the server evicts the key, and "
         "for a lock that always says yes",
-        kind="property",
     ),
     Claim(
         "P2",
         "No deadlock: the lock of a crashed holder becomes free.",
         source="overview",
         expected="`liveness` T; F for a lock without a TTL",
-        kind="property",
     ),
     Claim(
         "P3",
@@ -31,24 +37,22 @@ _PROPERTIES = (
         source="overview",
         expected="`ownership` T with the script; F without an owner check, and with one in two "
         "steps",
-        kind="property",
     ),
     Claim(
         "P4",
         "A few dead servers do not stop the service.",
         source="overview",
         expected="`liveness` T",
-        kind="property",
     ),
 )
-_ALGORITHMS = (
+_ALGORITHMS = _of(
+    "algorithm",
     Claim(
         "A1",
         "One Redis server: `SET key random NX PX ttl`; a script releases the lock only if the "
         "value is still the client's.",
         source="Kleppmann, overview, lock service, dingyu",
         expected="`ownership` T",
-        kind="algorithm",
     ),
     Claim(
         "A2",
@@ -57,7 +61,6 @@ _ALGORITHMS = (
         source="lock service",
         expected="`lease_exclusion` and `liveness` T; `liveness` F where the watchdog continues "
         "after the release",
-        kind="algorithm",
     ),
     Claim(
         "A3",
@@ -66,7 +69,6 @@ _ALGORITHMS = (
         "taken; otherwise release on all five.",
         source="overview, dingyu, redis.io",
         expected="not granted after the TTL, nor by a minority, whose keys are released: all T",
-        kind="algorithm",
     ),
     Claim(
         "A4",
@@ -74,7 +76,6 @@ _ALGORITHMS = (
         "number lower than the highest it has seen.",
         source="Kleppmann, lock service, dingyu",
         expected="fenced `resource` T, `fencing` T",
-        kind="algorithm",
     ),
     Claim(
         "A5",
@@ -82,7 +83,6 @@ _ALGORITHMS = (
         "lock, and each other client watches the next lower one.",
         source="Kleppmann, lock service, recipes",
         expected="in order, one waiter woken: `liveness` T; for the herd F",
-        kind="algorithm",
     ),
     Claim(
         "A6",
@@ -91,7 +91,6 @@ _ALGORITHMS = (
         source="overview; Jepsen",
         expected="in order: `liveness` T; a client that gives up leaves no key: `liveness` T; in "
         "one transaction: `resource` T",
-        kind="algorithm",
     ),
     Claim(
         "A7",
@@ -99,14 +98,12 @@ _ALGORITHMS = (
         "check. A lock whose holder was lost stays closed for the lock-delay.",
         source="overview, Burrows",
         expected="`resource` T with the sequencer and within the lock-delay, F beyond it",
-        kind="algorithm",
     ),
     Claim(
         "A8",
         "Optimistic writes: read a version, write only if the version is unchanged. No lock.",
         source="comments (Mullaney); Kung and Robinson 1981",
         expected="`resource` T",
-        kind="algorithm",
     ),
     Claim(
         "A9",
@@ -114,7 +111,6 @@ _ALGORITHMS = (
         "has released.",
         source="comments (idelvall)",
         expected="paired: `resource` T",
-        kind="algorithm",
     ),
 )
 _CLAIMS = (
@@ -320,45 +316,40 @@ _CLAIMS = (
         expected="a share next to the published one",
     ),
 )
-_DEFECTS = (
+_DEFECTS = _of(
+    "defect",
     Claim(
         "etcd 11456",
         "The lock API of etcd 3.4 grants the lock to a waiter whose lease has expired; 3.5 "
         "refuses.",
         source="Jepsen",
-        kind="defect",
     ),
     Claim(
         "L1",
         "redis-py 8.1: if the answer to SET is late, the client sends it again, finds its own key "
         "and says that it has not got the lock.",
         source="fencepost's own finding ([libraries.md](libraries.md))",
-        kind="defect",
     ),
     Claim(
         "L2",
         "redlock-py 1.0.8: one dead server of five makes every acquire raise an error and leave "
         "four keys behind.",
         source="the code of `Redlock.lock`",
-        kind="defect",
     ),
     Claim(
         "L3",
         "npm redlock 4.2.0: an extension without a quorum releases the lock on every server.",
         source="the code of `Redlock.prototype._lock`",
-        kind="defect",
     ),
     Claim(
         "L4",
         "kazoo 2.11.0: `acquire(timeout=...)` waits without a limit while there is no connection.",
         source="the code of `Lock.acquire`",
-        kind="defect",
     ),
     Claim(
         "L5",
         "python-redis-lock 4.0.1: no callback reports that the automatic renewal has failed.",
         source="the code of `Lock._lock_renewer`",
-        kind="defect",
     ),
 )
 _RUNS = (

@@ -14,7 +14,7 @@ from fencepost.hunt.bridge.events import unseen
 from fencepost.hunt.bridge.trace import Trace
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
-from fencepost.hunt.search.hunt import Find, hunt
+from fencepost.hunt.search.hunt import Counterexample, hunt
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.search import search
 from fencepost.hunt.sim.schedule import Schedule
@@ -289,7 +289,7 @@ def told_of(asked, schedule):
     run = Run(asked, schedule, table(asked), teller).execute()
     broken = violations(run, asked.goals, surely=True)
     assert broken
-    return Find(schedule, schedule, run, broken, tell(run, teller, broken), 1)
+    return Counterexample(schedule, schedule, run, broken, tell(run, teller, broken), 1)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ LOCKS = [
 
 
 def suspected(one, run):
-    shown = signs(run.rows, run.came_back, one.bound_ns, one.fifo, one.keeps_on, one.refuses)
+    fifo, true_refusals = one.promises("fifo"), one.promises("true_refusals")
+    shown = signs(run.rows, run.came_back, one.bound_ns, fifo, one.keeps_on, true_refusals)
     return {name for name, checker in CHECKERS.items() if checker.suspect(shown)}
 
 
