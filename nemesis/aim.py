@@ -17,6 +17,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from fencepost.nemesis import triggers
+from fencepost.nemesis.failpoints import missed
 from fencepost.nemesis.families import describe
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.schedule import Scheduled
@@ -85,6 +86,9 @@ class Aim:
         self._stopped = threading.Event()
         self._count = count(1)
         self._failed: list[BaseException] = []
+        # Failpoints that a client did not reach. Waiting for one again would waste the time of the
+        # run: not every lock extends, or sends more than one request.
+        self._missed: set[str] = set()
         self.triggered: list[Trigger] = []
         self.schedule: list[Scheduled] = []
 
@@ -120,7 +124,8 @@ class Aim:
             yield from self._given
             return
         for number in count(1):
-            yield triggers.draw(self._entries, self._seed, number, self._layout)
+            drawn = triggers.draw(self._entries, self._seed, number, self._layout)
+            yield triggers.at_other_points(drawn, self._missed, self._layout)
 
     def _run_one(self, trigger: Trigger, injector: Injector) -> None:
         on: list[tuple[str, int]] = []
@@ -151,7 +156,9 @@ class Aim:
         self.schedule.append(
             Scheduled(round(begun_ns / 1e9, 3), 0.0, injection.family, injection.targets, arguments)
         )
-        injector.inject(Fault(name, injection.family, injection.targets, injection.arguments))
+        fault = Fault(name, injection.family, injection.targets, injection.arguments)
+        if missed(injector.inject(fault).data) and (point := injection.arguments.get("point")):
+            self._missed.add(point)
 
     def _healed(self, name: str, begun_ns: int) -> None:
         place = int(name.removeprefix("aim-")) - 1

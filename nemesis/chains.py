@@ -33,7 +33,8 @@ class Chains:
         self._counts: dict[str, Rules] = {}
         self._owed: dict[str, list[str]] = {}
         self._lost: dict[str, list[Rule]] = defaultdict(list)
-        # Counts of one connection's rules before chains were rewritten, which resets them to 0.
+        # Counts of rules of one connection, or of a part of the packets, before chains were
+        # rewritten, which resets them to 0.
         self._met: dict[str, Counter[Rule]] = defaultdict(Counter)
         self._ready: set[str] = set()
         self._seen: set[str] = set()
@@ -86,7 +87,7 @@ class Chains:
         """Return whether an active fault drops packets between these two."""
         with self._lock:
             return any(
-                rule.address == self._site.address(far)
+                rule.address == self._site.address(far) and rule.share == 1
                 for rules in self._on.values()
                 for near, far in ((one, other), (other, one))
                 for rule in rules.get(near, ())
@@ -94,7 +95,7 @@ class Chains:
 
     def hits(self, node: str) -> dict[Rule, int]:
         """Return how many packets each rule of the node met since its chains were last written;
-        rules of one connection, since they were added."""
+        rules of one connection or of a part of the packets, since they were added."""
         now = iptables.hits(self._site.remote(node))
         return {rule: many + self._met[node][rule] for rule, many in now.items()}
 
@@ -110,10 +111,14 @@ class Chains:
             iptables.hook(remote)
             self._ready.add(node)
         of_all = (self._lost, *self._on.values(), *self._counts.values())
-        if any(rule.port for rules in self._on.values() for rule in rules.get(node, ())):
+        if any(_adds_up(rule) for rules in self._on.values() for rule in rules.get(node, ())):
             met = iptables.hits(remote)
-            self._met[node].update({rule: many for rule, many in met.items() if rule.port})
+            self._met[node].update({rule: many for rule, many in met.items() if _adds_up(rule)})
         iptables.write(remote, [rule for rules in of_all for rule in rules.get(node, ())])
+
+
+def _adds_up(rule: Rule) -> bool:
+    return bool(rule.port) or rule.share < 1
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:

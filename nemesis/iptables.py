@@ -28,17 +28,21 @@ class Rule:
 
     `verdict` DROP drops all; REJECT resets TCP connections; "" lets datagrams of `send_datagram`
     pass, and counts them. `port`: only one TCP connection, for example "--sport 40000"; with "" its
-    packets pass and are counted.
+    packets pass and are counted. `share`: the part of the packets that the rule meets, each of them
+    drawn at random (xt_statistic).
     """
 
     way: str
     address: str
     verdict: str = "DROP"
     port: str = ""
+    share: float = 1.0
 
     def __str__(self) -> str:
         text = f"{self.way} {'-s' if self.way == 'IN' else '-d'} {self.address}"
         text += f" -p tcp {self.port}" if self.port else ""
+        if self.share < 1:
+            text += f" -m statistic --mode random --probability {self.share}"
         match self.verdict:
             case "REJECT":
                 return f"{text} -p tcp -j REJECT --reject-with tcp-reset"
@@ -82,7 +86,11 @@ def counted(listing: str) -> dict[Rule, int]:
         way = words[1].removeprefix("FENCEPOST-")
         tcp = after.get("-p") == "tcp"
         ends = [f"{end} {after[end]}" for end in ("--sport", "--dport") if tcp and end in after]
-        found[Rule(way, address, after.get("-j", ""), *ends)] += int(after.get("-c", "0"))
+        port = ends[0] if ends else ""
+        # The kernel keeps the probability in 31 bits.
+        share = round(float(after.get("--probability", "1")), 6)
+        rule = Rule(way, address, after.get("-j", ""), port, share)
+        found[rule] += int(after.get("-c", "0"))
     return dict(found)
 
 

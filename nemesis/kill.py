@@ -2,7 +2,8 @@
 
 `arguments.data`: a server restarts with the data that its persistence `kept` (the default), or
 `wiped`. The fault ends when all of its servers serve again; a client's successor is a new process
-with a new number. With `arguments.back` `never` it lasts until the end of the run.
+with a new number. With `arguments.back` `never` it lasts until the end of the run. A client can be
+killed at a failpoint of its code (`arguments.point`, see failpoints.py).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
+from fencepost.nemesis import failpoints
 from fencepost.nemesis.axis import LONG, FaultAxis
 from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.family import Colour, Column, Family, Strike
@@ -25,7 +27,7 @@ from fencepost.setting import TIME_S
 
 DATA = ("kept", "wiped")
 TARGETS = (*SERVERS, "rolling", "client", HOLDER)
-VARIANTS = (*DATA, "never")
+VARIANTS = (*DATA, "never", *failpoints.ALL_FAILPOINTS)
 
 _GONE_S = 20.0
 
@@ -37,22 +39,25 @@ class Kill:
 
     def inject(self, fault: Fault) -> Receipt:
         with ThreadPoolExecutor(len(fault.targets)) as pool:
-            return together(list(pool.map(self._kill, fault.targets)))
+            return together(list(pool.map(lambda node: self._kill(node, fault), fault.targets)))
 
-    def _kill(self, node: str) -> Receipt:
+    def _kill(self, node: str, fault: Fault) -> Receipt:
         if node in self._site.clients:
-            return self._kill_client(node)
+            return self._kill_client(node, fault)
         pid = self._site.server(node).kill()
         if pid is None:
             return Receipt(False, f"no server was running on {node}")
         return _gone(node, pid, self._site.remote(node).state(pid) is None, {})
 
-    def _kill_client(self, node: str) -> Receipt:
-        """Kill a client. `processes`: those that lived until this kill, and are gone by it."""
+    def _kill_client(self, node: str, fault: Fault) -> Receipt:
+        """Kill a client. `processes`: those that lived until this kill, and are gone by it; `at`:
+        the failpoint at which it was killed, if the fault names one."""
         client, remote = self._site.client(node), self._site.remote(node)
+        there = failpoints.reached(client, fault)
+        at = {"at": failpoints.where(fault, there)} if fault.arguments.get("point") else {}
         # Checked before: a process that had died by itself did not live until the kill.
-        there = remote.state(client.pid, client.started) is not None
-        if not there or not remote.signal(client.pid, signal.SIGKILL, client.started):
+        alive = remote.state(client.pid, client.started) is not None
+        if not alive or not remote.signal(client.pid, signal.SIGKILL, client.started):
             client.wait_gone(_GONE_S)
             how = f"pid {client.pid} on {node} was gone before it was killed"
             return Receipt(False, how, {"pid": client.pid, "processes": []})
@@ -61,7 +66,7 @@ class Kill:
             time.sleep(0.005)
         gone = remote.state(client.pid, client.started) is None
         client.wait_gone(_GONE_S)
-        return _gone(node, client.pid, gone, {"processes": [client.process] if gone else []})
+        return _gone(node, client.pid, gone, {"processes": [client.process] if gone else []} | at)
 
     def heal(self, fault: Fault) -> Receipt:
         clients = [node for node in fault.targets if node in self._site.clients]
@@ -81,12 +86,16 @@ class Kill:
 
 def _gone(node: str, pid: int, gone: bool, data: dict[str, Any]) -> Receipt:
     how = f"pid {pid} on {node} is {'gone' if gone else 'still there'}"
+    how += f", killed {data['at']}" if "at" in data else ""
     return Receipt(gone, how, {"pid": pid} | data)
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """Draw a server three times as often as a client, by default."""
     target = asked.target
+    point = asked.variant if asked.variant in failpoints.ALL_FAILPOINTS else ""
+    if point:
+        return [Drawn(pick(random, at, target or HOLDER), {"point": point})]
     if not target:
         target = "client" if random.random() < 0.25 else "one"
     arguments: dict[str, Any] = {"data": asked.variant} if asked.variant in DATA else {}
@@ -107,6 +116,7 @@ def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
+    failpoints.validate(at, targets, arguments.get("point"))
     data = arguments.get("data", "kept")
     if data not in DATA:
         raise ValueError(f"data {data!r}: choose one of {', '.join(DATA)}")
@@ -125,6 +135,7 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     lost = " and loses its data" if len(targets) == 1 else " and lose their data"
     words = sentence(targets, "crashes", "crash")
     words += lost if arguments.get("data") == "wiped" else ""
+    words += f" at {arguments['point']}" if arguments.get("point") else ""
     return words + (", for good" if arguments.get("back") == "never" else "")
 
 
@@ -134,7 +145,10 @@ def _majority(away_s: float, at: Layout, random: Random) -> Drawn:
 
 FAMILY = Family(
     name="kill",
-    what="kills servers or a client (SIGKILL) and restarts them, with their data or without",
+    what=(
+        "kills servers or a client (SIGKILL), a client at a failpoint too, and restarts them, with "
+        "their data or without"
+    ),
     receipt="the pid is gone; at the end the server serves again",
     make=Kill,
     draw=draw,
@@ -144,6 +158,8 @@ FAMILY = Family(
     variants=VARIANTS,
     validate=validate,
     clashes=clashes,
+    holder=failpoints.who_comes,
+    moment=failpoints.await_failpoint,
     forgets=True,
     colour=Colour("#6d7278", "#9aa0a8"),
     columns=(Column("kill", "crash", "Under crashes", 5),),

@@ -1,7 +1,8 @@
 """Packet faults: delayed, lost, duplicated or reordered by netem, on a node's outgoing packets.
 
-`arguments.kind` is one of KINDS. Without sch_netem in the kernel the fault has no receipt, which
-says so, and the run's verdict is unknown.
+`arguments.kind` is one of KINDS. Where the kernel has no sch_netem, iptables loses the packets at
+their receivers instead (xt_statistic); the other kinds have no receipt there, which says so, and
+the run's verdict is unknown.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.fault_spec import Asked
+from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Remote, Server, Site
-from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick
+from fencepost.nemesis.targets import PRIMARY, STORAGE, Drawn, Layout, listed, pick
 
+LOST = 0.3
+"""The part of the packets that is lost."""
 KINDS = {
     "delay": ("delay", "100ms", "50ms"),
-    "loss": ("loss", "20%"),
+    "loss": ("loss", f"{LOST:.0%}"),
     "duplicate": ("duplicate", "20%"),
     # Packets without the delay overtake the others.
     "reorder": ("delay", "20ms", "reorder", "75%"),
@@ -34,8 +39,10 @@ _OURS = re.compile(rf"qdisc netem {HANDLE} (?:dev (\S+) )?root\b")
 
 
 class Packet:
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, chains: Chains) -> None:
         self._site = site
+        self._chains = chains
+        self._by_rules: set[str] = set()
 
     def inject(self, fault: Fault) -> Receipt:
         (node,) = fault.targets
@@ -55,16 +62,44 @@ class Packet:
         if done.code:
             why = done.err.strip()
             lacking = "qdisc kind is unknown" in why or "No such file" in why
+            if lacking and fault.arguments["kind"] == "loss":
+                return self._lose(fault.name, node)
             return Receipt(False, "not supported here: no sch_netem" if lacking else why)
         after = queues(remote, device)
         return Receipt(bool(_OURS.match(after)), f"{device} on {node}: {after}", {"queue": after})
 
     def heal(self, fault: Fault) -> Receipt:
         (node,) = fault.targets
+        if fault.name in self._by_rules:
+            return self._lose_no_more(fault.name, node)
         remote, device = self._site.remote(node), self._device(node)
         clear(remote, device)
         after = queues(remote, device)
         return Receipt(not _OURS.match(after), f"{device} on {node}: {after}", {"queue": after})
+
+    def _lose(self, fault: str, node: str) -> Receipt:
+        """Lose a part of what a node sends, at all others that it may send to."""
+        self._by_rules.add(fault)
+        rule = Rule("IN", self._site.address(node), share=LOST)
+        others = [name for name in self._all() if name != node]
+        self._chains.add(fault, {name: [rule] for name in others})
+        there = [name for name in others if rule in self._chains.hits(name)]
+        how = f"iptables loses {LOST:.0%} of {node}'s packets at {len(there)} of "
+        return Receipt(there == others, f"{how}{len(others)} nodes (no sch_netem)")
+
+    def _lose_no_more(self, fault: str, node: str) -> Receipt:
+        rule = Rule("IN", self._site.address(node), share=LOST)
+        others = [name for name in self._all() if name != node]
+        lost = sum(self._chains.hits(name).get(rule, 0) for name in others)
+        self._chains.remove(fault)
+        self._by_rules.discard(fault)
+        left = [name for name in others if rule in self._chains.hits(name)]
+        how = f"{lost} of {node}'s packets were lost"
+        how += f"; the rules are still on {listed(left)}" if left else ""
+        return Receipt(lost > 0 and not left, how, {"lost": lost})
+
+    def _all(self) -> list[str]:
+        return [*self._site.servers, *self._site.clients, STORAGE]
 
     def _device(self, node: str) -> str:
         """Return the device by which a node reaches the others."""
@@ -117,8 +152,9 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 FAMILY = Family(
     name="packet",
     what="delays, loses, duplicates or reorders packets (netem)",
-    receipt="the queue that the kernel shows; without sch_netem there is none, and no receipt",
-    make=lambda site, chains: Packet(site),
+    receipt="the queue that the kernel shows; without sch_netem only for lost packets: the rules, "
+    "and how many packets they dropped",
+    make=Packet,
     draw=draw,
     describe=describe,
     strikes=("servers", "clients"),

@@ -1,9 +1,9 @@
 """Pauses: SIGSTOP and SIGCONT, of a server or of a client.
 
 A garbage collector, a hypervisor and an operator do this to real processes. A client can be stopped
-at a failpoint of its code (`arguments.point`), where it sends itself the signal, which never
-misses. With `arguments.until` `other-holds` the pause lasts until another client was granted the
-lock, or for its scheduled duration if none was.
+at a failpoint of its code (`arguments.point`, see failpoints.py). With `arguments.until`
+`other-holds` the pause lasts until another client was granted the lock, or for its scheduled
+duration if none was.
 
 With `arguments.threads` `renewal` only the client's threads that renew its leases are stopped: it
 keeps working while its lease expires.
@@ -14,77 +14,25 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from fencepost.nemesis import failpoints
 from fencepost.nemesis.axis import SHORT, FaultAxis
 from fencepost.nemesis.family import Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt, together
 from fencepost.nemesis.site import Client, Remote, Server, Site
-from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, holder, listed, pick, sentence
+from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, listed, pick, sentence
 from fencepost.setting import TIME_S
 
-FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
-"""Failpoints that every client reaches, or nearly every one."""
-ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete")
 UNTIL = "other-holds"
 RENEWAL = "renewal"
 TARGETS = ("server", *SERVERS, "client", HOLDER)
-VARIANTS = (*ALL_FAILPOINTS, UNTIL, RENEWAL)
+VARIANTS = (*failpoints.ALL_FAILPOINTS, UNTIL, RENEWAL)
 
-# How long a client may take to reach its failpoint before it is stopped wherever it is. It may have
-# to hold the lock, or to rest, first.
-POINT_S = 8.0
-# How long a client takes at most to learn that the failpoint is disarmed.
-_HEARS_S = 0.1
 _STATE_S = 10.0
-
-
-def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
-    """Return the holder, and its description; for a failpoint, the client that reaches it first.
-
-    A client that reaches a failpoint of a release holds the lock. Not every holder reaches it, for
-    example not one whose lease expires before its release.
-    """
-    point: str | None = fault.arguments.get("point")
-    if point is None:
-        return holder(site)
-    clients = {node: site.client(node) for node in site.clients}
-    for client in clients.values():
-        client.arm(point)
-    found = _first(clients, point)
-    others = {node: client for node, client in clients.items() if node != found}
-    for client in others.values():
-        client.disarm(point)
-    # A client may have reached it before the order to disarm.
-    time.sleep(_HEARS_S)
-    for node, client in others.items():
-        client.leave_failpoint()
-        site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
-    return (found, f"{found} (the holder)") if found else holder(site)
-
-
-def _first(clients: Mapping[str, Client], point: str) -> str | None:
-    end = time.monotonic() + POINT_S
-    while time.monotonic() < end:
-        for node, client in clients.items():
-            if client.wait_failpoint(point, 0.0):
-                return node
-        time.sleep(0.002)
-    return None
-
-
-def await_failpoint(site: Site, fault: Fault) -> None:
-    """Let the client reach its failpoint; after some seconds it is stopped wherever it is."""
-    point = fault.arguments.get("point")
-    if point is not None:
-        client = site.client(fault.targets[0])
-        if client.wait_failpoint(point, 0.0):
-            return  # a scenario has stopped it there already
-        client.arm(point)
-        client.wait_failpoint(point, POINT_S)
 
 
 class Pause:
@@ -100,14 +48,11 @@ class Pause:
         client = self._site.client(node)
         if fault.arguments.get("threads"):
             return self._threads("hold", node, client)
-        point = fault.arguments.get("point")
-        reached = point is not None and client.wait_failpoint(point, 0.0)
-        if not reached:
-            if point is not None:
-                client.disarm(point)
+        there = failpoints.reached(client, fault)
+        if not there:
             self._site.remote(node).signal(client.pid, signal.SIGSTOP, client.started)
         receipt = self._state(node, client.pid, stopped=True)
-        at = f"at {point}" if reached else "wherever it was"
+        at = failpoints.where(fault, there)
         data = receipt.data | {"process": client.process, "at": at}
         return Receipt(receipt.proved, f"{receipt.how}, {at}", data)
 
@@ -182,7 +127,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         return [Drawn(nodes, {which: asked.variant} if asked.variant else {})]
     if asked.variant == RENEWAL:
         return [Drawn(nodes, {"threads": RENEWAL}, duration_s=past_its_lease_s(random, at))]
-    point = random.choice((*FAILPOINTS, None))
+    point = random.choice((*failpoints.FAILPOINTS, None))
     if at.failpoints and not asked.variant and random.random() < 0.75:
         own = {"point": random.choice(at.failpoints)}
         until = {"until": UNTIL} if random.random() < 0.5 else {}
@@ -202,9 +147,6 @@ def past_its_lease_s(random: Random, at: Layout) -> float:
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     point, until, threads = (arguments.get(name) for name in ("point", "until", "threads"))
     servers = [node for node in targets if node not in (*at.clients, HOLDER)]
-    if point is not None and point not in ALL_FAILPOINTS:
-        known = ", ".join(ALL_FAILPOINTS)
-        raise ValueError(f"clients have no failpoint {point!r}; choose one of: {known}")
     if until not in (None, UNTIL):
         raise ValueError(f"until {until!r}: there is only {UNTIL}")
     if threads not in (None, RENEWAL):
@@ -212,6 +154,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if servers and (point or until or threads):
         words = f"failpoints, {UNTIL} and {RENEWAL} are for clients"
         raise ValueError(f"{servers[0]} is a server: {words}")
+    failpoints.validate(at, targets, point)
     if threads and point is not None:
         raise ValueError(f"a client is stopped at a failpoint as a whole, not its {RENEWAL} alone")
     if threads and at.renews is False:
@@ -219,8 +162,6 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
             f"{RENEWAL}: no thread of this lock's clients renews a lease; leave it out, or choose "
             "another option of the lock: `fencepost locks LOCK` shows them"
         )
-    if point is not None and len(targets) > 1:
-        raise ValueError("one client at a time is stopped at a failpoint")
 
 
 def held(site: Site, fault: Fault) -> Callable[[], bool] | None:
@@ -269,8 +210,8 @@ FAMILY = Family(
     targets=TARGETS,
     variants=VARIANTS,
     validate=validate,
-    holder=who_comes,
-    moment=await_failpoint,
+    holder=failpoints.who_comes,
+    moment=failpoints.await_failpoint,
     over=held,
     leftovers=leftovers,
     stops=lambda targets, arguments: [] if arguments.get("threads") else targets,

@@ -15,9 +15,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
+from fencepost.nemesis.failpoints import patience_s
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.pause import POINT_S, UNTIL
+from fencepost.nemesis.pause import UNTIL
 from fencepost.nemesis.stream import Placed, Stream, place, ways
 from fencepost.nemesis.targets import HOLDER, Layout
 from fencepost.runfiles import TEST, description
@@ -189,8 +190,8 @@ def _over_by(fault: Scheduled, end_s: float, time_s: float) -> bool:
 
 def _prompt(fault: Scheduled, end_s: float) -> Scheduled:
     """Return the fault, without its failpoint if waiting for that would delay its end too much."""
-    late_s = fault.at_s + POINT_S + fault.duration_s
-    if fault.arguments.get("point") is None or late_s <= end_s:
+    point = fault.arguments.get("point")
+    if point is None or fault.at_s + patience_s(point) + fault.duration_s <= end_s:
         return fault
     return _said(replace(fault, arguments=fault.arguments | {"point": None, "words": ""}))
 

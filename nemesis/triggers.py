@@ -16,11 +16,12 @@ as a schedule names the leading server `primary`; aim.py resolves it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from random import Random
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fencepost.nemesis import pause
 from fencepost.nemesis.families import FAMILIES, check, validate
@@ -118,6 +119,23 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
     return Trigger(kind, [], [injection], share, lasts_s, until_grant, rest_s)
 
 
+def at_other_points(trigger: Trigger, missed: Collection[str], at: Layout) -> Trigger:
+    """Return the trigger; if it waits for a failpoint that clients do not reach (`missed`), the
+    holder is hit wherever it is, and a pause lasts until another client holds the lock."""
+    found = []
+    until_grant, lasts_s = trigger.until_grant, trigger.lasts_s
+    for one in trigger.strike:
+        if one.arguments.get("point") not in missed:
+            found.append(one)
+            continue
+        arguments = {**one.arguments, "point": None}
+        if one.family == "pause":
+            arguments["until"] = pause.UNTIL
+            until_grant, lasts_s = True, 4 * at.ttl_s
+        found.append(replace(one, arguments=arguments))
+    return replace(trigger, strike=found, until_grant=until_grant, lasts_s=lasts_s)
+
+
 def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
     """Choose an entry in turn, in a new order each round, so that a short run has all of them. With
     weights it is drawn."""
@@ -197,7 +215,12 @@ def _injection(
         arguments = {"point": None, "until": pause.UNTIL}
         return Injection("pause", [HOLDER], arguments), 4 * at.ttl_s, True
     if family == "kill" and aimed and (asked.target or random.random() < 0.4):
-        return Injection("kill", [HOLDER], {}), 0.5 * length_s, False
+        own = at.failpoints and random.random() < 0.6
+        arguments = {"point": random.choice(at.failpoints)} if own else {}
+        return Injection("kill", [HOLDER], arguments), 0.5 * length_s, False
+    if family == "delay" and not asked.target and random.random() < 0.7:
+        to = random.choice((*at.servers, *at.stores))
+        return Injection("delay", [HOLDER, to], {"source": HOLDER, "to": to}), length_s, False
     if family == "partition" and aimed and (asked.target or random.random() < 0.7):
         count = random.choice((len(at.servers), len(at.servers) // 2 + 1))
         links = [[HOLDER, server] for server in random.sample(at.servers, count)]

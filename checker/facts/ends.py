@@ -94,6 +94,11 @@ class Departures:
         self._kills = kills(history)
         self._lives = _lives(history)
 
+    @property
+    def by_connection(self) -> bool:
+        """Return whether a grant lasts as long as its client's connection, whatever its lease."""
+        return self._ends_with == "connection"
+
     def of(self, grant: Op) -> End:
         """Return when the holder of this grant departed: closed, died or disappeared."""
         life = self._lives[grant.process]

@@ -126,15 +126,15 @@ def _proved(ops: list[Op]) -> bool:
     )
 
 
-def stopped_at(found: Iterable[Fault], point: str) -> dict[int, list[tuple[int, int]]]:
-    """Return when each client's process was stopped at a failpoint of its code, as receipts
-    prove."""
+def stopped_at(found: Iterable[Fault], *points: str) -> dict[int, list[tuple[int, int]]]:
+    """Return when each client's process was stopped at one of these failpoints of its code, as
+    receipts prove."""
     spans: dict[int, list[tuple[int, int]]] = {}
     for fault in found:
         if fault.family != "pause" or fault.surely is None:
             continue
         receipt = fault.receipts[0]
-        if receipt.get("at") == f"at {point}" and "process" in receipt:
+        if receipt.get("at") in [f"at {point}" for point in points] and "process" in receipt:
             spans.setdefault(receipt["process"], []).append(fault.surely)
     return spans
 

@@ -31,13 +31,15 @@ class Hold(Struct, frozen=True, gc=False):
     strict_end, gone_by: until when the holder certainly held the lock, and by when it had
         certainly given it up.
     given_back: strict_end, but for a release that reached no server: from then on the service may
-        know that its holder gave the lock up.
+        know that its holder gave the lock up. No lease outlasts a hold without a deadline, so it is
+        strict_end there.
     may_end: when the service may have ended the grant early at the earliest; FOREVER if only a
         release or time can.
     other_end: from when on the end of another hold of its process may have ended it
         (second_grants.py).
     leases: [from, until) each; more than one if an extension came after the lease expired.
-    furthest: until when the last lease may run, if no extend of unknown outcome shortened it.
+    furthest: until when the last lease may run, if no extend of unknown outcome shortened it;
+        FOREVER if the hold lasts as long as its client's connection.
     renewals: (time, deadline) of each renewal in the background, in order of time.
     extends: the positions in the history of its extends that were answered ok.
     granted_by: the servers that granted it, if its client reports them.
@@ -162,6 +164,8 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
     # Jepsen's own histories name no holds: use the grant's position as its name.
     name = value.get("hold")
     leases = _leases(grant, longer or ())
+    heard = min((one.earliest for one in given_up if one.latest < FOREVER), default=FOREVER)
+    furthest = (_leases(grant, events.certain(place)) if longer else leases)[-1][1]
     return Hold(
         lock=lock_of(value),
         name=str(name if name is not None else place),
@@ -178,13 +182,13 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
         asked_index=call.begin.index,
         shared=value.get("mode") == "shared",
         gone_by=end.latest,
-        given_back=min((one.earliest for one in given_up if one.latest < FOREVER), default=FOREVER),
+        given_back=heard if leases[-1][1] < FOREVER else end.earliest,
         may_end=departures.service_may_end(call.begin, gone, lost),
         renewals=_renewals(longer) if longer else (),
         extends=tuple(op.index for op in longer if op.f == "extend" and op.type == "ok")
         if longer
         else (),
-        furthest=(_leases(grant, events.certain(place)) if longer else leases)[-1][1],
+        furthest=FOREVER if departures.by_connection else furthest,
         granted_by=tuple(value.get("granted_by") or ()),
         assumed=value.get("assumed") is True,
     )

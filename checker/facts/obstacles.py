@@ -156,7 +156,10 @@ def left(
 def _expired(hold: Hold, events: Iterable[Call], lease: int) -> float:
     """Return the latest end of a lease, which may be later than its holder knew: by an extension
     whose answer never came, or by a renewal under way when its holder stopped."""
-    over = hold.furthest if hold.furthest < FOREVER else hold.gone_by + lease
+    over = hold.furthest
+    if over == FOREVER:
+        over = hold.gone_by + lease
+        over = max(over, hold.deadline) if hold.deadline < FOREVER else over
     if hold.renewals:
         over = max(over, min(hold.furthest, hold.gone_by) + lease)
     for call in events:

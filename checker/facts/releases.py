@@ -21,8 +21,8 @@ from fencepost.checker.facts.hold_events import HoldEvents, ends
 from fencepost.checker.facts.holds import FOREVER, Hold
 from fencepost.checker.history.history import Call, Op
 
-_UNSENT = "between-check-and-delete"
-"""A client stopped at this failpoint has yet to send the op that ends a hold."""
+_UNSENT = ("between-check-and-delete", "before-release")
+"""A client stopped at one of these failpoints has yet to send the op that ends a hold."""
 
 
 class Release(Struct, frozen=True, gc=False):
@@ -67,7 +67,7 @@ def releases(
     clocks: Clocks,
 ) -> Iterator[Release]:
     """Return every release, refused ones too."""
-    stops = stopped_at(struck, _UNSENT)
+    stops = stopped_at(struck, *_UNSENT)
     for hold in found:
         ended_by = began = FOREVER
         for call in events.own.get(hold.index, ()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 FOREVER = float("inf")
 
@@ -33,15 +33,18 @@ class Hold(Protocol):
     def deadline(self) -> float: ...
 
 
+Held = TypeVar("Held", bound=Hold)
+
+
 def until(hold: Hold) -> float:
     """Return until when the service may regard this process as the holder, by this hold."""
     return min(hold.given_back, hold.deadline)
 
 
-def doubled(found: Sequence[Hold]) -> Iterator[list[Hold]]:
+def doubled(found: Sequence[Held]) -> Iterator[list[Held]]:
     """Yield the holds of each lock and process that was granted it while it had it, in order."""
     last: dict[tuple[str, int | str], float] = {}
-    twice: dict[tuple[str, int | str], list[Hold]] = {}
+    twice: dict[tuple[str, int | str], list[Held]] = {}
     for hold in found:
         owner = hold.lock, hold.process
         over = until(hold)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import Hold, facts, holds
-from fencepost.checker.facts.second_grants import until
+from fencepost.checker.facts.second_grants import doubled, until
 from fencepost.checker.facts.time_order import Rulers, highest_before, tied
 from fencepost.checker.history.history import History, Op
 
@@ -73,15 +73,35 @@ Pair = tuple[Numbered, Numbered]
 
 
 def above(mine: Grants) -> list[Pair]:
-    """Yield each grant that certainly followed others, with the one of these that has the highest
+    """Return each grant that certainly followed others, with the one of these that has the highest
     token."""
+    again = _given_again(mine.holds)
     if mine.rulers.one:
-        return _above_on_one_clock(mine.tokens)
+        found = _above_on_one_clock(mine.tokens)
+        return [pair for pair in found if pair[1][1].index not in again] if again else found
     highest = highest_before(
         mine.rulers, [(mine.answered(hold), token, hold) for token, hold in mine.tokens]
     )
-    found = [(highest(mine.asked(hold)), (token, hold)) for token, hold in mine.tokens]
-    return [(before, grant) for before, grant in found if before is not None]
+    rows = [
+        (highest(mine.asked(hold)), (token, hold))
+        for token, hold in mine.tokens
+        if hold.index not in again
+    ]
+    return [(before, grant) for before, grant in rows if before is not None]
+
+
+def _given_again(found: Sequence[Hold]) -> set[int]:
+    """Return the positions of second grants with the token of the first: a token that was given
+    again has the first grant's place in the order, so it may follow a higher one."""
+    again = set()
+    for mine in doubled(found):
+        same: dict[int | None, list[Hold]] = {}
+        for hold in mine:
+            before = same.setdefault(hold.token, [])
+            if any(_again(one, hold) for one in before):
+                again.add(hold.index)
+            before.append(hold)
+    return again
 
 
 def _above_on_one_clock(tokens: list[Numbered]) -> list[Pair]:
@@ -155,7 +175,7 @@ def _repeats(found: list[Hold], between: _Between) -> Iterator[Misorder]:
         rival = next((one for one in earlier if not _again(one, hold)), None)
         if rival is not None:
             yield Misorder(rival, hold, how)
-        elif hold.shared and not exclusive:
+        elif hold.shared:
             firsts = (one for row in shared.values() for one in row if not _again(one, hold))
             for first in firsts:
                 other = between.find(first, hold)
@@ -181,13 +201,15 @@ def _again(first: Hold, second: Hold) -> bool:
 
 
 class _Between:
-    """Finds an exclusive grant that came certainly between two others."""
+    """Finds an exclusive grant that came certainly between two others. One with the token of the
+    hold that its process had begins no generation."""
 
     def __init__(self, mine: Grants) -> None:
         self._mine = mine
         rows: dict[object, list[Hold]] = {}
+        again = _given_again(mine.holds)
         for hold in mine.holds:
-            if not hold.shared:
+            if not hold.shared and hold.index not in again:
                 scales = mine.rulers.scales(hold.node, hold.process)
                 of_one = next(scale.ruler for scale in scales if scale.by_position)
                 rows.setdefault(of_one, []).append(hold)

@@ -17,7 +17,7 @@ from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster, Spawn
 from fencepost.harness.remote.remote import Program
 from fencepost.harness.servers.wait import Say, silent
-from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.spec import Spec, counts_requests
 from fencepost.harness.userlock.requirements import SITE
 from fencepost.harness.userlock.user_lock import OWN
 from fencepost.nemesis.targets import STORAGE
@@ -177,7 +177,7 @@ class ClientFleet:
             seed=str(spec.seed),
             origin_ns=self._recorder.origin_ns + self._clocks[node].offset_ns,
             own=Own(OWN, own.python) if own and own.python else None,
-            steps=bool((spec.scenario or {}).get("counted")),
+            steps=bool((spec.scenario or {}).get("counted")) or counts_requests(spec),
         )
 
     def close(self) -> None:

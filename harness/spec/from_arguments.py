@@ -101,7 +101,8 @@ def scheduled(spec: Spec, path: Path | None) -> tuple[Spec, list[Scheduled] | No
             "--schedule and --nemesis exclude one another: the file already has the faults"
         )
     try:
-        faults = nemesis_schedule.read(path, spec.seed, layout_of(spec))
+        at = layout_of(replace(spec, scheduled=True))
+        faults = nemesis_schedule.read(path, spec.seed, at)
     except ValueError as error:
         raise BadArguments(f"schedule {error}") from error
     late = [fault for fault in faults if fault.at_s > spec.time_s]

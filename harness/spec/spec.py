@@ -14,7 +14,8 @@ from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
 from fencepost.harness.userlock.user_lock import UserLock
-from fencepost.nemesis.fault_spec import families
+from fencepost.nemesis.failpoints import REQUESTS
+from fencepost.nemesis.fault_spec import families, parse
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import Scheduled, draw
 from fencepost.nemesis.targets import Layout, UnknownKind
@@ -166,9 +167,20 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         shown=shown,
         foreign=spec.foreign is not None,
         mortal=tuple(node for node, one in (known or {}).items() if one.mortal),
-        failpoints=lock.failpoints,
+        failpoints=lock.failpoints or (REQUESTS if counts_requests(spec) else ()),
         renews=lock.renews_with(spec.options),
     )
+
+
+def counts_requests(spec: Spec) -> bool:
+    """Return whether clients count their lock's requests, so that each is a failpoint: for --aim,
+    for faults that name such a failpoint, and for a stored schedule, which may."""
+    python = spec.own.python is not None if spec.own else spec.lock_type.kind == "redis"
+    if not python or spec.lock_type.failpoints:
+        return False
+    asked = [one for one in map(parse, spec.nemesis) if one.family in ("pause", "kill")]
+    named = any(one.variant in REQUESTS[1:] for one in asked)
+    return named or spec.scheduled or bool(asked and spec.aim)
 
 
 def schedule_of(spec: Spec) -> list[Scheduled]:

@@ -33,6 +33,9 @@ POINTS = {
     "before-write": ("write",),
     "replies-in-flight": ("acquire",),
     "between-check-and-delete": ("release",),
+    "before-release": ("release",),
+    "before-extend": ("extend",),
+    "between-requests": ("release", "extend"),
 }
 """The moments of each failpoint: an op that begins, or a grant."""
 _MOMENTS = ("acquire", "granted", "release", "release", "read", "write", "extend")

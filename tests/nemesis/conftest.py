@@ -25,7 +25,7 @@ from fencepost.nemesis.site import Hidden
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
-NODES = [*SERVERS, *CLIENTS]
+NODES = [*SERVERS, *CLIENTS, "storage"]
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,9 @@ class Node:
         """Return whether a packet gets through this node's chain, and count it in its rules."""
         for rule in self.rules:
             if rule.port not in ("", port):
+                continue
+            if rule.share < 1:
+                self.hits[rule] += 1  # one of those that it loses; this one passes
                 continue
             if (rule.way, rule.address) == (way, address) and (
                 rule.verdict or rule.port or kind == "udp"
@@ -274,7 +277,8 @@ class Site:
         self.held: dict[str, float] = {}
         self.granted: Counter[str] = Counter()
         self.nodes = {
-            name: Node(self, name, 100 + n, n) for n, name in enumerate([*servers, *CLIENTS])
+            name: Node(self, name, 100 + n, n)
+            for n, name in enumerate([*servers, *CLIENTS, "storage"])
         }
         for node in self.nodes.values():
             node.states[node.pid_] = "S"

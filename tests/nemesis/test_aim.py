@@ -11,6 +11,7 @@ import pytest
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import aim, triggers
 from fencepost.nemesis.aim import Aim
+from fencepost.nemesis.nemesis import Receipt
 from fencepost.nemesis.targets import Layout
 from fencepost.nemesis.triggers import HOLDER, Injection, Trigger
 
@@ -41,6 +42,7 @@ class Run:
     log: list[tuple] = field(default_factory=list)
     at_injection: object = None
     begun: float = field(default_factory=time.monotonic)
+    data: dict = field(default_factory=dict)
 
     def now(self):
         return int((time.monotonic() - self.begun) * 1e9)
@@ -55,6 +57,7 @@ class Run:
         self.log.append(("inject", fault.family, fault.targets, self.now() / 1e9))
         if self.at_injection:
             self.at_injection(fault)
+        return Receipt(True, "injected", self.data)
 
     def heal(self, name):
         self.log.append(("heal", name))
@@ -198,3 +201,24 @@ def test_an_exception_of_an_injection_is_raised_after_all_is_healed():
     with pytest.raises(OSError, match="the disk is full"):
         carried_out(run, play(share=0.1))
     assert verbs(run) == ["inject", "heal"]
+
+
+def test_a_failpoint_that_was_missed_is_not_waited_for_again():
+    run = Run()
+    at = replace(AT, failpoints=("between-requests",))
+    run.holds("client-2", left_s=60.0)
+    pauses = []
+
+    def miss(fault):
+        pauses.append(fault.arguments)
+        run.others += 1
+        run.data = {"at": "wherever it was"}
+        run.holds("client-2", left_s=60.0)
+
+    run.at_injection = miss
+    one = Aim(["pause:client"], 7, at, run)
+    one.run(run, until=lambda: len(pauses) > 12)
+    waited = [a for a in pauses if a.get("point") == "between-requests"]
+    assert len(waited) == 1
+    later = pauses[pauses.index(waited[0]) + 1 :]
+    assert any(a.get("until") == "other-holds" for a in later)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker import receipts
-from fencepost.nemesis import pause, targets
+from fencepost.nemesis import failpoints, targets
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
@@ -183,13 +183,33 @@ def test_another_client_that_reaches_it_in_the_same_moment_continues(director, s
 def test_if_no_client_reaches_it_a_holder_is_stopped_where_it_is(
     director, site, recorded, monkeypatch
 ):
-    monkeypatch.setattr(pause, "POINT_S", 0.05)
+    monkeypatch.setattr(failpoints, "POINT_S", 0.05)
     site.held = {"client-3": 5.0}
     receipt = director.inject(AT_ITS_POINT)
     assert receipt.proved
     assert receipt.data["at"] == "wherever it was"
     assert recorded.ops[0].value["targets"] == ["client-3"]
     assert all(site.nodes[name].armed == set() for name in site.clients)
+
+
+def test_a_client_is_killed_at_its_failpoint(director, site, recorded):
+    site.nodes["client-2"].points.add("between")
+    at_its_point = Fault("k", "kill", ["holder"], {"point": "between"})
+    receipt = director.inject(at_its_point)
+    assert receipt.proved
+    assert receipt.data["at"] == "at between" and receipt.how.endswith("is gone, killed at between")
+    assert receipt.data["processes"] == [site.nodes["client-2"].process]
+    assert recorded.ops[0].value["arguments"]["words"] == "client-2 (the holder) crashes at between"
+    assert director.heal("k").proved
+
+
+def test_a_client_that_does_not_reach_its_failpoint_is_killed_where_it_is(
+    director, site, monkeypatch
+):
+    monkeypatch.setattr(failpoints, "POINT_S", 0.05)
+    receipt = director.inject(Fault("k", "kill", ["client-1"], {"point": "between"}))
+    assert receipt.proved and failpoints.missed(receipt.data)
+    assert site.nodes["client-1"].armed == set()
 
 
 def test_a_holder_that_is_stopped_anywhere_is_not_waited_for(director, site, recorded):

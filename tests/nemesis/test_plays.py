@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.harness.servers.kinds import KINDS as SERVER_KINDS
+from fencepost.nemesis.failpoints import REQUESTS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
 from fencepost.nemesis.triggers import HOLDER, KINDS, Trigger, draw, must_fit, must_make_sense
@@ -28,6 +29,7 @@ ETCD = Layout(
     leads=True,
 )
 POINTED = replace(REDIS, failpoints=("between-check-and-delete",))
+COUNTED = replace(REDIS, failpoints=REQUESTS)
 RENEWED = replace(REDIS, renews=True)
 EVERY = tuple(name for name in FAMILIES if name not in ("failover", "membership", "memory"))
 
@@ -36,7 +38,7 @@ NUMBERS = st.integers(1, 10**6)
 ENTRIES = st.permutations(EVERY).flatmap(
     lambda names: st.integers(1, len(names)).map(lambda n: names[:n])
 )
-LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED, RENEWED])
+LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED, COUNTED, RENEWED])
 
 
 @given(SEEDS, NUMBERS, ENTRIES, LAYOUTS)

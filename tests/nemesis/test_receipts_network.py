@@ -7,6 +7,7 @@ import time
 import pytest
 
 from fencepost.nemesis import delay, partition
+from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault
 from tests.nemesis.receipt_faults import CUT, DELAYED, LATE, REJECTED, REPLIES, REQUESTS, cut
 
@@ -201,6 +202,42 @@ def test_a_connection_refused_by_a_dead_server_is_no_reject(director, site, monk
 def test_without_sch_netem_the_receipt_says_that_it_is_not_supported(director, site):
     site.deaf.add("sch_netem")
     assert director.inject(LATE).how == "not supported here: no sch_netem"
+
+
+LOSSY = Fault("d", "packet", ["client-1"], {"kind": "loss"})
+
+
+def test_without_sch_netem_packets_are_lost_at_every_other_node(director, site):
+    site.deaf.add("sch_netem")
+    receipt = director.inject(LOSSY)
+    assert receipt.proved and "at 8 of 8 nodes" in receipt.how
+    assert site.nodes["client-1"].rules == []
+    for node in ("redis-1", "client-2", "storage"):
+        (rule,) = site.nodes[node].rules
+        assert (rule.way, rule.address, rule.share) == ("IN", site.address("client-1"), 0.3)
+    # Another fault rewrites the chains, and their counts begin anew.
+    site.passes("client-1", "redis-1")
+    director._chains.add("other", {"redis-1": [Rule("IN", site.address("client-2"))]})
+    director._chains.remove("other")
+    site.passes("client-1", "storage")
+    healed = director.heal("d")
+    assert healed.proved and healed.data["lost"] == 2
+    assert all(node.rules == [] for node in site.nodes.values())
+
+
+def test_a_loss_by_which_no_packet_was_lost_has_no_receipt(director, site):
+    site.deaf.add("sch_netem")
+    director.inject(LOSSY)
+    assert not director.heal("d").proved
+
+
+def test_a_part_of_the_packets_is_no_cut(director, site):
+    site.deaf.add("sch_netem")
+    director.inject(LOSSY)
+    asks = Fault("h", "delay", ["client-2", "redis-1"], {"source": "client-2", "to": "redis-1"})
+    assert director.inject(asks).proved
+    assert not director._chains.cut("client-1", "redis-1")
+    assert director._chains.cut("client-2", "redis-1")
 
 
 @pytest.mark.parametrize(

@@ -287,16 +287,17 @@ class _Case:
             half = min(fault.on[1], acted) - max(fault.on[0], over)
             if fault.on[0] > over and half * 2 <= acted - over:
                 continue
-            sure = fault in stops and certain and not rival and self._through(held, fault, acted)
+            sure = (
+                fault in stops and certain and not rival and self._through(held, fault, over, acted)
+            )
             found.append(("kept-by-fault", sure, fault.on[0]))
         if len(found) == 1:
             found.append(("kept-on", True, over))
         return found
 
-    def _through(self, held: Held, fault: Fault, acted: float) -> bool:
+    def _through(self, held: Held, fault: Fault, over: float, acted: float) -> bool:
         """Return whether a stop was certainly on at the end of a lease, and for nine tenths of the
         time from then until the client acted."""
-        over = _over(held, acted)
         error = bound(self.test, held.node)
         if fault.surely is None:
             return False

@@ -7,7 +7,14 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, in_order
-from tests.oracles.holds import before, completion, holds, invocation, second_grant
+from tests.oracles.holds import (
+    before,
+    completion,
+    given_again,
+    holds,
+    invocation,
+    second_grant,
+)
 
 LOCKS = ("a", "b")
 
@@ -132,7 +139,7 @@ def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two:
     if one is two or one.value["lock"] != two.value["lock"]:
         return False
     if one.value["token"] > two.value["token"]:
-        return before(test, one, invocation(ops, two))
+        return before(test, one, invocation(ops, two)) and not given_again(holds(ops, test), two)
     if one.value["token"] < two.value["token"]:
         return False
     if _within(ops, test, one, two) or _within(ops, test, two, one):
@@ -142,6 +149,7 @@ def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two:
     return any(
         other.value["lock"] == one.value["lock"]
         and not _is_shared(other)
+        and not given_again(holds(ops, test), other)
         and before(test, one, invocation(ops, other))
         and before(test, other, invocation(ops, two))
         for other in granted

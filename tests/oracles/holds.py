@@ -120,6 +120,12 @@ def second_grant(first: Held, second: Held) -> bool:
     )
 
 
+def given_again(found: list[Held], grant: Op) -> bool:
+    """Return whether a grant repeats the token of a hold that its process had when it asked."""
+    (second,) = (held for held in found if held.grant is grant)
+    return any(second_grant(one, second) and one.token == second.token for one in found)
+
+
 def ordered_holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
     """Return the same, without the tokens of a lock with a falling one among ordered grants."""
     found = holds(ops, test)
@@ -131,6 +137,7 @@ def ordered_holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
         and None not in (early.token, late.token)
         and early.token > late.token  # type: ignore[operator]
         and before(test, early.grant, late.asked)
+        and not given_again(found, late.grant)
     }
     for held in found:
         held.token = None if held.lock in fell else held.token
@@ -167,18 +174,22 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
     if kind == "connection":
         told = [op.time for op in mine if op.f == "lost"]
         early = min([early, _cut(ops, test, asked), *told])
+    leases = _leases(ops, mine, grant)
+    furthest = _leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1]
+    first = min((end[0] for end in ends), default=FOREVER)
+    given = min((end[0] for end in ends if end[1] < FOREVER), default=FOREVER)
     return Held(
         grant=grant,
         asked=asked,
         lock=lock,
         shared=value.get("mode") == "shared",
         token=value.get("token"),
-        first=min((end[0] for end in ends), default=FOREVER),
+        first=first,
         last=min((end[1] for end in ends), default=FOREVER),
-        given=min((end[0] for end in ends if end[1] < FOREVER), default=FOREVER),
+        given=given if leases[-1][1] < FOREVER else first,
         early=early,
-        leases=_leases(ops, mine, grant),
-        furthest=_leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1],
+        leases=leases,
+        furthest=FOREVER if kind == "connection" else furthest,
         said=mine,
         went=went,
     )

@@ -134,6 +134,8 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             )
     outcomes: list[bool | str | None] = []
     hidden = False
+    # A node that was lost may have been gone when a client was refused.
+    lost = any(f.impairs is None and f.end == FOREVER and not f.proved for f in faults)
     for lock, mine in asked.items():
         longest = max(one.ttl for one in mine)
         for one in mine:
@@ -147,7 +149,8 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         hidden = hidden or one_lock.dead(known)[0]
         given = {one.grant.index: one_lock.given_back(one) for one in held}
         refused = test["promises"].get("true_refusals") and refused_untruly(ops, test, mine, held)
-        if refused or unfair(ops, test, mine, found, faults, given):
+        hidden = hidden or bool(refused and lost)
+        if (refused and not lost) or unfair(ops, test, mine, found, faults, given):
             outcomes.append(False)
     if False in outcomes:
         return {False}
@@ -472,7 +475,8 @@ class _Lock:
         lease = held.asked.value.get("ttl") or self.lease
         over = held.furthest
         if over == FOREVER:
-            over = held.last + lease
+            told = [until for _, until in held.leases[-1:] if until < FOREVER]
+            over = max([held.last + lease, *told])
         for op in held.said:
             done = completion(self.ops, op) if op.type == "invoke" else None
             if op.f == "extend" and op.type == "invoke" and (not done or done.type == "info"):

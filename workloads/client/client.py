@@ -54,7 +54,7 @@ class Client:
         """
         value = self._complete(f, asked)
         if self._steps is not None:
-            self._steps.begin()
+            self._steps.begin(f)
         self._out.event("invoke", f, value)
         self._out.flush()
         try:

@@ -1,8 +1,9 @@
 """Failpoints: named places of a client's code where a test may stop the process.
 
 `replies-in-flight` (the last server was asked, its reply not read), `acquired` (acquire has
-returned), `before-write` (the write is about to be sent); a lock may name its own. On the wire a
-failpoint is a `point`.
+returned), `before-write` (the write is about to be sent); a lock may name its own. Where the
+requests of a client are counted, each of them has some (steps.py). On the wire a failpoint is a
+`point`.
 """
 
 from __future__ import annotations

@@ -53,8 +53,9 @@ def main() -> None:
 
 def _counted(setup: Setup, failpoints: Failpoints) -> Steps:
     """A failpoint before each step of an op."""
-    steps = Steps(Stops(failpoints))
-    if setup.own is not None or _brings_its_own(setup.lock):
+    own = setup.own is not None or _brings_its_own(setup.lock)
+    steps = Steps(Stops(failpoints, replies=own))
+    if own:
         servers = {name: setup.addresses[name] for name in setup.servers}
         sockets.count(sockets.Sockets(steps), servers)
     return steps

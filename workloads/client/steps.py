@@ -23,13 +23,14 @@ from fencepost.workloads.contract.lock import Env, Failed, Link
 class Step:
     """One step of an op: its number, and its kind: `now`, `sleep`, `failpoint`, `connect`, `send`
     or `receive`; the node and the command of a message, and its link, which is a socket if the lock
-    opened it."""
+    opened it. `f` is the op's."""
 
     number: int
     kind: str
     node: str = ""
     command: tuple[Any, ...] = ()
     link: Any = None
+    f: str = ""
 
 
 class Watcher(Protocol):
@@ -49,10 +50,12 @@ class Steps:
         self._aside: ContextVar[bool] = ContextVar("aside", default=False)
         self._thread = 0
         self._inside = False
+        self._f = ""
 
-    def begin(self) -> None:
+    def begin(self, f: str = "") -> None:
         """Begin an op, on the calling thread."""
         self._count = 0
+        self._f = f
         self._thread = threading.get_ident()
 
     def around(self, env: Env) -> Env:
@@ -87,7 +90,7 @@ class Steps:
         if self._inside or self._aside.get() or threading.get_ident() != self._thread:
             return do()
         self._count += 1
-        step = Step(self._count, kind, *about)
+        step = replace(Step(self._count, kind, *about), f=self._f)
         self._inside = True
         try:
             self._watcher.comes(step)
@@ -133,18 +136,43 @@ def connected(number: int) -> str:
 
 
 class Stops:
-    """Makes each step of a real client a failpoint, with a second one after it has connected."""
+    """Makes each step of a real client a failpoint, with a second one after it has connected, and
+    reaches the failpoints of requests (nemesis/failpoints.py).
 
-    def __init__(self, failpoints: Failpoints) -> None:
+    `replies`: also `replies-in-flight`, for a lock whose own code does not.
+    """
+
+    def __init__(self, failpoints: Failpoints, replies: bool = False) -> None:
         self._failpoints = failpoints
+        self._replies = replies
+        self._sent: tuple[Any, ...] | None = None
+        self._read = False
 
     def comes(self, step: Step) -> None:
         self._failpoints.reach(before(step.number))
+        if step.number == 1:
+            self._sent, self._read = None, False
+        if step.kind == "send":
+            self._sends(step)
+        elif step.kind == "receive" and not self._read:
+            self._read = True
+            if self._replies and step.f == "acquire":
+                self._failpoints.reach("replies-in-flight")
         point = connected(step.number)
         if step.kind == "send" and self._failpoints.is_armed(point):
             with suppress(Failed):  # which the message itself reaches, too
                 getattr(step.link, "open", lambda: None)()
             self._failpoints.reach(point, _port(step.link))
+
+    def _sends(self, step: Step) -> None:
+        """Reach the failpoint before this request. An acquire that polls sends one request again
+        and again, which does not count as another one."""
+        before_it, self._sent = self._sent, step.command[:1]
+        if before_it is None:
+            if step.f in ("release", "extend"):
+                self._failpoints.reach(f"before-{step.f}")
+        elif self._read and (step.f != "acquire" or before_it != self._sent):
+            self._failpoints.reach("between-requests")
 
     def over(self, step: Step) -> None:
         if step.kind == "connect":

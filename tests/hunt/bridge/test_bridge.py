@@ -161,7 +161,7 @@ def test_a_delayed_write_is_delivered_at_its_simulated_time(made):
 
 
 def test_a_client_is_killed_in_the_middle_of_its_op(made):
-    _, steps = made("broken-no-ttl", None, "liveness", seed=2)
+    _, steps = made("broken-no-ttl", "kill", "liveness", seed=1)
     (kill,) = injected(steps, "kill")
     assert kill.targets == ("client-2",)
     begun = place(steps, Begin, client="client-2", f="acquire")

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from fencepost.nemesis.failpoints import REQUESTS
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.steps import Step, Steps, Stops, before, connected
 from fencepost.workloads.contract.lock import Env, Failed
@@ -160,3 +161,48 @@ def test_a_client_that_opens_its_connection_itself_stops_once_it_has_and_says_fr
     assert said == []
     stops.over(step)
     assert said == [(connected(1), 40_000)]
+
+
+def _stops(steps, f, *taken):
+    """Take the steps of an op: kinds, with the command of a send."""
+    steps.begin(f)
+    for one in taken:
+        kind, _, command = one.partition(" ")
+        steps.step(kind, lambda: None, "redis-1", tuple(command.split()))
+
+
+CHECK_THEN_DELETE = ("now", "send GET k", "receive", "send DEL k", "receive")
+POLLS = ("send SET k", "receive", "send SET k", "receive")
+SECOND = ("send SETNX k", "receive", "send EXPIRE k", "receive")
+TWO_SERVERS = ("send DEL k", "send DEL k", "receive", "receive")
+
+
+@pytest.mark.parametrize(
+    ("f", "taken", "reached"),
+    [
+        ("release", CHECK_THEN_DELETE, ["before-release", "between-requests"]),
+        ("release", TWO_SERVERS, ["before-release"]),
+        ("extend", ("send EXPIRE k", "receive"), ["before-extend"]),
+        ("acquire", POLLS, ["replies-in-flight"]),
+        ("acquire", SECOND, ["replies-in-flight", "between-requests"]),
+        ("write", ("send SET k", "receive"), []),
+    ],
+)
+def test_the_requests_of_an_op_are_failpoints(said, f, taken, reached):
+    points = Armed(said)
+    for point in REQUESTS:
+        points.arm(point)
+    steps = Steps(Stops(points, replies=True))
+    _stops(steps, f, *taken)
+    assert said == reached
+
+
+def test_each_op_has_its_first_request_again_and_a_lock_s_own_reply_is_left_to_it(said):
+    points = Armed(said)
+    steps = Steps(Stops(points))
+    points.arm("replies-in-flight")
+    _stops(steps, "acquire", *POLLS)
+    for _ in range(2):
+        points.arm("before-release")
+        _stops(steps, "release", "send DEL k", "receive")
+    assert said == ["before-release", "before-release"]

@@ -10,8 +10,8 @@ import pytest
 from fencepost.checker.checkers import CHECKERS, sound
 from fencepost.checker.verdict import Verdict
 from fencepost.checker.why.link import Sort
+from fencepost.nemesis.failpoints import ALL_FAILPOINTS
 from fencepost.nemesis.families import FAMILIES
-from fencepost.nemesis.pause import ALL_FAILPOINTS
 from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS

@@ -1,0 +1,127 @@
+"""Failpoints of clients: places of their code where a fault stops or kills one.
+
+A client that reaches an armed failpoint reports it and stops itself
+(workloads/client/failpoints.py), so a fault at one never misses. A fault names it as
+`arguments.point`.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.nemesis.nemesis import Fault
+from fencepost.nemesis.site import Client, Site
+from fencepost.nemesis.targets import HOLDER, Layout, holder
+
+FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
+"""Failpoints that every client reaches, or nearly every one."""
+REQUESTS = ("replies-in-flight", "before-release", "before-extend", "between-requests")
+"""Failpoints at a lock's requests, in a client that counts them (workloads/client/steps.py): the
+reply to an acquire has not been read, the first request of a release or of an extension is about to
+be sent, or an op is about to send another request."""
+ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *REQUESTS[1:])
+
+# How long a client may take to reach its failpoint before it is hit wherever it is. It may have to
+# hold the lock, or to rest, first.
+POINT_S = 8.0
+# A client that reaches a failpoint of a request at all reaches it within its next hold or two. An
+# extension is rarer.
+_REQUEST_S = 3.0
+# How long a client takes at most to learn that the failpoint is disarmed.
+_HEARS_S = 0.1
+
+
+def patience_s(point: str) -> float:
+    """Return how long (s) to wait for a client to reach a failpoint."""
+    return _REQUEST_S if point in REQUESTS and point != "before-extend" else POINT_S
+
+
+def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
+    """Return the holder, and its description; for a failpoint, the client that reaches it first.
+
+    A client that reaches a failpoint of a release holds the lock. Not every holder reaches it, for
+    example not one whose lease expires before its release.
+    """
+    point: str | None = fault.arguments.get("point")
+    if point is None:
+        return holder(site)
+    clients = {node: site.client(node) for node in site.clients}
+    for client in clients.values():
+        client.arm(point)
+    found = _first(clients, point)
+    others = {node: client for node, client in clients.items() if node != found}
+    for client in others.values():
+        client.disarm(point)
+    # A client may have reached it before the order to disarm.
+    time.sleep(_HEARS_S)
+    for node, client in others.items():
+        client.leave_failpoint()
+        site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
+    return (found, f"{found} (the holder)") if found else holder(site)
+
+
+def _first(clients: Mapping[str, Client], point: str) -> str | None:
+    end = time.monotonic() + patience_s(point)
+    while time.monotonic() < end:
+        for node, client in clients.items():
+            if client.wait_failpoint(point, 0.0):
+                return node
+        time.sleep(0.002)
+    return None
+
+
+def await_failpoint(site: Site, fault: Fault) -> None:
+    """Let the client reach its failpoint; after some seconds it is hit wherever it is."""
+    point = fault.arguments.get("point")
+    if point is not None:
+        client = site.client(fault.targets[0])
+        if client.wait_failpoint(point, 0.0):
+            return  # a scenario has stopped it there already
+        client.arm(point)
+        client.wait_failpoint(point, patience_s(point))
+
+
+def reached(client: Client, fault: Fault) -> bool:
+    """Return whether the client has stopped at the fault's failpoint; if not, it no longer will."""
+    point = fault.arguments.get("point")
+    if point is None:
+        return False
+    if client.wait_failpoint(point, 0.0):
+        return True
+    client.disarm(point)
+    return False
+
+
+def where(fault: Fault, there: bool) -> str:
+    """Return the place of the client's code, for a receipt. `there`: it was at the failpoint."""
+    return f"at {fault.arguments['point']}" if there else _ANYWHERE
+
+
+_ANYWHERE = "wherever it was"
+
+
+def missed(receipt: Mapping[str, Any]) -> bool:
+    """Return whether the receipt of a fault shows that its client did not reach its failpoint."""
+    return receipt.get("at") == _ANYWHERE
+
+
+def validate(at: Layout, targets: list[str], point: str | None) -> None:
+    """Raise ValueError if a fault of these targets cannot wait for this failpoint."""
+    if point is None:
+        return
+    if point not in ALL_FAILPOINTS:
+        known = ", ".join(ALL_FAILPOINTS)
+        raise ValueError(f"clients have no failpoint {point!r}; choose one of: {known}")
+    servers = [node for node in targets if node not in (*at.clients, HOLDER)]
+    if servers:
+        raise ValueError(f"{servers[0]} is a server: failpoints are for clients")
+    if len(targets) > 1:
+        raise ValueError("one client at a time is hit at a failpoint")
+    if point in REQUESTS[1:] and point not in at.failpoints:
+        raise ValueError(
+            f"{point}: the requests of this lock's clients are not counted; that is done for locks "
+            "on Redis, and for your own lock in Python"
+        )
