@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Protocol
@@ -35,6 +36,9 @@ _EDGE_TTLS = 2.0
 background has no edge."""
 _ENOUGH = 0.3
 """The part of a lease that must be left, so that an injection can have an effect before its end."""
+_MISSES = 2
+"""How often clients may miss a failpoint before it is given up, because waiting for it wastes the
+time of the run: not every lock extends, or sends more than one request."""
 
 
 class Lease(Protocol):
@@ -86,9 +90,7 @@ class Aim:
         self._stopped = threading.Event()
         self._count = count(1)
         self._failed: list[BaseException] = []
-        # Failpoints that a client did not reach. Waiting for one again would waste the time of the
-        # run: not every lock extends, or sends more than one request.
-        self._missed: set[str] = set()
+        self._missed: Counter[str] = Counter()
         self.triggered: list[Trigger] = []
         self.schedule: list[Scheduled] = []
 
@@ -125,7 +127,8 @@ class Aim:
             return
         for number in count(1):
             drawn = triggers.draw(self._entries, self._seed, number, self._layout)
-            yield triggers.at_other_points(drawn, self._missed, self._layout)
+            missed = [point for point, often in self._missed.items() if often >= _MISSES]
+            yield triggers.at_other_points(drawn, missed, self._layout)
 
     def _run_one(self, trigger: Trigger, injector: Injector) -> None:
         on: list[tuple[str, int]] = []
@@ -138,7 +141,9 @@ class Aim:
                 seen = replace(seen, holder=holder, at_s=round(self._watch.now() / 1e9, 3))
                 before = self._watch.grants(holder) if holder else 0
                 for injection in trigger.strike:
-                    self._inject(injection.at(holder), injector, on)
+                    # The first client that reaches a failpoint is hit there (failpoints.py).
+                    first = trigger.kind == "point" and injection.arguments.get("point")
+                    self._inject(injection if first else injection.at(holder), injector, on)
                 self._wait(trigger, holder, before)
         finally:
             self.triggered.append(seen)
@@ -157,8 +162,9 @@ class Aim:
             Scheduled(round(begun_ns / 1e9, 3), 0.0, injection.family, injection.targets, arguments)
         )
         fault = Fault(name, injection.family, injection.targets, injection.arguments)
-        if missed(injector.inject(fault).data) and (point := injection.arguments.get("point")):
-            self._missed.add(point)
+        receipt, point = injector.inject(fault), injection.arguments.get("point")
+        if point and missed(receipt.data):
+            self._missed[point] += 1
 
     def _healed(self, name: str, begun_ns: int) -> None:
         place = int(name.removeprefix("aim-")) - 1
@@ -186,7 +192,7 @@ class Aim:
         """Return whether enough of this hold's lease has passed, and some is left."""
         ttl_ns = self._layout.ttl_s * 1e9
         now = self._watch.now()
-        if trigger.kind == "point":
+        if trigger.kind in ("point", "request"):
             return not lease.lost
         if lease.deadline_ns is None:
             return not lease.lost and now - lease.start_ns >= trigger.share * ttl_ns

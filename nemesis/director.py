@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
+from fencepost.nemesis import failpoints
 from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.families import FAMILIES, collide, describe, facts
 from fencepost.nemesis.family import Strike
@@ -60,10 +61,13 @@ class Director:
         try:
             fault = _resolved(self._site, fault)
             moment = FAMILIES[fault.family].moment
+            moment = failpoints.await_failpoint if "client" in fault.arguments else moment
             if moment is not None:
                 moment(self._site, fault)
         except Exception as error:  # an error of a node or a server is recorded, not fatal
             failed = _failed(error)
+            with suppress(Exception):
+                failpoints.go_on(self._site, fault)
             return self._do(fault, "start", lambda _: failed)
         with self._lock:
             self._on[fault.name] = fault
@@ -73,7 +77,14 @@ class Director:
         return receipt
 
     def _inject(self, fault: Fault) -> Receipt:
-        return self._nemesis(fault.family).inject(fault)
+        try:
+            receipt = self._nemesis(fault.family).inject(fault)
+        finally:
+            at = failpoints.go_on(self._site, fault)
+        if not at:
+            return receipt
+        how = f"{receipt.how}; {fault.arguments['client']} was stopped {at} until then"
+        return Receipt(receipt.proved, how, receipt.data | {"at": at})
 
     def heal(self, name: str) -> Receipt:
         with self._lock:

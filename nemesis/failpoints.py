@@ -2,7 +2,8 @@
 
 A client that reaches an armed failpoint reports it and stops itself
 (workloads/client/failpoints.py), so a fault at one never misses. A fault names it as
-`arguments.point`.
+`arguments.point`. Of a family that stops no client, it also names one as `arguments.client`: the
+fault begins while this client waits at the failpoint, so that it meets the client's next request.
 """
 
 from __future__ import annotations
@@ -77,11 +78,24 @@ def await_failpoint(site: Site, fault: Fault) -> None:
     """Let the client reach its failpoint; after some seconds it is hit wherever it is."""
     point = fault.arguments.get("point")
     if point is not None:
-        client = site.client(fault.targets[0])
+        client = site.client(fault.arguments.get("client", fault.targets[0]))
         if client.wait_failpoint(point, 0.0):
             return  # a scenario has stopped it there already
         client.arm(point)
         client.wait_failpoint(point, patience_s(point))
+
+
+def go_on(site: Site, fault: Fault) -> str:
+    """Let the client of a fault go on that has begun while it waited; return where it was, "" if
+    the fault names no client."""
+    node = fault.arguments.get("client")
+    if node is None:
+        return ""
+    client = site.client(node)
+    there = reached(client, fault)
+    client.leave_failpoint()
+    site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
+    return where(fault, there)
 
 
 def reached(client: Client, fault: Fault) -> bool:

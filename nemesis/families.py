@@ -12,6 +12,7 @@ from fencepost.nemesis import (
     delay,
     disk,
     failover,
+    failpoints,
     kill,
     membership,
     memory,
@@ -92,7 +93,11 @@ def describe(
     found = FAMILIES.get(family)
     if found is None:
         return f"{family} of {', '.join(targets)}"
-    return found.describe(*renamed(targets, arguments, names))
+    said = found.describe(*renamed(targets, _own(arguments), names))
+    if "client" in arguments:
+        client = names.get(arguments["client"], arguments["client"])
+        said += f", when {client} is at {arguments.get('point')}"
+    return said
 
 
 def check(entries: Iterable[str], at: Layout) -> list[Asked]:
@@ -168,4 +173,12 @@ def validate(family: str, targets: list[str], arguments: dict[str, Any], at: Lay
     if wrong := [node for node in targets if found.strikes and node not in may]:
         raise ValueError(f"{wrong[0]}: {family} is for {' and '.join(found.strikes)}")
     _must_be_possible(found, at)
-    found.validate(at, targets, arguments)
+    if "client" in arguments:
+        failpoints.validate(at, [arguments["client"]], arguments.get("point"))
+    found.validate(at, targets, _own(arguments))
+
+
+def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a fault's arguments without those that say at which client's failpoint it begins."""
+    meets = ("client", "point") if "client" in arguments else ()
+    return {name: value for name, value in arguments.items() if name not in meets}

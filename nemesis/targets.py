@@ -130,15 +130,15 @@ def pick(random: Random, at: Layout, target: str) -> list[str]:
 def renamed(
     targets: Sequence[str], arguments: Mapping[str, Any], names: Mapping[str, str]
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return a fault's targets, and its arguments with their links and source, with some nodes
-    renamed.
+    """Return a fault's targets, and its arguments with the nodes in them, with some nodes renamed.
 
     Two nodes may get one name: it comes once, and no link is left from a node to itself.
     """
     nodes = list(dict.fromkeys(names.get(node, node) for node in targets))
     found = dict(arguments)
-    if "source" in found:
-        found["source"] = names.get(found["source"], found["source"])
+    for key in ("source", "client"):
+        if key in found:
+            found[key] = names.get(found[key], found[key])
     if "links" in found:
         links = ([names.get(node, node) for node in link] for link in found["links"])
         found["links"] = [link for link in links if link[0] != link[1]]

@@ -10,7 +10,10 @@ as a schedule names the leading server `primary`; aim.py resolves it.
 - *hold*: during a hold, at its holder or the servers.
 - *edge*: when a twentieth of a lease is left, at its holder: mostly a pause until another client
   holds the lock, so that its release comes during that hold.
-- *point*: the holder is stopped at a failpoint of its lock's code, until long after its lease.
+- *point*: the first client that reaches a failpoint of its lock's code is stopped there until long
+  after its lease, or killed.
+- *request*: the holder is stopped at a failpoint before a request, the network or a server fails,
+  and the holder goes on, so that the fault meets this request or its answer.
 - *free*: at any time, as without `--aim`.
 """
 
@@ -24,12 +27,13 @@ import msgspec
 from msgspec.structs import replace
 
 from fencepost.nemesis import pause
+from fencepost.nemesis.failpoints import REQUESTS
 from fencepost.nemesis.families import FAMILIES, check, validate
 from fencepost.nemesis.family import Family
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.targets import HOLDER, Drawn, Layout, renamed
+from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, renamed
 
-KINDS = ("split", "hold", "edge", "point", "free")
+KINDS = ("split", "hold", "edge", "point", "request", "free")
 LEFT = 0.05
 """The part of a lease that is left at its edge."""
 _TRIES = 20
@@ -104,6 +108,8 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
     rest_s = random.uniform(0.1, 0.6) * at.ttl_s
     if random.random() < 0.7 and (trigger := _split(random, at, asked, one, rest_s)) is not None:
         return trigger
+    if random.random() < 0.5 and (request := _request(random, at, one, rest_s)) is not None:
+        return request
     kind = random.choice(("hold", "hold", "hold", "edge", "edge", "edge", "free"))
     length_s = random.uniform(0.5, 2) * at.ttl_s
     if kind == "free":
@@ -128,7 +134,7 @@ def at_other_points(trigger: Trigger, missed: Collection[str], at: Layout) -> Tr
         if one.arguments.get("point") not in missed:
             found.append(one)
             continue
-        arguments = {**one.arguments, "point": None}
+        arguments = {k: v for k, v in one.arguments.items() if k not in ("point", "client")}
         if one.family == "pause":
             arguments["until"] = pause.UNTIL
             until_grant, lasts_s = True, 4 * at.ttl_s
@@ -176,6 +182,22 @@ def _split(
     share = random.uniform(0.05, 0.4)
     found = [injection for injection in strikes if injection is not None]
     return Trigger("split", [cut], found, share, 1.2 * at.ttl_s, True, rest_s)
+
+
+def _request(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger | None:
+    """Return a fault that meets a request of the holder; None if it cannot."""
+    points = [point for point in at.failpoints if point in REQUESTS[1:]]
+    stops_clients = one.family in ("kill", "pause") and one.target not in SERVERS
+    if not points or stops_clients or one.family not in ("delay", "packet", "partition", "pause"):
+        return None
+    injection, _, _ = _injection(random, at, one, at.ttl_s)
+    if HOLDER not in injection.targets and not set(injection.targets) <= set(at.servers):
+        return None
+    meets = {"point": random.choice(points), "client": HOLDER}
+    injection = replace(injection, arguments=injection.arguments | meets)
+    # A library's timeout passes within the fault, and a retry may come after it.
+    lasts_s = random.uniform(0.2, 0.8) * at.ttl_s
+    return Trigger("request", [], [injection], 0.0, lasts_s, False, rest_s)
 
 
 def _forgets(family: Family) -> bool:
@@ -235,7 +257,13 @@ def _injection(
     if family == "clock" and at.kind.lease_clock == "wall" and not (asked.target or asked.variant):
         some = random.sample(at.servers, len(at.servers) // 2 + 1)
         return Injection("clock", some, _ahead(random, at)), 1.2 * at.ttl_s, True
+    if family == "packet" and not asked.target and random.random() < 0.5:
+        drawn = FAMILIES[family].draw(random, at, asked)[0]
+        return Injection("packet", [HOLDER], drawn.arguments), length_s, False
     injection, lasts_s = _own(random, at, asked, length_s)
+    if family == "clock" and set(injection.targets) <= set(at.clients):
+        # It must be granted the lock meanwhile.
+        return injection, random.uniform(2, 5) * at.ttl_s, False
     return injection, lasts_s, _forgets(FAMILIES[family])
 
 

@@ -86,6 +86,8 @@ class LongRun(Run):
 
     def work(self, node: ClientNode, client: Client) -> None:
         settings = replace(self._work, client=node.index, shared_seed=self._seed)
+        if not client.extends:
+            settings = replace(settings, extend=0.0)
         section = CriticalSection(settings, f"{self._seed}/{node.out.process}/work")
         step, world, again = section.first(self.world.now), self.world, 0
         while True:

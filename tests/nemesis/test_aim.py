@@ -219,6 +219,20 @@ def test_a_failpoint_that_was_missed_is_not_waited_for_again():
     one = Aim(["pause:client"], 7, at, run)
     one.run(run, until=lambda: len(pauses) > 12)
     waited = [a for a in pauses if a.get("point") == "between-requests"]
-    assert len(waited) == 1
-    later = pauses[pauses.index(waited[0]) + 1 :]
-    assert any(a.get("until") == "other-holds" for a in later)
+    assert len(waited) == 2
+    assert any(a.get("until") == "other-holds" for a in pauses)
+
+
+def test_the_first_client_at_a_failpoint_is_hit_and_a_request_is_its_holder_s():
+    run = Run()
+    run.holds("client-2")
+    run.at_injection = lambda fault: seen.append((fault.targets, fault.arguments))
+    seen = []
+    at_its_point = Injection("pause", [HOLDER], {"point": "before-release"})
+    meets = Injection("packet", [HOLDER], {"point": "before-release", "client": HOLDER})
+    carried_out(run, play("point", strike=[at_its_point], lasts_s=0.01, until_grant=False))
+    carried_out(run, play("request", strike=[meets], lasts_s=0.01, until_grant=False))
+    assert seen == [
+        ([HOLDER], {"point": "before-release"}),
+        (["client-2"], {"point": "before-release", "client": "client-2"}),
+    ]

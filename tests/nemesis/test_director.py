@@ -212,6 +212,44 @@ def test_a_client_that_does_not_reach_its_failpoint_is_killed_where_it_is(
     assert site.nodes["client-1"].armed == set()
 
 
+WHILE_IT_WAITS = {"point": "between", "client": "client-2"}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_fault_begins_while_a_client_waits_at_its_failpoint_and_then_it_goes_on(
+    director, site, recorded, monkeypatch, there
+):
+    monkeypatch.setattr(failpoints, "POINT_S", 0.05)
+    client = site.nodes["client-2"]
+    client.points |= {"between"} if there else set()
+    real, seen = site.nodes["redis-1"].pause, []
+    monkeypatch.setattr(
+        site.nodes["redis-1"], "pause", lambda: (seen.append(client.states[client.pid_]), real())[1]
+    )
+    receipt = director.inject(Fault("f", "pause", ["redis-1"], WHILE_IT_WAITS))
+    assert receipt.proved and failpoints.missed(receipt.data) is not there
+    assert seen == ["T" if there else "S"]
+    assert client.states[client.pid_] == "S" and (there or not client.armed)
+    words = "redis-1 is paused, when client-2 is at between"
+    assert recorded.ops[0].value["arguments"]["words"] == words
+    assert recorded.ops[0].value["impairs"] == ["redis-1"]
+    assert director.heal("f").proved
+
+
+def test_a_client_that_waits_for_a_fault_goes_on_even_if_the_fault_fails(
+    director, site, monkeypatch
+):
+    client = site.nodes["client-2"]
+    client.points.add("between")
+
+    def fail():
+        raise RuntimeError("the node is gone")
+
+    monkeypatch.setattr(site.nodes["redis-1"], "pause", fail)
+    assert not director.inject(Fault("f", "pause", ["redis-1"], WHILE_IT_WAITS)).proved
+    assert client.states[client.pid_] == "S"
+
+
 def test_a_holder_that_is_stopped_anywhere_is_not_waited_for(director, site, recorded):
     site.held = {"client-1": 5.0}
     site.nodes["client-1"].points.add("between")

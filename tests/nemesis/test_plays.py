@@ -60,6 +60,21 @@ def test_a_triggered_fault_is_drawn_from_its_seed_and_can_be_replayed_and_stored
         assert all(HOLDER not in blow.targets for blow in play.strike)
 
 
+@given(SEEDS)
+@settings(max_examples=30)
+def test_where_requests_are_counted_faults_of_the_network_and_of_servers_meet_them(seed):
+    plays = [draw(("partition", "packet", "pause"), seed, n, COUNTED) for n in range(1, 40)]
+    meets = [play.strike[0] for play in plays if play.kind == "request"]
+    assert {one.family for one in meets} == {"partition", "packet"}
+    for one in meets:
+        assert one.arguments["client"] == HOLDER and one.arguments["point"] in REQUESTS[1:]
+        at = one.at("client-3")
+        assert at.arguments["client"] == "client-3"
+    servers = [draw(("pause:one",), seed, number, COUNTED) for number in range(1, 20)]
+    assert any(play.kind == "request" for play in servers)
+    assert all(draw(("partition",), seed, n, REDIS).kind != "request" for n in range(1, 20))
+
+
 def reached(links, client, servers):
     return {server for server in servers if [client, server] not in links}
 

@@ -18,7 +18,7 @@ DEFECT = Defect(
     seen="by construction",
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",
-    also=("linearizable",),
+    also=("linearizable", "ownership"),
     servers="redis:4",
     faults=("partition:halves",),
 )

@@ -15,11 +15,12 @@ class Lock(Sound):
 DEFECT = Defect(
     name="quorum-minority-is-kept",
     family="quorum",
-    what="A refused acquire keeps its keys on a minority, so that a free lock is refused.",
+    what="A refused acquire keeps its keys, so that a free lock stays refused for a lease.",
     seen="redlock-py 1.0.8: with one of four servers down it raises and leaves three keys",
-    breaks="A lock is refused only while another client holds it.",
+    breaks="A free lock is granted while a majority of its servers answers.",
     checker="liveness",
-    promises=("true_refusals",),
+    promises=("minority",),
     servers="redis:3",
+    faults=("pause:minority",),
     ttl_s=10.0,
 )

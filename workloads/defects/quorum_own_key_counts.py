@@ -35,7 +35,7 @@ DEFECT = Defect(
     seen="node-redlock issues 296 and 299 report a retry on top of its own keys",
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",
-    also=("linearizable",),
+    also=("linearizable", "ownership"),
     servers="redis:3",
     faults=("partition:client", "delay"),
 )

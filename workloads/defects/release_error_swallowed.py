@@ -21,7 +21,7 @@ DEFECT = Defect(
     seen="by construction",
     breaks="Only a lock that is held is refused.",
     checker="liveness",
-    faults=("packet/loss",),
+    faults=("packet/loss", "partition:client"),
     promises=("true_refusals",),
     clients=2,
 )
