@@ -67,7 +67,7 @@ class Director:
         except Exception as error:  # an error of a node or a server is recorded, not fatal
             failed = _failed(error)
             with suppress(Exception):
-                failpoints.go_on(self._site, fault)
+                failpoints.resume(self._site, fault)
             return self._do(fault, "start", lambda _: failed)
         with self._lock:
             self._on[fault.name] = fault
@@ -80,7 +80,7 @@ class Director:
         try:
             receipt = self._nemesis(fault.family).inject(fault)
         finally:
-            at = failpoints.go_on(self._site, fault)
+            at = failpoints.resume(self._site, fault)
         if not at:
             return receipt
         how = f"{receipt.how}; {fault.arguments['client']} was stopped {at} until then"

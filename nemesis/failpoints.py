@@ -85,9 +85,9 @@ def await_failpoint(site: Site, fault: Fault) -> None:
         client.wait_failpoint(point, patience_s(point))
 
 
-def go_on(site: Site, fault: Fault) -> str:
-    """Let the client of a fault go on that has begun while it waited; return where it was, "" if
-    the fault names no client."""
+def resume(site: Site, fault: Fault) -> str:
+    """Resume the client that waited until a fault had begun. Return where it was; "" if the fault
+    names no client."""
     node = fault.arguments.get("client")
     if node is None:
         return ""

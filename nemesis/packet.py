@@ -78,7 +78,7 @@ class Packet:
         return Receipt(not _OURS.match(after), f"{device} on {node}: {after}", {"queue": after})
 
     def _lose(self, fault: str, node: str) -> Receipt:
-        """Lose a part of what a node sends, at all others that it may send to."""
+        """Lose a part of a node's packets, at all nodes that it may send to."""
         self._by_rules.add(fault)
         rule = Rule("IN", self._site.address(node), share=LOST)
         others = [name for name in self._all() if name != node]

@@ -12,8 +12,8 @@ as a schedule names the leading server `primary`; aim.py resolves it.
   holds the lock, so that its release comes during that hold.
 - *point*: the first client that reaches a failpoint of its lock's code is stopped there until long
   after its lease, or killed.
-- *request*: the holder is stopped at a failpoint before a request, the network or a server fails,
-  and the holder goes on, so that the fault meets this request or its answer.
+- *request*: the holder is stopped at a failpoint before a request, until the network or a server
+  fails, so that the fault meets this request or its answer.
 - *free*: at any time, as without `--aim`.
 """
 

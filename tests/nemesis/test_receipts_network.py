@@ -215,7 +215,7 @@ def test_without_sch_netem_packets_are_lost_at_every_other_node(director, site):
     for node in ("redis-1", "client-2", "storage"):
         (rule,) = site.nodes[node].rules
         assert (rule.way, rule.address, rule.share) == ("IN", site.address("client-1"), 0.3)
-    # Another fault rewrites the chains, and their counts begin anew.
+    # Another fault rewrites the chains, which resets their counts.
     site.passes("client-1", "redis-1")
     director._chains.add("other", {"redis-1": [Rule("IN", site.address("client-2"))]})
     director._chains.remove("other")
