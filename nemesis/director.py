@@ -58,11 +58,12 @@ class Director:
 
         One that failed half-way is healed at once, and recorded as failed.
         """
+        waited = HOLDER in fault.targets  # for the client that reaches the failpoint first
         try:
             fault = _resolved(self._site, fault)
             moment = FAMILIES[fault.family].moment
             moment = failpoints.await_failpoint if "client" in fault.arguments else moment
-            if moment is not None:
+            if moment is not None and not waited:
                 moment(self._site, fault)
         except Exception as error:  # an error of a node or a server is recorded, not fatal
             failed = _failed(error)

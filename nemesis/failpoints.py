@@ -40,6 +40,10 @@ def patience_s(point: str) -> float:
     return _REQUEST_S if point in REQUESTS and point != "before-extend" else POINT_S
 
 
+def _waits_s(client: Client, point: str) -> float:
+    return 0.0 if point == "before-extend" and not client.extends else patience_s(point)
+
+
 def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
     """Return the holder, and its description; for a failpoint, the client that reaches it first.
 
@@ -65,7 +69,7 @@ def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
 
 
 def _first(clients: Mapping[str, Client], point: str) -> str | None:
-    end = time.monotonic() + patience_s(point)
+    end = time.monotonic() + max(_waits_s(client, point) for client in clients.values())
     while time.monotonic() < end:
         for node, client in clients.items():
             if client.wait_failpoint(point, 0.0):
@@ -82,7 +86,7 @@ def await_failpoint(site: Site, fault: Fault) -> None:
         if client.wait_failpoint(point, 0.0):
             return  # a scenario has stopped it there already
         client.arm(point)
-        client.wait_failpoint(point, patience_s(point))
+        client.wait_failpoint(point, _waits_s(client, point))
 
 
 def resume(site: Site, fault: Fault) -> str:

@@ -36,6 +36,8 @@ from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, renamed
 KINDS = ("split", "hold", "edge", "point", "request", "free")
 LEFT = 0.05
 """The part of a lease that is left at its edge."""
+MEETS = ("delay", "packet", "partition", "pause")
+"""The families whose faults can be aimed at a request."""
 _TRIES = 20
 
 
@@ -126,20 +128,35 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
 
 
 def at_other_points(trigger: Trigger, missed: Collection[str], at: Layout) -> Trigger:
-    """Return the trigger; if it waits for a failpoint that clients do not reach (`missed`), the
-    holder is hit wherever it is, and a pause lasts until another client holds the lock."""
-    found = []
-    until_grant, lasts_s = trigger.until_grant, trigger.lasts_s
-    for one in trigger.strike:
-        if one.arguments.get("point") not in missed:
-            found.append(one)
-            continue
-        arguments = {k: v for k, v in one.arguments.items() if k not in ("point", "client")}
-        if one.family == "pause":
-            arguments["until"] = pause.UNTIL
-            until_grant, lasts_s = True, 4 * at.ttl_s
-        found.append(replace(one, arguments=arguments))
-    return replace(trigger, strike=found, until_grant=until_grant, lasts_s=lasts_s)
+    """Return the trigger; if it waits for a failpoint that clients do not reach (`missed`), for
+    another one instead. Without another one the holder is hit wherever it is, and a pause lasts
+    until another client holds the lock."""
+    strike = [_elsewhere(one, trigger, missed, at) for one in trigger.strike]
+    if all(one.arguments.get("until") != pause.UNTIL for one in strike):
+        return replace(trigger, strike=strike)
+    return replace(trigger, strike=strike, until_grant=True, lasts_s=4 * at.ttl_s)
+
+
+def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: Layout) -> Injection:
+    if one.arguments.get("point") not in missed:
+        return one
+    arguments = {k: v for k, v in one.arguments.items() if k not in ("point", "client")}
+    if left := [point for point in at.failpoints if point not in missed]:
+        kept = {k: v for k, v in one.arguments.items() if k == "client"}
+        other = _point(Random(f"{trigger.rest_s}"), left)
+        return replace(one, arguments=arguments | kept | {"point": other})
+    if one.family == "pause":
+        arguments["until"] = pause.UNTIL
+    return replace(one, arguments=arguments)
+
+
+def _point(random: Random, points: Sequence[str]) -> str:
+    """Draw a failpoint, mostly one between two requests: there a check may be out of date."""
+    (point,) = random.choices(points, [_OFTEN.get(point, 1) for point in points])
+    return point
+
+
+_OFTEN = {"between-requests": 4, "before-release": 2, "before-extend": 2}
 
 
 def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
@@ -188,12 +205,12 @@ def _request(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger |
     """Return a fault that meets a request of the holder; None if it cannot."""
     points = [point for point in at.failpoints if point in REQUESTS[1:]]
     stops_clients = one.family in ("kill", "pause") and one.target not in SERVERS
-    if not points or stops_clients or one.family not in ("delay", "packet", "partition", "pause"):
+    if not points or stops_clients or one.family not in MEETS:
         return None
     injection, _, _ = _injection(random, at, one, at.ttl_s)
     if HOLDER not in injection.targets and not set(injection.targets) <= set(at.servers):
         return None
-    meets = {"point": random.choice(points), "client": HOLDER}
+    meets = {"point": _point(random, points), "client": HOLDER}
     injection = replace(injection, arguments=injection.arguments | meets)
     # A library's timeout passes within the fault, and a retry may come after it.
     lasts_s = random.uniform(0.2, 0.8) * at.ttl_s
@@ -231,14 +248,14 @@ def _injection(
             lasts_s = pause.past_its_lease_s(random, at)
             return Injection("pause", [HOLDER], {"threads": pause.RENEWAL}), lasts_s, False
         if at.failpoints and random.random() < 0.75:
-            arguments = {"point": random.choice(at.failpoints)}
+            arguments = {"point": _point(random, at.failpoints)}
             lasts_s = pause.past_its_lease_s(random, at)
             return Injection("pause", [HOLDER], arguments), lasts_s, False
         arguments = {"point": None, "until": pause.UNTIL}
         return Injection("pause", [HOLDER], arguments), 4 * at.ttl_s, True
     if family == "kill" and aimed and (asked.target or random.random() < 0.4):
         own = at.failpoints and random.random() < 0.6
-        arguments = {"point": random.choice(at.failpoints)} if own else {}
+        arguments = {"point": _point(random, at.failpoints)} if own else {}
         return Injection("kill", [HOLDER], arguments), 0.5 * length_s, False
     if family == "delay" and not asked.target and random.random() < 0.7:
         to = random.choice((*at.servers, *at.stores))

@@ -19,7 +19,7 @@ from fencepost.nemesis.fault_spec import families, parse
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import Scheduled, draw
 from fencepost.nemesis.targets import Layout, UnknownKind
-from fencepost.nemesis.triggers import Trigger
+from fencepost.nemesis.triggers import MEETS, Trigger
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.client import critical_section
 from fencepost.workloads.contract.locktype import LockType
@@ -178,9 +178,10 @@ def counts_requests(spec: Spec) -> bool:
     python = spec.own.python is not None if spec.own else spec.lock_type.kind == "redis"
     if not python or spec.lock_type.failpoints:
         return False
-    asked = [one for one in map(parse, spec.nemesis) if one.family in ("pause", "kill")]
+    asked = list(map(parse, spec.nemesis))
     named = any(one.variant in REQUESTS[1:] for one in asked)
-    return named or spec.scheduled or bool(asked and spec.aim)
+    aimed = spec.aim and any(one.family in (*MEETS, "kill") for one in asked)
+    return named or aimed or spec.scheduled
 
 
 def schedule_of(spec: Spec) -> list[Scheduled]:

@@ -97,6 +97,7 @@ class Node:
     threads: tuple[str, ...] = ()
     held: list[str] = field(default_factory=list)
     connection: int = 0
+    extends: bool = True
     unsent: list[int] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:

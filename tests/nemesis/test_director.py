@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fencepost.checker import receipts
@@ -210,6 +212,16 @@ def test_a_client_that_does_not_reach_its_failpoint_is_killed_where_it_is(
     receipt = director.inject(Fault("k", "kill", ["client-1"], {"point": "between"}))
     assert receipt.proved and failpoints.missed(receipt.data)
     assert site.nodes["client-1"].armed == set()
+
+
+def test_nobody_waits_for_an_extension_of_a_lock_that_has_none(director, site):
+    site.held = {"client-1": 5.0}
+    for name in site.clients:
+        site.nodes[name].extends = False
+    begun = time.monotonic()
+    receipt = director.inject(Fault("f", "pause", ["holder"], {"point": "before-extend"}))
+    assert failpoints.missed(receipt.data)
+    assert time.monotonic() - begun < failpoints.POINT_S / 2
 
 
 WHILE_IT_WAITS = {"point": "between", "client": "client-2"}
