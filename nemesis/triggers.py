@@ -132,7 +132,7 @@ def at_other_points(trigger: Trigger, missed: Collection[str], at: Layout) -> Tr
     another one instead. Without another one the holder is hit wherever it is, and a pause lasts
     until another client holds the lock."""
     strike = [_elsewhere(one, trigger, missed, at) for one in trigger.strike]
-    if all(one.arguments.get("until") != pause.UNTIL for one in strike):
+    if strike == trigger.strike or all(one.arguments.get("point") for one in strike):
         return replace(trigger, strike=strike)
     return replace(trigger, strike=strike, until_grant=True, lasts_s=4 * at.ttl_s)
 
