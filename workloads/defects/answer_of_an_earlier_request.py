@@ -13,23 +13,28 @@ class Sound:
     def __init__(self, servers):
         self.server = servers[0]
         self.connection = None
-        self.owner = uuid.uuid4().hex
 
     def acquire(self, name, ttl):
-        if self.retried("SET", name, self.owner, "NX", "PX", int(ttl * 1000)) != b"+OK":
-            return False
-        return fencepost.Grant()
+        self.owner = uuid.uuid4().hex  # a release that arrives late ends no later hold
+        set_it = "SET", name, self.owner, "NX", "PX", int(ttl * 1000)
+        return fencepost.Grant() if self.done(b"+OK", *set_it) else False
 
     def release(self, name):
-        return self.retried("EVAL", RELEASE, 1, name, self.owner) == b":1"
+        return self.done(b":1", "EVAL", RELEASE, 1, name, self.owner)
 
-    def retried(self, *command):
-        for _ in range(5):
+    def done(self, yes, *command):
+        """Return whether the answer is yes. Raise TimeoutError if it is a no that an earlier,
+        unanswered try may have caused."""
+        for tried in range(5):
             try:
-                return self.ask(*command)
+                answer = self.ask(*command)
             except TimeoutError:
                 self.timed_out()
-        raise TimeoutError("no answer")
+                continue
+            if answer != yes and tried:
+                break
+            return answer == yes
+        raise TimeoutError("no certain answer")
 
     def timed_out(self):
         self.close()

@@ -46,7 +46,7 @@ DEFECT = Defect(
     seen="by construction",
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",
-    also=("linearizable",),
+    also=("linearizable", "ownership"),
     servers="redis:3",
     faults=("partition:client", "pause:client"),
 )

@@ -27,7 +27,7 @@ DEFECT = Defect(
     seen="etcd 3.4.23, issue 11456, found by Jepsen in 2020",
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",
-    also=("linearizable", "fencing"),
+    also=("linearizable", "fencing", "ownership"),
     faults=("pause:client", "partition:client"),
     clients=3,
 )
