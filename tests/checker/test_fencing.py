@@ -330,3 +330,23 @@ def test_the_same_token_for_another_process_is_wrong_whoever_else_has_it(story):
     story.grant(1, "h2", at=10, until=1000, token=1)
     story.grant(2, "h3", at=20, until=2000, token=1)
     assert [row["holds"] for row in verdict(story).evidence] == [["h1", "h3"]]
+
+
+def test_a_token_that_is_given_again_may_follow_a_higher_one(story):
+    """The first hold may end, and another client be granted a higher token, before the process
+    learns of its second grant."""
+    story.grant(1, "h1", at=0, until=1000, token=1)
+    story.grant(2, "h2", asked=20, at=30, until=1000, token=2)
+    story.grant(1, "h3", asked=40, at=50, until=1000, token=1)
+    assert verdict(story).valid is True
+    story.release(1, "h1", at=60)
+    story.release(1, "h3", at=70)
+    story.grant(1, "h4", at=80, until=2000, token=1)
+    assert verdict(story).valid is False
+
+
+def test_an_exclusive_grant_with_the_token_of_its_process_begins_no_generation(story):
+    story.grant(1, "h1", at=0, until=1000, token=1, shared=True)
+    story.grant(1, "h2", asked=10, at=20, until=1000, token=1)
+    story.grant(1, "h3", asked=30, at=40, until=1000, token=1, shared=True)
+    assert verdict(story).valid is True

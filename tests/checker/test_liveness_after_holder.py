@@ -145,3 +145,12 @@ def test_holders_that_went_one_after_the_other_are_each_waited_for(story):
         story.fault("power", number * 3000, number * 3000 + 500, SERVERS)
     history = story.history()
     assert liveness(history, MINORITY).valid is True
+
+
+@pytest.mark.parametrize(("ends_with", "valid"), [("lease", False), ("connection", True)])
+def test_a_hold_that_ends_with_its_connection_may_outlast_its_deadline(story, ends_with, valid):
+    story.grant(1, "h1", at=0, until=1000)
+    asks_in_vain(story, 100, STUCK)
+    story.release(1, "h1", at=STUCK + 200)
+    story.grant(2, "h2", at=STUCK + 300, until=STUCK + 1300)
+    assert verdict(story, lock={"ends_with": ends_with}).valid is valid

@@ -17,6 +17,21 @@ from fencepost.workloads.client.critical_section import Settings
 
 SECOND = 10**9
 
+NO_EXTEND = """
+import redis
+
+
+class Lock:
+    def __init__(self, servers):
+        self.client = redis.Redis(*servers[0], socket_timeout=0.5)
+
+    def acquire(self, name, ttl):
+        return bool(self.client.set(name, "me", nx=True, px=int(ttl * 1000)))
+
+    def release(self, name):
+        return self.client.delete(name) == 1
+"""
+
 
 @pytest.fixture(scope="module")
 def hunt():
@@ -93,6 +108,18 @@ def test_a_sound_lock_is_accused_by_no_checker_of_the_service(hunt):
     verdicts = play(hunt.setting, "3", injected(hunt, "pause:client", "kill:client"), work(hunt))
     for name in ("lease_exclusion", "linearizable", "ownership", "liveness", "store"):
         assert verdicts[name].valid is True, verdicts[name].summary
+
+
+def test_a_lock_that_cannot_be_extended_is_asked_for_no_extension(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(NO_EXTEND)
+    made = described(
+        f"{file}:Lock", {}, {"seed": 1, "ttl": "1s"}, servers="redis:1", clients=2, faults=""
+    )
+    history = to_history(run(made).rows)
+    assert {"acquire", "release"} <= {op.f for op in history}
+    assert "extend" not in {op.f for op in history}
+    assert len({op.process for op in history}) == 2
 
 
 def test_a_lock_that_deletes_any_key_is_refuted():
