@@ -68,6 +68,10 @@ class Watch(Protocol):
 class Injector(Protocol):
     """Injects and heals: the director."""
 
+    @property
+    def on(self) -> list[Fault]:
+        """Return the active faults."""
+
     def inject(self, fault: Fault) -> Receipt: ...
     def heal(self, name: str) -> Receipt: ...
 
@@ -138,12 +142,16 @@ class Aim:
                 self._inject(injection, injector, on)
             found, holder = self._moment(trigger)
             if found:
-                seen = replace(seen, holder=holder, at_s=round(self._watch.now() / 1e9, 3))
+                at_s = round(self._watch.now() / 1e9, 3)
                 before = self._watch.grants(holder) if holder else 0
                 for injection in trigger.strike:
-                    # The first client that reaches a failpoint is hit there (failpoints.py).
-                    first = trigger.kind == "point" and injection.arguments.get("point")
-                    self._inject(injection if first else injection.at(holder), injector, on)
+                    if trigger.kind == "point" and injection.arguments.get("point"):
+                        # The first client that reaches a failpoint is hit there (failpoints.py).
+                        (holder,) = self._inject(injection, injector, on)
+                        before = self._watch.grants(holder)
+                    else:
+                        self._inject(injection.at(holder), injector, on)
+                seen = replace(seen, holder=holder, at_s=at_s)
                 self._wait(trigger, holder, before)
         finally:
             self.triggered.append(seen)
@@ -151,7 +159,10 @@ class Aim:
                 injector.heal(place)
                 self._healed(place, begun_ns)
 
-    def _inject(self, injection: Injection, injector: Injector, on: list[tuple[str, int]]) -> None:
+    def _inject(
+        self, injection: Injection, injector: Injector, on: list[tuple[str, int]]
+    ) -> list[str]:
+        """Inject a fault, and return the nodes that it hits."""
         number = next(self._count)
         name = f"aim-{number}"
         begun_ns = self._watch.now()
@@ -165,6 +176,11 @@ class Aim:
         receipt, point = injector.inject(fault), injection.arguments.get("point")
         if point and missed(receipt.data):
             self._missed[point] += 1
+        hit = next((one for one in injector.on if one.name == name), fault)
+        self.schedule[-1] = replace(
+            self.schedule[-1], targets=hit.targets, arguments=arguments | hit.arguments
+        )
+        return hit.targets
 
     def _healed(self, name: str, begun_ns: int) -> None:
         place = int(name.removeprefix("aim-")) - 1

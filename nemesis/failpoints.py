@@ -30,14 +30,16 @@ ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *REQUESTS[1:])
 POINT_S = 8.0
 # A client that reaches a failpoint of a request at all reaches it within its next hold or two. An
 # extension is rarer.
-_REQUEST_S = 3.0
+_REQUEST_S, _EXTEND_S = 3.0, 5.0
 # How long a client takes at most to learn that the failpoint is disarmed.
 _HEARS_S = 0.1
 
 
 def patience_s(point: str) -> float:
     """Return how long (s) to wait for a client to reach a failpoint."""
-    return _REQUEST_S if point in REQUESTS and point != "before-extend" else POINT_S
+    if point == "before-extend":
+        return _EXTEND_S
+    return _REQUEST_S if point in REQUESTS else POINT_S
 
 
 def _waits_s(client: Client, point: str) -> float:

@@ -43,6 +43,7 @@ class Run:
     at_injection: object = None
     begun: float = field(default_factory=time.monotonic)
     data: dict = field(default_factory=dict)
+    on: list = field(default_factory=list)
 
     def now(self):
         return int((time.monotonic() - self.begun) * 1e9)
@@ -57,6 +58,8 @@ class Run:
         self.log.append(("inject", fault.family, fault.targets, self.now() / 1e9))
         if self.at_injection:
             self.at_injection(fault)
+        at = {HOLDER: self.held[0].client} if self.held else {}
+        self.on = [replace(fault, targets=[at.get(node, node) for node in fault.targets])]
         return Receipt(True, "injected", self.data)
 
     def heal(self, name):
@@ -230,7 +233,8 @@ def test_the_first_client_at_a_failpoint_is_hit_and_a_request_is_its_holder_s():
     seen = []
     at_its_point = Injection("pause", [HOLDER], {"point": "before-release"})
     meets = Injection("packet", [HOLDER], {"point": "before-release", "client": HOLDER})
-    carried_out(run, play("point", strike=[at_its_point], lasts_s=0.01, until_grant=False))
+    done = carried_out(run, play("point", strike=[at_its_point], lasts_s=0.01, until_grant=False))
+    assert done.schedule[0].targets == ["client-2"] and done.triggered[0].holder == "client-2"
     carried_out(run, play("request", strike=[meets], lasts_s=0.01, until_grant=False))
     assert seen == [
         ([HOLDER], {"point": "before-release"}),

@@ -167,12 +167,15 @@ class _Case:
         """Return whether these links are the chain, of which not all faults need be named."""
         links, more = chain
         mine = Counter(link for link in said if link[0] in _OF_THE_HOLDER)
-        faults = Counter(link for link in links if link[0] == "kept-by-fault")
-        if links and links[0][0] == "expired-grant":
-            faults = Counter(links[1:])
-        fixed = Counter(links) - faults
+        kept = Counter(link for link in links if link[0] == "kept-by-fault")
+        # The first one is about the grant, the others about the faults by which it was late.
+        late = Counter([link for link in links if link[0] == "expired-grant"][1:])
+        fixed = Counter(links) - kept - late
         found = mine - fixed
-        whole = found.total() == min(faults.total(), NAMED) and found <= faults
+        whole = found <= kept + late
+        for faults in (kept, late):
+            named = sum(many for link, many in found.items() if link in faults)
+            whole = whole and named == min(faults.total(), NAMED)
         return whole and fixed <= mine and (more or mine.total() == len(said))
 
     def overlap(self, first: Held, second: Held, at: float) -> Chain:

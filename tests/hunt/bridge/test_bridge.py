@@ -163,10 +163,10 @@ def test_a_delayed_write_is_delivered_at_its_simulated_time(made):
 def test_a_client_is_killed_in_the_middle_of_its_op(made):
     _, steps = made("broken-no-ttl", "kill", "liveness", seed=1)
     (kill,) = injected(steps, "kill")
-    assert kill.targets == ("client-2",)
-    begun = place(steps, Begin, client="client-2", f="acquire")
+    assert kill.targets == ("client-1",)
+    begun = place(steps, Begin, client="client-1", f="acquire")
     assert begun < place(steps, Inject, family="kill")
-    assert not any(isinstance(step, Finish) and step.client == "client-2" for step in steps)
+    assert not any(isinstance(step, Finish) and step.client == "client-1" for step in steps)
 
 
 def test_power_is_lost_before_the_next_sync(made):
