@@ -37,6 +37,7 @@ REQUESTS = Fault("requests", "partition", ["client-1"], ONE_WAY | {"lost": "requ
 REPLIES = Fault("replies", "partition", ["client-1"], ONE_WAY | {"lost": "replies"})
 PAUSES = Fault("pauses", "pause", ["redis-1", "redis-2", "redis-3"])
 WIPED = Fault("wiped", "kill", ["redis-1", "redis-2"], {"data": "wiped"})
+LOSSY = Fault("lossy", "packet", ["redis-1"], {"kind": "loss"})
 LATE = Fault("late", "packet", ["redis-1"], {"kind": "delay"})
 
 
@@ -118,6 +119,59 @@ def test_without_sch_netem_packets_are_not_supported_and_the_run_is_unknown(benc
     else:
         assert receipt.how == "not supported here: no sch_netem"
         assert bench.judge().valid == "unknown"
+
+
+def test_packets_are_lost_with_netem_or_without(bench):
+    receipt = bench.director.inject(LOSSY)
+    assert receipt.proved, receipt
+    if "netem" not in receipt.data.get("queue", ""):
+        lost = iptables.Rule("IN", bench.site.address("redis-1"), share=0.3)
+        end = time.monotonic() + 60
+        worker = bench.site.client("client-1")
+        while not iptables.hits(bench.site.remote("client-1"))[lost] and time.monotonic() < end:
+            worker.begin("acquire", {"lock": "l", "ttl": 100_000_000})
+            assert worker.finish(20)["type"] in ("ok", "fail")
+    healed = bench.director.heal("lossy")
+    assert healed.proved, healed
+
+
+@pytest.fixture
+def counting(cluster, tmp_path):
+    """A bench whose clients count their lock's requests."""
+    found = Bench(cluster, tmp_path, "redis", nemesis=("pause", "kill"), aim=True, concurrency=2)
+    yield found
+    found.close()
+
+
+def released_at(bench, fault):
+    """Inject a fault at client-1's next release; return its receipt."""
+    worker = bench.site.client("client-1")
+    worker.begin("acquire", {"lock": "l", "ttl": 60_000_000_000})
+    assert worker.finish(20)["type"] == "ok"
+    made = []
+    thread = threading.Thread(target=lambda: made.append(bench.director.inject(fault)))
+    thread.start()
+    worker.arm("before-release")  # the nemesis may be later than the release
+    worker.begin("release", {"lock": "l", "hold": "0-1"})
+    thread.join(60)
+    return made[0]
+
+
+def test_a_client_is_killed_before_the_request_of_its_release(counting):
+    killed = released_at(counting, Fault("k", "kill", ["client-1"], {"point": "before-release"}))
+    assert killed.proved and killed.data["at"] == "at before-release", killed
+    assert counting.run("redis-1", "redis-cli", "dbsize") == "1"
+    assert counting.director.heal("k").proved
+
+
+def test_a_fault_meets_the_request_of_a_release(counting):
+    links = {"links": [["client-1", "redis-1"]], "lost": "requests"}
+    meets = links | {"point": "before-release", "client": "client-1"}
+    cut = released_at(counting, Fault("cut", "partition", ["client-1", "redis-1"], meets))
+    assert cut.proved and cut.data["at"] == "at before-release", cut
+    worker = counting.site.client("client-1")
+    assert worker.finish(60)["type"] == "info"
+    assert counting.director.heal("cut").proved
 
 
 def test_a_pause_ends_when_another_client_was_granted_the_lock(bench):
