@@ -22,7 +22,7 @@ from fencepost.nemesis.failpoints import missed
 from fencepost.nemesis.families import describe
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.schedule import Scheduled
-from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.targets import HOLDER, Layout
 from fencepost.nemesis.triggers import Injection, Trigger
 
 _LOOK_S, _UNTIL_S = 0.004, 0.05
@@ -147,8 +147,9 @@ class Aim:
                 for injection in trigger.strike:
                     if trigger.kind == "point" and injection.arguments.get("point"):
                         # The first client that reaches a failpoint is hit there (failpoints.py).
-                        (holder,) = self._inject(injection, injector, on)
-                        before = self._watch.grants(holder)
+                        (hit,) = self._inject(injection, injector, on)
+                        holder = holder if hit == HOLDER else hit
+                        before = self._watch.grants(holder) if holder else 0
                     else:
                         self._inject(injection.at(holder), injector, on)
                 seen = replace(seen, holder=holder, at_s=at_s)

@@ -175,8 +175,9 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
 def counts_requests(spec: Spec) -> bool:
     """Return whether clients count their lock's requests, so that each is a failpoint: for --aim,
     for faults that name such a failpoint, and for a stored schedule, which may."""
-    python = spec.own.python is not None if spec.own else spec.lock_type.kind == "redis"
-    if not python or spec.lock_type.failpoints:
+    lock = spec.lock_type
+    counted = bool(spec.own.python) if spec.own else lock.kind == "redis" and not lock.program
+    if not counted or lock.failpoints:
         return False
     asked = list(map(parse, spec.nemesis))
     named = any(one.variant in REQUESTS[1:] for one in asked)

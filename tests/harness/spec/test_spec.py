@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.execute.scripted import of_suite
 from fencepost.harness.spec.respec import respec
-from fencepost.harness.spec.spec import Spec, layout_of, seconds, work_of
+from fencepost.harness.spec.spec import Spec, counts_requests, layout_of, seconds, work_of
 from fencepost.harness.spec.validation import validate
+from fencepost.harness.userlock.servers import Servers
+from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.registry import SUITES
 
@@ -290,3 +292,36 @@ def test_a_file_that_is_no_stored_spec_is_refused():
         respec(of_suite("x", "redlock", scenario, 1).to_json())
     with pytest.raises(BadArguments, match="does not describe a test"):
         respec({"name": "x"})
+
+
+PYTHON = UserLock(Servers("etcd", 3), "lease", {}, python="mine.py:Lock")
+PROGRAM = UserLock(Servers("redis", 1), "lease", {}, program=("./mine",))
+ON = {"aim": True, "nemesis": ("pause",)}
+
+
+@pytest.mark.parametrize(
+    ("lock", "own", "asked", "counted"),
+    [
+        ("redis", None, ON, True),
+        ("redis-py", None, ON, True),
+        ("redis", None, {"nemesis": ("pause",)}, False),
+        ("redis", None, {"nemesis": ("pause:client/before-release",)}, True),
+        ("redis", None, {"aim": True, "nemesis": ("clock",)}, False),
+        ("redis", None, {"scheduled": True}, True),
+        ("etcd", None, ON, False),
+        ("node-redlock", None, ON, False),
+        ("mine.py:Lock", PYTHON, ON, True),
+        ("mine", PROGRAM, ON, False),
+    ],
+)
+def test_requests_are_counted_for_faults_that_wait_for_them(lock, own, asked, counted):
+    options = {} if own else LOCKS[lock].read_options({})
+    spec = Spec(name="x", lock=lock, options=options, own=own, **asked)
+    assert counts_requests(spec) is counted
+    assert bool(layout_of(spec).failpoints) is counted
+
+
+def test_a_lock_with_failpoints_of_its_own_keeps_them():
+    name = "broken-check-then-delete"
+    spec = Spec(name="x", lock=name, options=LOCKS[name].read_options({}), **ON)
+    assert layout_of(spec).failpoints == ("between-check-and-delete",)
