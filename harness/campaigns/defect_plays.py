@@ -101,6 +101,10 @@ def _settings(listed: Listed, seed: int) -> dict[str, Any]:
     return {"ttl": f"{round(defect.ttl_s * 1000)}ms", "seed": seed, **guard}
 
 
+def _shared(listed: Listed) -> dict[str, Any]:
+    return {"shared": 0.5} if listed.defect.shared else {}
+
+
 def _asked(listed: Listed, name: str) -> dict[str, Any]:
     """Return the options of a user lock; a LockType has them in itself."""
     defect = listed.defect
@@ -116,7 +120,7 @@ def of_histories(listed: Listed, name: str, seed: int) -> Hunt:
     """Return the simulation of a class. Raise BadArguments if it cannot be simulated."""
     options = {key: str(value) for key, value in listed.defect.options.items()}
     return hunts.described(
-        listed.lock(name), options, _settings(listed, seed),
+        listed.lock(name), options, _settings(listed, seed) | _shared(listed),
         clients=listed.defect.clients or CLIENTS, faults="", **_asked(listed, name),
     )  # fmt: skip
 
@@ -250,14 +254,12 @@ def of_servers(listed: Listed, name: str, seed: int) -> Spec:
         asked.get("servers", ""), asked.get("ends_with", ""), promises=asked["promises"]
     )
     lock, own = resolve(listed.lock(name), request)
-    settings = _settings(listed, seed)
+    settings = _settings(listed, seed) | _shared(listed)
     settings |= {"time": f"{RUN_S if name == LOCK else TWIN_RUN_S:g}s"}
     if defect.faults:
         settings |= {"nemesis": list(defect.faults), "aim": True}
     if defect.clients:
         settings |= {"concurrency": defect.clients}
-    if defect.shared:
-        settings |= {"shared": 0.5}
     options = {key: str(value) for key, value in defect.options.items()}
     spec = from_arguments.spec(lock, options, settings, own)
     return replace(spec, name=f"defect-{defect.name}" + ("-sound" if name == TWIN else ""))

@@ -18,6 +18,7 @@ from fencepost.hunt.faults.kill import crash, kill_client
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.faults.simulated import Action, Inject, seconds
 from fencepost.hunt.models.registry import MODELS
+from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.network import Server
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
@@ -107,7 +108,8 @@ def _must_have(asked: Asked, setting: Setting) -> None:
     elif asked.target == PRIMARY:
         why = "no simulated server leads the others"
     elif asked.family == "clock" and asked.target in ("client", "clients"):
-        why = "the clocks of simulated clients cannot be changed"
+        if not setting.own:
+            why = "only your own lock reads the wall clock of a simulated client"
     elif asked.family == "clock" and not MODELS[setting.model].wall_leases:
         why = f"leases of {setting.kind} run on monotonic clocks"
     elif asked.variant in ("renewal", "monotonic", "reject", "kept", "wiped", "never"):
@@ -199,21 +201,25 @@ def _partition(drawn: Drawn, lasts: int) -> Inject:
 def _clock(drawn: Drawn, lasts: int) -> Inject:
     def inject(run: Run, event: Event | None) -> bool:
         given, world = drawn.arguments, run.world
-        servers = [node for node in _nodes(run, drawn.targets) if isinstance(node, Server)]
+        nodes = [
+            node for node in _nodes(run, drawn.targets) if isinstance(node, Server | ClientNode)
+        ]
         offset = round(float(given.get("offset_s", 0.0)) * 1e9)
 
         def change(by: int) -> None:
-            for server in servers:
-                server.settle()
+            for node in nodes:
+                if isinstance(node, Server):
+                    node.settle()
                 if given.get("kind") == "drift":
-                    server.clock.drift(world.now, float(given["rate"]))
+                    node.clock.drift(world.now, float(given["rate"]))
                 else:
-                    server.clock.jump(world.now, by)
+                    node.clock.jump(world.now, by)
 
         def undo() -> None:
-            for server in servers:
-                server.settle()
-                server.clock.right(world.now)
+            for node in nodes:
+                if isinstance(node, Server):
+                    node.settle()
+                node.clock.right(world.now)
 
         change(offset)
         words = f"the clocks of {', '.join(drawn.targets)} are changed"

@@ -30,6 +30,7 @@ from typing import Any
 
 from fencepost.hunt.intercept import numbers, sockets, threads
 from fencepost.hunt.intercept.context import here
+from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.clock import EPOCH_NS
 
 _MONOTONIC_NS = 10_000_000_000_000
@@ -42,6 +43,18 @@ def _clock(real: Callable[[], Any], zero_ns: int, in_s: bool) -> Callable[[], An
         if place is None:
             return real()
         ns = zero_ns + place.step()
+        return ns / 1e9 if in_s else ns
+
+    return clock
+
+
+def _wall(real: Callable[[], Any], in_s: bool) -> Callable[[], Any]:
+    def clock() -> Any:
+        place = here()
+        if place is None:
+            return real()
+        now, node = place.step(), place.task.node
+        ns = node.clock.ns(now) if isinstance(node, ClientNode) else EPOCH_NS + now
         return ns / 1e9 if in_s else ns
 
     return clock
@@ -127,12 +140,11 @@ def _token_bytes(many: int | None = None) -> bytes:
 
 def _places() -> Iterator[tuple[Any, str, Any]]:
     """Yield each owner, the name to replace in it, and the replacement."""
-    for name, zero, in_s in (
-        ("time", EPOCH_NS, True), ("time_ns", EPOCH_NS, False),
-        ("monotonic", _MONOTONIC_NS, True), ("monotonic_ns", _MONOTONIC_NS, False),
-        ("perf_counter", _MONOTONIC_NS, True), ("perf_counter_ns", _MONOTONIC_NS, False),
-    ):  # fmt: skip
-        yield time, name, _clock(getattr(time, name), zero, in_s)
+    for name in ("monotonic", "perf_counter"):
+        for word, in_s in ((name, True), (f"{name}_ns", False)):
+            yield time, word, _clock(getattr(time, word), _MONOTONIC_NS, in_s)
+    yield time, "time", _wall(time.time, True)
+    yield time, "time_ns", _wall(time.time_ns, False)
     yield time, "sleep", _sleep
     yield threading, "_time", time.monotonic
     yield queue, "time", time.monotonic

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from fencepost.hunt.sim.clock import WallClock
 from fencepost.hunt.sim.record import Outbox
 from fencepost.hunt.sim.schedule import Aim
 from fencepost.hunt.sim.world import Node
@@ -12,10 +13,11 @@ from fencepost.hunt.sim.world import Node
 class ClientNode(Node):
     """The node of a client.
 
-    `activity` is its current op. `inject_after` injects an action after a number of steps.
+    `activity` is its current op. `inject_after` injects an action after a number of steps. `clock`
+    is its wall clock, which only locks with Python's own clock read.
     """
 
-    __slots__ = ("_aims", "activity", "inject_after", "out")
+    __slots__ = ("_aims", "activity", "clock", "inject_after", "out")
 
     def __init__(
         self,
@@ -30,6 +32,7 @@ class ClientNode(Node):
         self._aims = [aim for aim in aims if aim.client == index]
         self.activity = ""
         self.out = out
+        self.clock = WallClock()
 
     def begins(self, f: str) -> None:
         """Note that it begins an op, for which injections may have waited."""

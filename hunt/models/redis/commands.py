@@ -119,6 +119,11 @@ def _left(unit: int) -> Command:
     return left
 
 
+def _time(store: Store, args: Arguments) -> Any:
+    """Return the wall clock in seconds, and the microseconds of that second, of whole ms here."""
+    return [str(store.now_ms // 1000), str(store.now_ms % 1000 * 1000)]
+
+
 def _persist(store: Store, args: Arguments) -> Any:
     return int(store.look(args[0]) is not None and store.expires.pop(args[0], None) is not None)
 
@@ -228,6 +233,7 @@ def _bound(text: str) -> tuple[float, bool]:
 # The minimum and maximum number of arguments of each; None: no maximum.
 _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     "PING": (lambda store, args: args[0] if args else "PONG", 0, 1),
+    "TIME": (_time, 0, 0),
     "GET": (lambda store, args: value_of(store, args[0], str), 1, 1),
     "SET": (_set, 2, None),
     "SETNX": (_setnx, 2, 2),
@@ -257,7 +263,7 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     **LISTS,
 }
 WRITES = frozenset(_COMMANDS) - {
-    "PING", "GET", "EXISTS", "TTL", "PTTL", "HGET", "HEXISTS", "HMGET", "ZRANGE", "ZCARD",
+    "PING", "TIME", "GET", "EXISTS", "TTL", "PTTL", "HGET", "HEXISTS", "HMGET", "ZRANGE", "ZCARD",
     "LLEN", "LRANGE",
 }  # fmt: skip
 """Commands that may change data."""

@@ -132,7 +132,7 @@ def test_a_lock_that_deletes_any_key_is_refuted():
     ("entry", "why"),
     [
         ("cpu", "the simulated world has no cpu"),
-        ("clock:client", "the clocks of simulated clients cannot be changed"),
+        ("clock:client", "only your own lock reads the wall clock of a simulated client"),
         ("pause:client/renewal", "renewal"),
         ("partition:client/reject", "the simulated world has no partition/reject"),
         ("partition:primary", "none of its servers leads"),
