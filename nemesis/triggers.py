@@ -27,7 +27,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fencepost.nemesis import pause
-from fencepost.nemesis.failpoints import REQUESTS
+from fencepost.nemesis.failpoints import ALL_FAILPOINTS, REQUESTS
 from fencepost.nemesis.families import FAMILIES, check, validate
 from fencepost.nemesis.family import Family
 from fencepost.nemesis.fault_spec import Asked
@@ -241,6 +241,9 @@ def _injection(
     aimed = asked.target in ("", "client", "clients") and not asked.variant
     family = asked.family
     arguments: dict[str, Any]
+    if asked.variant in ALL_FAILPOINTS and asked.target in ("", "client", HOLDER):
+        lasts_s = pause.past_its_lease_s(random, at)
+        return Injection(family, [HOLDER], {"point": asked.variant}), lasts_s, False
     if family == "pause" and aimed and (asked.target or random.random() < 0.7):
         # Only the threads that renew its lease; or the holder, anywhere, or where its lock's code
         # checks before it acts.

@@ -130,7 +130,8 @@ def histories(item: Item, cluster: Cluster | None, watcher: Watcher) -> Played:
     name, lock = item.asked
     listed = catalogue()[name]
     hunt = of_histories(listed, lock, item.seed)
-    faults, lacks = injectors(listed.defect.faults, hunt.setting, layout_of(hunt.spec))
+    layout = layout_of(replace(hunt.spec, nemesis=listed.defect.faults))
+    faults, lacks = injectors(listed.defect.faults, hunt.setting, layout)
     work = msgspec.convert(client_settings(hunt.spec), Settings)
     untrue: list[str] = []
     found, number = False, 0

@@ -23,6 +23,6 @@ DEFECT = Defect(
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",
     also=("linearizable", "ownership"),
-    faults=("pause:client",),
+    faults=("pause:client/between-requests",),
     clients=3,
 )
