@@ -1,11 +1,24 @@
 """A refused acquire that leaves its keys on the servers that granted it."""
 
-from _majority import Majority as Sound
+import redis
+from _majority import RELEASE, Majority
 
 from fencepost.workloads.contract.defect import Defect
 
 
-class Lock(Sound):
+class Sound(Majority):
+    def free(self, name, owner):
+        silent = 0
+        for server in self.servers:
+            try:
+                server.eval(RELEASE, 1, name, owner)
+            except redis.RedisError:
+                silent += 1
+        if silent:
+            raise TimeoutError(f"{silent} servers may keep the key until its lease expires")
+
+
+class Lock(Majority):
     def granted(self, name, owner, granted, deadline):
         if granted < self.needed:
             return False  # the keys stay until their lease expires
