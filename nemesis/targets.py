@@ -63,7 +63,7 @@ class Layout:
     successor may lack its latest grants. `shown` are the clocks that each node's process shows.
     `foreign`: the servers are in external containers, whose networks end with them; `mortal` are
     those that Docker removes when they end. `failpoints`: those of the lock's own code. `renews`:
-    whether threads of its clients renew leases; None: unknown.
+    whether threads of its clients renew leases; None: unknown. `bound_s`: the bound of liveness.
     """
 
     servers: list[str]
@@ -80,6 +80,7 @@ class Layout:
     mortal: tuple[str, ...] = ()
     failpoints: tuple[str, ...] = ()
     renews: bool | None = False
+    bound_s: float = 5.0
 
     @property
     def nodes(self) -> list[str]:

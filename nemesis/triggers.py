@@ -38,6 +38,8 @@ LEFT = 0.05
 """The part of a lease that is left at its edge."""
 MEETS = ("delay", "packet", "partition", "pause")
 """The families whose faults can be aimed at a request."""
+_LONG = 0.25
+"""The part of the faults of servers that last longer than a lease and the bound of liveness."""
 _TRIES = 20
 
 
@@ -242,8 +244,7 @@ def _injection(
     family = asked.family
     arguments: dict[str, Any]
     if asked.variant in ALL_FAILPOINTS and asked.target in ("", "client", HOLDER):
-        lasts_s = pause.past_its_lease_s(random, at)
-        return Injection(family, [HOLDER], {"point": asked.variant}), lasts_s, False
+        return _at_point(random, at, family, asked.variant)
     if family == "pause" and aimed and (asked.target or random.random() < 0.7):
         # Only the threads that renew its lease; or the holder, anywhere, or where its lock's code
         # checks before it acts.
@@ -251,9 +252,7 @@ def _injection(
             lasts_s = pause.past_its_lease_s(random, at)
             return Injection("pause", [HOLDER], {"threads": pause.RENEWAL}), lasts_s, False
         if at.failpoints and random.random() < 0.75:
-            arguments = {"point": _point(random, at.failpoints)}
-            lasts_s = pause.past_its_lease_s(random, at)
-            return Injection("pause", [HOLDER], arguments), lasts_s, False
+            return _at_point(random, at, family, _point(random, at.failpoints))
         arguments = {"point": None, "until": pause.UNTIL}
         return Injection("pause", [HOLDER], arguments), 4 * at.ttl_s, True
     if family == "kill" and aimed and (asked.target or random.random() < 0.4):
@@ -284,7 +283,20 @@ def _injection(
     if family == "clock" and set(injection.targets) <= set(at.clients):
         # It must be granted the lock meanwhile.
         return injection, random.uniform(2, 5) * at.ttl_s, False
+    if set(injection.targets) <= set(at.servers) and random.random() < _LONG:
+        # Only then it shows whether the lock is granted while these servers are away.
+        lasts_s = max(lasts_s, random.uniform(1.2, 2) * at.ttl_s + at.bound_s)
     return injection, lasts_s, _forgets(FAMILIES[family])
+
+
+def _at_point(random: Random, at: Layout, family: str, point: str) -> tuple[Injection, float, bool]:
+    """Return a fault at a failpoint. Half of the pauses end as soon as another client holds the
+    lock: a request that is sent later may find its own lease over."""
+    arguments = {"point": point}
+    if family == "pause" and random.random() < 0.5:
+        arguments["until"] = pause.UNTIL
+        return Injection(family, [HOLDER], arguments), 4 * at.ttl_s, True
+    return Injection(family, [HOLDER], arguments), pause.past_its_lease_s(random, at), False
 
 
 def _ahead(random: Random, at: Layout) -> dict[str, Any]:

@@ -169,6 +169,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         mortal=tuple(node for node, one in (known or {}).items() if one.mortal),
         failpoints=lock.failpoints or (REQUESTS if counts_requests(spec) else ()),
         renews=lock.renews_with(spec.options),
+        bound_s=spec.liveness_bound_s,
     )
 
 

@@ -13,6 +13,6 @@ DEFECT = Defect(
     checker="lease_exclusion",
     also=("linearizable", "ownership"),
     servers="redis:3",
-    faults=("kill:one", "partition:one"),
+    faults=("kill", "partition"),
     twin=False,
 )
