@@ -15,14 +15,19 @@ return 0
 
 
 class Sound:
+    """It gives back what a late answer grants; where that is lost as well, the lease ends it."""
+
+    leases = True
+
     def __init__(self, servers):
-        self.client = redis.Redis(*servers[0], socket_timeout=20, retry=None)
+        self.client = redis.Redis(*servers[0], socket_timeout=1, retry=None)
         self.pool = ThreadPoolExecutor(4)
         self.owners = {}
 
     def acquire(self, name, ttl):
         owner = uuid.uuid4().hex
-        answer = self.pool.submit(self.client.set, name, owner, nx=True)
+        px = int(ttl * 1000) if self.leases else None
+        answer = self.pool.submit(self.client.set, name, owner, nx=True, px=px)
         try:
             granted = answer.result(timeout=0.3)
         except Cancelled:
@@ -42,6 +47,8 @@ class Sound:
 
 
 class Lock(Sound):
+    leases = False
+
     def cancelled(self, name, owner, answer):
         pass
 

@@ -20,7 +20,7 @@ class Sound:
     patience_s = 1.0
 
     def __init__(self, servers):
-        self.client = redis.Redis(*servers[0], socket_timeout=60, retry=None)
+        self.client = redis.Redis(*servers[0], socket_timeout=60, retry=None)  # blpop waits long
         self.owner = uuid.uuid4().hex
 
     def acquire(self, name, ttl):
@@ -28,7 +28,9 @@ class Sound:
         while True:
             asked = time.monotonic()
             if self.client.set(name, self.owner, nx=True, px=int(ttl * 1000)):
-                return fencepost.Grant(deadline=asked + ttl)
+                if time.monotonic() < asked + ttl:
+                    return fencepost.Grant(deadline=asked + ttl)
+                self.release(name)
             if asked >= until:
                 return False
             self.client.incr(f"{name}:waiting")
