@@ -103,12 +103,20 @@ class Carrier(greenlet):
 
     Creating, running and ending a greenlet takes ten times as long as switching to it and back,
     because Python maps and unmaps memory for each stack.
+
+    A greenlet counts its recursion from the depth at which it was started. So those that run tasks
+    again and again are started by the hub: started by one another, they would reach Python's limit
+    after some thousands of runs. `deep`: it was started by another one, and runs one task.
     """
 
-    task: Task | None
+    task: Task | None = None
+    deep = False
 
     def run(self) -> None:
         while True:
+            if self.task is None:  # the hub has started it
+                _idle.carriers.append(self)
+                self.parent.switch()
             task, self.task = self.task, None
             assert task is not None
             hub, work = task.world.hub, task.work
@@ -119,7 +127,7 @@ class Carrier(greenlet):
                 pass
             finally:
                 task.over = True
-            if task.left:
+            if task.left or self.deep:
                 return
             del task, work
             _idle.carriers.append(self)
@@ -127,10 +135,28 @@ class Carrier(greenlet):
 
 
 class _Idle(threading.local):
-    """The idle carriers of a thread; other threads cannot switch to them."""
+    """The idle carriers of a thread; other threads cannot switch to them. `wanted`: how many a run
+    needs at a time, as far as is known."""
 
     def __init__(self) -> None:
         self.carriers: list[Carrier] = []
+        self.wanted = 1
+
+    def fill(self) -> None:
+        """Start as many as are wanted."""
+        while len(self.carriers) < self.wanted:
+            Carrier().switch()
+
+    def take(self) -> Carrier:
+        if self.carriers:
+            return self.carriers.pop()
+        self.wanted = min(self.wanted + 1, _MOST_IDLE)
+        carrier = Carrier()
+        carrier.deep = True
+        return carrier
+
+
+_MOST_IDLE = 64
 
 
 _idle = _Idle()
@@ -158,7 +184,7 @@ class Task:
         """Start the task."""
         if self.over:
             return
-        carrier = _idle.carriers.pop() if _idle.carriers else Carrier()
+        carrier = _idle.take()
         # An exception in the task goes to this run; context variables are the task's own.
         carrier.parent, carrier.gr_context = self.world.hub, None
         carrier.task = self
@@ -218,6 +244,7 @@ class World:
 
     def run(self) -> None:
         """Run events until `over` is set or no event is left."""
+        _idle.fill()
         self._run_until(None)
 
     def _run_until(self, me: Task | None) -> None:

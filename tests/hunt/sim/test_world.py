@@ -312,3 +312,41 @@ def test_a_client_killed_while_it_waits_stops_there(setting):
         mine = [row for row in run.rows if row[1] == 0]
         assert [row[2] for row in mine] == ["invoke", "info"]
         assert mine[-1][5].kind == "killed"
+
+
+def left():
+    """Return how deep code may still recurse."""
+
+    def deeper(count):
+        try:
+            return deeper(count + 1)
+        except RecursionError:
+            return count
+
+    return deeper(0)
+
+
+def test_tasks_that_start_one_another_have_the_same_depth_in_each_run():
+    """A greenlet counts its recursion from where it was started, and is used again."""
+    depths = []
+    for _ in range(30):
+        world = World()
+        node = Node("client-1", 0)
+
+        def outer(many, world=world, node=node):
+            try:
+                if many:
+                    world.start(node, lambda: outer(many - 1), world.now)
+                    world.sleep(10)
+                else:
+                    depths.append(left())
+                    world.sleep(5)
+            finally:
+                world.sleep(1)  # one that is being killed is never resumed
+
+        world.start(node, lambda: outer(8), 0)
+        world.at(3, Timer(world.nowhere, lambda world=world: [t.kill() for t in world.tasks]))
+        world.run()
+    assert len(depths) == 30
+    # The first run starts some of its greenlets within others.
+    assert len(set(depths[12:])) == 1
