@@ -116,7 +116,7 @@ class Carrier(greenlet):
         while True:
             if self.task is None:  # the hub has started it
                 _idle.carriers.append(self)
-                self.parent.switch()
+                self.parent.switch()  # type: ignore[union-attr]  # it has been started
             task, self.task = self.task, None
             assert task is not None
             hub, work = task.world.hub, task.work
