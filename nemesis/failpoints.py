@@ -19,10 +19,12 @@ from fencepost.nemesis.targets import HOLDER, Layout, holder
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
 """Failpoints that every client reaches, or nearly every one."""
-REQUESTS = ("replies-in-flight", "before-release", "before-extend", "between-requests")
+REQUESTS = (
+    "replies-in-flight", "before-acquire", "before-release", "before-extend", "between-requests",
+)  # fmt: skip
 """Failpoints at a lock's requests, in a client that counts them (workloads/client/steps.py): the
-reply to an acquire has not been read, the first request of a release or of an extension is about to
-be sent, or an op is about to send another request."""
+reply to an acquire has not been read, the first request of an op is about to be sent, or an op is
+about to send another request."""
 ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *REQUESTS[1:])
 
 # How long a client may take to reach its failpoint before it is hit wherever it is. It may have to

@@ -12,14 +12,14 @@ as a schedule names the leading server `primary`; aim.py resolves it.
   holds the lock, so that its release comes during that hold.
 - *point*: the first client that reaches a failpoint of its lock's code is stopped there until long
   after its lease, or killed.
-- *request*: the holder is stopped at a failpoint before a request, until the network or a server
-  fails, so that the fault meets this request or its answer.
+- *request*: a client, mostly the holder, is stopped at a failpoint before a request, until the
+  network or a server fails, so that the fault meets this request or its answer.
 - *free*: at any time, as without `--aim`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -143,7 +143,7 @@ def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: La
     if one.arguments.get("point") not in missed:
         return one
     arguments = {k: v for k, v in one.arguments.items() if k not in ("point", "client")}
-    if left := [point for point in at.failpoints if point not in missed]:
+    if left := [point for point in at.failpoints if point not in missed and _OFTEN.get(point, 1)]:
         kept = {k: v for k, v in one.arguments.items() if k == "client"}
         other = _point(Random(f"{trigger.rest_s}"), left)
         return replace(one, arguments=arguments | kept | {"point": other})
@@ -152,13 +152,17 @@ def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: La
     return replace(one, arguments=arguments)
 
 
-def _point(random: Random, points: Sequence[str]) -> str:
-    """Draw a failpoint, mostly one between two requests: there a check may be out of date."""
-    (point,) = random.choices(points, [_OFTEN.get(point, 1) for point in points])
+def _point(random: Random, points: Sequence[str], often: Mapping[str, int] | None = None) -> str:
+    """Draw a failpoint. One at which to pause or kill is mostly between two requests, where a check
+    may be out of date."""
+    weights = [(often or _OFTEN).get(point, 1) for point in points]
+    (point,) = random.choices(points, weights)
     return point
 
 
-_OFTEN = {"between-requests": 4, "before-release": 2, "before-extend": 2}
+# Who is stopped before an acquire has nothing yet.
+_OFTEN = {"between-requests": 4, "before-release": 2, "before-extend": 2, "before-acquire": 0}
+_OF_REQUESTS = {"before-acquire": 2, "before-release": 2}
 
 
 def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
@@ -212,8 +216,10 @@ def _request(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger |
     injection, _, _ = _injection(random, at, one, at.ttl_s)
     if HOLDER not in injection.targets and not set(injection.targets) <= set(at.servers):
         return None
-    meets = {"point": _point(random, points), "client": HOLDER}
+    meets = {"point": _point(random, points, _OF_REQUESTS), "client": HOLDER}
     injection = replace(injection, arguments=injection.arguments | meets)
+    if meets["point"] == "before-acquire":
+        injection = injection.at(random.choice(at.clients))  # the holder asks much later
     # A library's timeout passes within the fault, and a retry may come after it.
     lasts_s = random.uniform(0.2, 0.8) * at.ttl_s
     return Trigger("request", [], [injection], 0.0, lasts_s, False, rest_s)

@@ -34,6 +34,7 @@ POINTS = {
     "before-write": ("write",),
     "replies-in-flight": ("acquire",),
     "between-check-and-delete": ("release",),
+    "before-acquire": ("acquire",),
     "before-release": ("release",),
     "before-extend": ("extend",),
     "between-requests": ("release", "extend"),

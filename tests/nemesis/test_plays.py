@@ -67,9 +67,12 @@ def test_where_requests_are_counted_faults_of_the_network_and_of_servers_meet_th
     meets = [play.strike[0] for play in plays if play.kind == "request"]
     assert {one.family for one in meets} == {"partition", "packet"}
     for one in meets:
-        assert one.arguments["client"] == HOLDER and one.arguments["point"] in REQUESTS[1:]
+        client, point = one.arguments["client"], one.arguments["point"]
+        assert point in REQUESTS[1:]
+        assert client in CLIENTS if point == "before-acquire" else client == HOLDER
         at = one.at("client-3")
-        assert at.arguments["client"] == "client-3"
+        assert at.arguments["client"] == ("client-3" if client == HOLDER else client)
+        assert set(at.targets) <= {at.arguments["client"], *SERVERS}
     servers = [draw(("pause:one",), seed, number, COUNTED) for number in range(1, 20)]
     assert any(play.kind == "request" for play in servers)
     assert all(draw(("partition",), seed, n, REDIS).kind != "request" for n in range(1, 20))

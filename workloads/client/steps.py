@@ -169,7 +169,7 @@ class Stops:
         and again, which does not count as another one."""
         before_it, self._sent = self._sent, step.command[:1]
         if before_it is None:
-            if step.f in ("release", "extend"):
+            if step.f in ("acquire", "release", "extend"):
                 self._failpoints.reach(f"before-{step.f}")
         elif self._read and (step.f != "acquire" or before_it != self._sent):
             self._failpoints.reach("between-requests")

@@ -183,8 +183,8 @@ TWO_SERVERS = ("send DEL k", "send DEL k", "receive", "receive")
         ("release", CHECK_THEN_DELETE, ["before-release", "between-requests"]),
         ("release", TWO_SERVERS, ["before-release"]),
         ("extend", ("send EXPIRE k", "receive"), ["before-extend"]),
-        ("acquire", POLLS, ["replies-in-flight"]),
-        ("acquire", SECOND, ["replies-in-flight", "between-requests"]),
+        ("acquire", POLLS, ["before-acquire", "replies-in-flight"]),
+        ("acquire", SECOND, ["before-acquire", "replies-in-flight", "between-requests"]),
         ("write", ("send SET k", "receive"), []),
     ],
 )
