@@ -15,7 +15,7 @@ return 0
 
 
 class Sound:
-    """It gives back what a late answer grants; where that is lost as well, the lease ends it."""
+    """It gives back a lock that is granted late. Where that is lost as well, the lease ends it."""
 
     leases = True
 
