@@ -1,14 +1,14 @@
 """Axes of a sweep over the faults of a family.
 
 The fault comes again and again, always in the same way, and each time at the worst moment or close
-to it, so that a few faults show where safety ends. `work` is what the clients do meanwhile:
+to it, so that a few faults show where safety ends. `work` is the load of the clients meanwhile:
 
 - For a pause that moment is right before a client's write. Holds are short (`SHORT`), so that each
   client comes to it soon, and none is late by itself.
 - What makes servers forget (a clock, a restart) needs a hold that is on, and stays on: holds last
   for 60 to 80 % of the lease, one after the other (`LONG`). No client holds a lock for longer than
-  85 % of its lease (workloads/client/critical_section.py), so that what a service does after that
-  is not seen.
+  85 % of its lease (workloads/client/critical_section.py), so a sweep does not see how a service
+  behaves later in a lease.
 """
 
 from __future__ import annotations

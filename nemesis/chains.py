@@ -134,8 +134,7 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 
 
 def probe(site: Site, source: str, targets: list[str]) -> dict[str, str]:
-    """Probe what a new TCP connection from `source` to each target's server meets
-    (iptables.connect)."""
+    """Try a new TCP connection from `source` to each target's server (iptables.connect)."""
     ends = {node: (site.address(node), site.port(node)) for node in targets}
     return iptables.connect(site.remote(source), ends)
 

@@ -15,7 +15,7 @@ def _drift(rate: float, at: Layout, random: Random) -> Drawn:
         raise ValueError(
             f"{at.kind.name} shows its clocks to the second, by which no drift can be proved"
         )
-    # Long enough for some leases, and to be told from a clock that is right.
+    # Long enough for some leases, and to distinguish the clock from a correct one.
     return _of_most(at, random, 3 * at.ttl_s + 1, {"kind": "drift", "rate": rate})
 
 

@@ -109,7 +109,7 @@ class Director:
             return heal(fault)
 
     def _nemesis(self, family: str) -> Nemesis:
-        """Return the family's only nemesis, which heals what it injected."""
+        """Return the family's only nemesis. It heals the faults that it injected."""
         with self._lock:
             if family not in self._nemeses:
                 self._nemeses[family] = FAMILIES[family].make(self._site, self._chains)

@@ -100,7 +100,7 @@ class Family:
     - `ours_alone`: why it cannot be injected at external servers; "" if it can.
 
     Leftovers of a killed run:
-    - `leftovers`: leftovers on a node. The server is None if the node has none.
+    - `leftovers`: leftovers on a node. The server is None on a node without a server.
     - `files`: its own files on a node, which are removed before a run and with the cluster.
 
     Facts that checkers use, which are written into the history:
@@ -111,7 +111,8 @@ class Family:
     - `stops`: the nodes whose process is stopped, as a whole, for as long as it is active.
 
     Display: `describe` gives a fault as a sentence; `colour` is the report's; `columns` are the
-    columns of a matrix that names no faults; `axes`: what a sweep can vary about it.
+    columns of a matrix that names no faults; `axes`: the properties of a fault that a sweep
+    can vary.
     """
 
     name: str

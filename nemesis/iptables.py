@@ -121,7 +121,7 @@ def there(remote: Remote) -> bool:
 
 
 def connect(remote: Remote, ends: Mapping[str, tuple[str, int | None]]) -> dict[str, str]:
-    """Probe what a new TCP connection from a node to each of these addresses and ports meets.
+    """Try a new TCP connection from a node to each of these addresses and ports.
 
     "open" (accepted), "refused" (the packets pass, no program listens) or "silent" (no answer).
     """

@@ -55,8 +55,8 @@ class Leftover:
 class Nemesis(Protocol):
     """Injects faults of one family, and heals them.
 
-    Both verbs check the node after they acted, and report what they found: a receipt that proves
-    nothing is not an error. They raise only if the node cannot be reached.
+    Both verbs check the node after they acted, and report the state that they found: a receipt that
+    proves nothing is not an error. They raise only if the node cannot be reached.
     """
 
     def inject(self, fault: Fault) -> Receipt: ...

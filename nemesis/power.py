@@ -70,10 +70,10 @@ def _receipt(
     both = before == {"synced": True, "unsynced": True}
     lost = after == {"synced": True, "unsynced": False}
     what = {
-        (True, False): "the synced file is there, the unsynced one is gone",
+        (True, False): "the synced file exists, the unsynced one is gone",
         (True, True): "the unsynced file is still there too",
         (False, False): "the synced file is gone too",
-        (False, True): "the synced file is gone, but the unsynced one is there",
+        (False, True): "the synced file is gone, but the unsynced one exists",
     }[after["synced"], after["unsynced"]]
     how = (
         f"pid {pid} on {node} is gone; {what}: {dropped['bytes']} bytes in {dropped['files']} "

@@ -1,4 +1,4 @@
-"""Carries out a schedule of faults: one thread decides what is due when, and a few others do it.
+"""Carries out a schedule of faults: one thread watches the clock, a few others act.
 
 A long run has tens of thousands of faults, of which a handful are active at a time; a thread for
 each could not even be started. Injecting and healing wait for nodes, some of which may not answer

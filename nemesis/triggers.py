@@ -160,7 +160,7 @@ def _point(random: Random, points: Sequence[str], often: Mapping[str, int] | Non
     return point
 
 
-# Who is stopped before an acquire has nothing yet.
+# A client that is stopped before an acquire holds no lock yet.
 _OFTEN = {"between-requests": 4, "before-release": 2, "before-extend": 2, "before-acquire": 0}
 _OF_REQUESTS = {"before-acquire": 2, "before-release": 2}
 

@@ -115,7 +115,7 @@ def test_a_power_loss_takes_unsynced_writes_and_the_servers_restart_together(sit
     nemesis = Power(site)
     receipt = nemesis.inject(fault("redis-1", "redis-2"))
     assert receipt.proved
-    assert "the synced file is there, the unsynced one is gone" in receipt.how
+    assert "the synced file exists, the unsynced one is gone" in receipt.how
     assert nemesis.heal(fault("redis-1", "redis-2")).proved
     assert [machine.log for machine in site.machines.values()] == [["start", "ready"]] * 2
 
