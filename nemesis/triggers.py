@@ -38,8 +38,9 @@ LEFT = 0.05
 """The part of a lease that is left at its edge."""
 MEETS = ("delay", "packet", "partition", "pause")
 """The families whose faults can be aimed at a request."""
-_LONG = 0.25
-"""The part of the faults of servers that last longer than a lease and the bound of liveness."""
+_LONG = 4
+"""One of so many triggers outlasts a lease and the bound of liveness, if it can hit servers. Only
+such a fault shows whether the lock is granted while these servers are away."""
 _TRIES = 20
 
 
@@ -110,6 +111,8 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
     asked = check(entries, at)
     one = _turn(random, asked, seed, number)
     rest_s = random.uniform(0.1, 0.6) * at.ttl_s
+    if number % _LONG == 0 and (long := _long(random, at, one, rest_s)) is not None:
+        return long
     if random.random() < 0.7 and (trigger := _split(random, at, asked, one, rest_s)) is not None:
         return trigger
     if random.random() < 0.5 and (request := _request(random, at, one, rest_s)) is not None:
@@ -136,7 +139,7 @@ def at_other_points(trigger: Trigger, missed: Collection[str], at: Layout) -> Tr
     strike = [_elsewhere(one, trigger, missed, at) for one in trigger.strike]
     if strike == trigger.strike or all(one.arguments.get("point") for one in strike):
         return replace(trigger, strike=strike)
-    return replace(trigger, strike=strike, until_grant=True, lasts_s=4 * at.ttl_s)
+    return replace(trigger, strike=strike, until_grant=True, lasts_s=_until_s(at))
 
 
 def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: Layout) -> Injection:
@@ -152,6 +155,12 @@ def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: La
     return replace(one, arguments=arguments)
 
 
+def _until_s(at: Layout) -> float:
+    """Return how long a pause waits for another's grant: so long that a lock which is kept for as
+    long as its holder lives shows it."""
+    return 2 * at.ttl_s + max(2 * at.ttl_s, at.bound_s + 1)
+
+
 def _point(random: Random, points: Sequence[str], often: Mapping[str, int] | None = None) -> str:
     """Draw a failpoint. One at which to pause or kill is mostly between two requests, where a check
     may be out of date."""
@@ -161,8 +170,11 @@ def _point(random: Random, points: Sequence[str], often: Mapping[str, int] | Non
 
 
 # A client that is stopped before an acquire holds no lock yet.
-_OFTEN = {"between-requests": 4, "before-release": 2, "before-extend": 2, "before-acquire": 0}
-_OF_REQUESTS = {"before-acquire": 2, "before-release": 2}
+_OFTEN = {
+    "between-requests": 4, "before-release": 2, "before-extend": 2, "replies-in-flight": 2,
+    "before-acquire": 0,
+}  # fmt: skip
+_OF_REQUESTS = {"before-acquire": 2, "before-release": 2, "before-extend": 2}
 
 
 def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
@@ -214,7 +226,8 @@ def _request(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger |
     if not points or stops_clients or one.family not in MEETS:
         return None
     injection, _, _ = _injection(random, at, one, at.ttl_s)
-    if HOLDER not in injection.targets and not set(injection.targets) <= set(at.servers):
+    meant = HOLDER in injection.targets and not set(injection.targets) & set(at.stores)
+    if not meant and not _hits_servers(injection, at):
         return None
     meets = {"point": _point(random, points, _OF_REQUESTS), "client": HOLDER}
     injection = replace(injection, arguments=injection.arguments | meets)
@@ -223,6 +236,25 @@ def _request(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger |
     # A library's timeout passes within the fault, and a retry may come after it.
     lasts_s = random.uniform(0.2, 0.8) * at.ttl_s
     return Trigger("request", [], [injection], 0.0, lasts_s, False, rest_s)
+
+
+def _long(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger | None:
+    """Return a fault of servers that outlasts a lease and the bound of liveness; None if the entry
+    strikes no servers."""
+    for _ in range(_TRIES):
+        injection, lasts_s = _own(random, at, one, 0.0)
+        if _hits_servers(injection, at):
+            lasts_s = max(lasts_s, random.uniform(1.2, 2) * at.ttl_s + at.bound_s)
+            return Trigger("hold", [], [injection], 0.05, lasts_s, False, rest_s)
+    return None
+
+
+def _hits_servers(injection: Injection, at: Layout) -> bool:
+    """Return whether a fault hits servers alone. A partition names the nodes that it cuts off
+    first."""
+    first, *others = injection.targets
+    cut = all(first in link for link in injection.arguments.get("links", [[]]))
+    return first in at.servers and (cut or set(others) <= set(at.servers))
 
 
 def _forgets(family: Family) -> bool:
@@ -260,7 +292,7 @@ def _injection(
         if at.failpoints and random.random() < 0.75:
             return _at_point(random, at, family, _point(random, at.failpoints))
         arguments = {"point": None, "until": pause.UNTIL}
-        return Injection("pause", [HOLDER], arguments), 4 * at.ttl_s, True
+        return Injection("pause", [HOLDER], arguments), _until_s(at), True
     if family == "kill" and aimed and (asked.target or random.random() < 0.4):
         own = at.failpoints and random.random() < 0.6
         arguments = {"point": _point(random, at.failpoints)} if own else {}
@@ -289,9 +321,6 @@ def _injection(
     if family == "clock" and set(injection.targets) <= set(at.clients):
         # It must be granted the lock meanwhile.
         return injection, random.uniform(2, 5) * at.ttl_s, False
-    if set(injection.targets) <= set(at.servers) and random.random() < _LONG:
-        # Only then it shows whether the lock is granted while these servers are away.
-        lasts_s = max(lasts_s, random.uniform(1.2, 2) * at.ttl_s + at.bound_s)
     return injection, lasts_s, _forgets(FAMILIES[family])
 
 
@@ -301,7 +330,7 @@ def _at_point(random: Random, at: Layout, family: str, point: str) -> tuple[Inje
     arguments = {"point": point}
     if family == "pause" and random.random() < 0.5:
         arguments["until"] = pause.UNTIL
-        return Injection(family, [HOLDER], arguments), 4 * at.ttl_s, True
+        return Injection(family, [HOLDER], arguments), _until_s(at), True
     return Injection(family, [HOLDER], arguments), pause.past_its_lease_s(random, at), False
 
 

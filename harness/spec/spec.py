@@ -167,10 +167,15 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         shown=shown,
         foreign=spec.foreign is not None,
         mortal=tuple(node for node, one in (known or {}).items() if one.mortal),
-        failpoints=lock.failpoints or (REQUESTS if counts_requests(spec) else ()),
+        failpoints=lock.failpoints or (_requests(lock) if counts_requests(spec) else ()),
         renews=lock.renews_with(spec.options),
         bound_s=spec.liveness_bound_s,
     )
+
+
+def _requests(lock: LockType) -> tuple[str, ...]:
+    """Return the failpoints at requests that clients of this lock may reach."""
+    return tuple(point for point in REQUESTS if lock.extends or point != "before-extend")
 
 
 def counts_requests(spec: Spec) -> bool:

@@ -321,6 +321,13 @@ def test_requests_are_counted_for_faults_that_wait_for_them(lock, own, asked, co
     assert bool(layout_of(spec).failpoints) is counted
 
 
+def test_a_lock_without_extend_has_no_failpoint_before_one():
+    for name in ("redlock", "redlock-py"):
+        spec = Spec(name="x", lock=name, options=LOCKS[name].read_options({}), **ON)
+        at = layout_of(spec)
+        assert ("before-extend" in at.failpoints) is LOCKS[name].extends
+
+
 def test_a_lock_with_failpoints_of_its_own_keeps_them():
     name = "broken-check-then-delete"
     spec = Spec(name="x", lock=name, options=LOCKS[name].read_options({}), **ON)
