@@ -56,7 +56,7 @@ class Plan:
         hunt = self.hunt
         return [
             Item(str(seed), work, 1, seed, takes_s=hunt.budget_s, leaves=False,
-                 asked=search.Item(hunt.setting, seed, hunt.budget_s, hunt.depth))
+                 asked=search.Item(hunt.setting, seed, hunt.budget_s, hunt.depth, hunt.inherent))
             for seed in self.seeds
         ]  # fmt: skip
 
@@ -121,7 +121,7 @@ def render(made: Campaign) -> Path:
     values = {
         name: getattr(found, name)
         for name in ("seeds", "found", "schedules", "seconds", "rate", "states", "covered", "new",
-                     "struck", "failures")
+                     "struck", "inherent", "failures")
     }  # fmt: skip
     values |= {"lock": made.plan.lock, "command": again, "groups": groups}
     return page.render(made.folder, values | {"left": len(made.left(1))})

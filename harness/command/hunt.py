@@ -89,6 +89,14 @@ def hunt(
         int | None,
         typer.Option(help=f"Maximum number of injections in an exhaustive search: {DEPTH}.", min=1),
     ] = None,
+    inherent: Annotated[
+        bool,
+        typer.Option(
+            "--inherent",
+            help="Stop at a counterexample of a user lock that no client on such servers can "
+            "prevent, too.",
+        ),
+    ] = False,
     parallel: Annotated[
         int | None,
         typer.Option(
@@ -122,6 +130,7 @@ def hunt(
         "budget": budget,
         "search": search,
         "depth": depth,
+        "inherent": inherent,
     }
     if not confirm and (how.hosts is not None or how.remote != "docker"):
         raise BadArguments(
@@ -158,7 +167,7 @@ def _on_servers(confirm: bool, how: How) -> list[str]:
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the options that differ from their defaults."""
-    usual = {"clients": 2, "budget": "60s", "search": SEARCHES[0]}
+    usual = {"clients": 2, "budget": "60s", "search": SEARCHES[0], "inherent": False}
     return {
         f"--{name.replace('_', '-')}": one
         for name, one in arguments.items()
@@ -170,7 +179,7 @@ def _written_down(
     asked: Hunt, tried: Tried, find: Counterexample | None, how: How, code: int
 ) -> None:
     """Write the JSON and the files of a hunt's result."""
-    story = [step.words for step in find.story] if find else []
+    story = [*asked.compared(tried, find), *(step.words for step in (find.story if find else ()))]
     broken, injections = (list(find.broken), len(find.schedule.injections)) if find else ([], 0)
     line = hunted(broken, injections, tried.schedules, story)
     if code == EXIT["unknown"]:
@@ -193,7 +202,9 @@ def _line(tried: Tried) -> str:
 def _print_clean_hunt(asked: Hunt, tried: Tried) -> None:
     """Print the schedules tried, and the limits of a clean hunt."""
     setting = asked.setting
-    screen.write(f"No counterexample in {_line(tried).rstrip()}.")
+    _written("", asked.compared(tried, None))
+    other = "other " if tried.inherent else ""
+    screen.write(f"No {other}counterexample in {_line(tried).rstrip()}.")
     screen.write(
         f"  tried: {tried.steps:,} steps, {tried.events:,} events; {len(tried.states):,} distinct "
         "histories (ignoring times)"
@@ -227,7 +238,9 @@ def _injections(count: int) -> str:
 def _print_counterexample(asked: Hunt, tried: Tried, find: Counterexample, command: str) -> Bridge:
     """Print the story, and write it as a run's folder; return the bridge to real servers."""
     found_after = f"{tried.schedules:,} schedules, {tried.seconds:.2f} s"
+    _written("", asked.compared(tried, None))
     screen.write(f"Found after {found_after}; shrunk in {find.runs:,} more runs.")
+    _written("", asked.compared(tried, find)[len(tried.inherent) :])
     screen.write("")
     _written("", numbered(find.story))
     screen.write("")

@@ -71,6 +71,8 @@ def _ended(found: Campaign) -> None:
         screen.write(f"  {group.broken[0]}, {_injections(group)}, from seed {named}")
         for number, words in enumerate(group.story, 1):
             screen.write(f"    {number}. {words}")
+    for words, seeds in total.inherent.items():
+        screen.write(f"  inherent to the servers: {words}, from {seeds} of {total.seeds} seeds")
     for seed, words in total.failures[:1]:
         screen.write(f"  from seed {seed}: {words}")
 

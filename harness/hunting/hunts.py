@@ -16,6 +16,7 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
+from fencepost.harness.hunting import reference
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn, now
@@ -29,11 +30,12 @@ from fencepost.hunt.bridge.bridge import Bridge, bridge
 from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.registry import MODELS, stores
-from fencepost.hunt.run import LockError
+from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.search.hunt import hunt as carry_out
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.sim import record
+from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.story.story import drawn, numbered
@@ -62,7 +64,8 @@ class Hunt:
 
     `lock` is its name on a command line. `user_lock` has the options that a test of it needs too,
     and `words` all options of the hunt. `depth`: try every schedule with up to this many
-    injections; None: draw schedules at random.
+    injections; None: draw schedules at random. `inherent`: stop at a counterexample that is
+    inherent to the servers, too.
     """
 
     spec: Spec
@@ -72,6 +75,7 @@ class Hunt:
     user_lock: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     depth: int | None = None
+    inherent: bool = False
 
     def again(self, *more: str) -> str:
         """Return the command that repeats this hunt with its seed, and with these words too."""
@@ -93,12 +97,20 @@ class Hunt:
         lock = self.spec.lock
         try:
             return carry_out(
-                self.setting, self.spec.seed, self.budget_s, processes, tell, self.depth
-            )
+                self.setting, self.spec.seed, self.budget_s, processes, tell, self.depth,
+                inherent=self.inherent,
+            )  # fmt: skip
         except Unknown as error:
             raise BadArguments(f"{lock}: {error}") from error
         except LockError as error:
             raise Crashed(f"{lock}, in the simulation: {error}") from error
+
+    def compared(self, tried: Tried, find: Counterexample | None) -> list[str]:
+        """Return the comparisons with the reference lock, a sentence each: first those of the
+        counterexamples that did not end the hunt."""
+        last = [find.compared] if find is not None and find.compared is not None else []
+        where = reference.servers(self.spec)
+        return [one.sentence(where) for one in (*tried.inherent, *last)]
 
     def store(self, tried: Tried, find: Counterexample, command: str) -> tuple[Outcome, Bridge]:
         """Write a run's folder with the counterexample, and the scenario that replays it on real
@@ -118,6 +130,7 @@ class Hunt:
                 "story": numbered(find.story),
                 "drawing": drawn(find.story, find.run),
                 "schedules": tried.schedules,
+                "compared": self.compared(tried, find),
             },
         }
         if self.spec.own is not None:
@@ -150,6 +163,7 @@ def described(
     budget: str = "60s",
     search: str = SEARCHES[0],
     depth: int | None = None,
+    inherent: bool = False,
 ) -> Hunt:
     """Return the hunt for these arguments. `settings` are those of a test that a hunt has too;
     `servers`, `ends_with` and `promises` are for a user lock.
@@ -186,10 +200,11 @@ def described(
         *option("clients", clients),
         *(option("search", search) if search != SEARCHES[0] else ()),
         *option("depth", depth),
+        *option("inherent", inherent),
         *option("seed", spec.seed),
         *versions,
     )
-    return Hunt(spec, setting, budget_s, lock, user_lock, words, depth)
+    return Hunt(spec, setting, budget_s, lock, user_lock, words, depth, inherent)
 
 
 def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) -> Setting:
@@ -241,7 +256,26 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         **_own(spec),
     )
     setting = replace(setting, faults=_faults(faults, setting))
-    return replace(setting, slow=simulated.slow(setting))
+    setting = replace(setting, slow=simulated.slow(setting))
+    if spec.own is not None and not guarded and spec.guard == "none" and _hands_tokens(setting):
+        return setting_of(replace(spec, guard="fenced"), faults, goal, guarded)
+    compared = reference.of(spec)
+    if compared is None:
+        return setting
+    other = setting_of(compared, ",".join(setting.faults), goal, guarded)
+    # The reference runs on the user's number of servers.
+    test = {**other.test, "servers": setting.test["servers"]}
+    return replace(setting, reference=replace(other, servers=setting.servers, test=test))
+
+
+def _hands_tokens(setting: Setting) -> bool:
+    """Return whether every grant of an undisturbed run has a token."""
+    try:
+        run = Run(setting, Schedule(), simulated.table(setting)).execute()
+    except (LockError, Unknown):
+        return False  # the hunt reports it
+    granted = [row[4] for row in run.rows if row[2:4] == ("ok", "acquire")]
+    return bool(granted) and all(value.get("token") is not None for value in granted)
 
 
 def _must_be_simulated(spec: Spec, model: Model) -> None:

@@ -123,6 +123,12 @@ def _read(entry: str, setting: Setting) -> Sequence[str]:
     return (entry,)
 
 
+def name_of(action: Action) -> str:
+    """Return the name of an action for --faults: its kind, with its target if it has one."""
+    names = _names(family_of(action.kind), action)
+    return next((name for name in names if ":" in name), names[0])
+
+
 def _names(family: str, action: Action) -> list[str]:
     """Return the names that select an action: its kind, and its variant or target."""
     found = FAMILIES.get(family)

@@ -29,11 +29,13 @@ Covered = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Drawn:
-    """A batch, identified by the hunt's seed and its number. `weights` of the faults, by kind."""
+    """A batch, identified by the hunt's seed and its number. `weights` of the faults, by kind;
+    `without`: the numbers of the actions that it does not inject."""
 
     seed: int | str
     number: int
     weights: tuple[tuple[str, float], ...] = ()
+    without: frozenset[int] = frozenset()
 
 
 Work = Drawn | Every
@@ -131,7 +133,7 @@ class Searcher:
         """Yield the runs of a batch, and whether all checkers must judge each."""
         setting, actions = self._setting, self._actions
         random = Random(f"{work.seed}/{work.number}")
-        drawer = Drawer(setting, actions, self._steps, dict(work.weights))
+        drawer = Drawer(setting, actions, self._steps, dict(work.weights), work.without)
         for place in range(SIZE):
             # The first run of a hunt has no faults.
             schedule, aims = (Schedule(), ()) if work.number == place == 0 else drawer.draw(random)

@@ -19,12 +19,14 @@ from fencepost.hunt.sim.unknown import Unknown
 
 @dataclass(frozen=True)
 class Item:
-    """A hunt with one seed, for at most `budget_s`. `depth`: search exhaustively (search.py)."""
+    """A hunt with one seed, for at most `budget_s`. `depth`: search exhaustively (search.py);
+    `inherent`: stop at inherent counterexamples, too (inherent.py)."""
 
     setting: Setting
     seed: int
     budget_s: float
     depth: int | None = None
+    inherent: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Outcome:
 
     `schedule`: the minimal one as a list of integers, None without a counterexample. `broken`: the
     checkers that it violates, beginning with the one for which it was shrunk. `states`: hashes of
-    the distinct histories, the same in every process. `failure`: why the lock's own code, or a
+    the distinct histories, the same in every process. `inherent`: the faults and the checker of
+    each counterexample that is inherent to the servers. `failure`: why the lock's own code, or a
     model, ended the hunt.
     """
 
@@ -47,6 +50,7 @@ class Outcome:
     struck: dict[str, int] = field(default_factory=dict)
     covered: list[list[str]] = field(default_factory=list)
     states: list[int] = field(default_factory=list)
+    inherent: list[str] = field(default_factory=list)
     failure: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -56,7 +60,9 @@ class Outcome:
 def work(item: Item) -> Outcome:
     """Hunt with one seed, in this process."""
     try:
-        tried, find = hunt(item.setting, item.seed, item.budget_s, 1, depth=item.depth)
+        tried, find = hunt(
+            item.setting, item.seed, item.budget_s, 1, depth=item.depth, inherent=item.inherent
+        )
     except (LockError, Unknown) as error:
         return Outcome(item.seed, 0, 0.0, failure=str(error))
     found: dict[str, Any] = {}
@@ -74,6 +80,7 @@ def work(item: Item) -> Outcome:
         struck=dict(sorted(tried.injected.items())),
         covered=sorted(list(pair) for pair in tried.covered),
         states=sorted(tried.states),
+        inherent=[one.words for one in tried.inherent],
         **found,
     )
 
@@ -95,7 +102,8 @@ class Merged:
 
     `groups`: the counterexamples, those of most seeds first, then the shortest. `rate`: schedules a
     second of one hunt. `new`: the number of seeds with a pair of a fault and the clients'
-    activities that no earlier seed had shown.
+    activities that no earlier seed had shown. `inherent`: the number of seeds by counterexample
+    that is inherent to the servers.
     """
 
     seeds: int
@@ -105,6 +113,7 @@ class Merged:
     covered: int
     new: int
     struck: dict[str, int]
+    inherent: dict[str, int]
     groups: tuple[Group, ...]
     failures: tuple[tuple[int, str], ...]
 
@@ -124,6 +133,7 @@ def merged(outcomes: Iterable[Outcome]) -> Merged:
     states: set[int] = set()
     covered: set[tuple[str, ...]] = set()
     struck: Counter[str] = Counter()
+    inherent: Counter[str] = Counter()
     new = 0
     for one in rows:
         pairs = {tuple(pair) for pair in one.covered}
@@ -131,6 +141,7 @@ def merged(outcomes: Iterable[Outcome]) -> Merged:
         covered |= pairs
         states.update(one.states)
         struck.update(one.struck)
+        inherent.update(set(one.inherent))
         if one.schedule is not None:
             groups.setdefault(tuple(one.schedule), []).append(one)
     made = [
@@ -149,6 +160,7 @@ def merged(outcomes: Iterable[Outcome]) -> Merged:
         len(covered),
         new,
         dict(sorted(struck.items())),
+        dict(sorted(inherent.items())),
         tuple(made),
         tuple((one.seed, one.failure) for one in rows if one.failure),
     )

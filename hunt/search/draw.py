@@ -17,7 +17,7 @@ uniformly among those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from random import Random
 
@@ -41,6 +41,7 @@ class Drawer:
     """Draws the schedules of a setting.
 
     `steps`: the number of steps of an undisturbed run. `weights` of the kinds of actions.
+    `without`: the numbers of the actions that it does not draw.
     """
 
     def __init__(
@@ -49,15 +50,17 @@ class Drawer:
         actions: Sequence[Action],
         steps: int,
         weights: Mapping[str, float],
+        without: Collection[int] = (),
     ) -> None:
         self._setting = setting
         self._steps = steps
         by_kind: dict[str, dict[str, list[int]]] = {}
-        for number, action in enumerate(actions, 1):
+        drawn = [(n, action) for n, action in enumerate(actions, 1) if n not in without]
+        for number, action in drawn:
             by_kind.setdefault(action.kind, {}).setdefault(action.way, []).append(number)
         # Actions on a client itself, in the middle of its op.
         self._own: dict[int, list[int]] = {}
-        for number, action in enumerate(actions, 1):
+        for number, action in drawn:
             if action.client is not None:
                 self._own.setdefault(action.client, []).append(number)
         self._groups = [list(ways.values()) for ways in by_kind.values()]

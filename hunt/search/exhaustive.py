@@ -32,23 +32,26 @@ class Every:
     """The runs of one batch: each of these actions, at each step after the last injection of
     `after`.
 
-    `bare`: also the schedule `after` itself.
+    `bare`: also the schedule `after` itself. `without`: the numbers of actions to leave out.
     """
 
     after: Schedule
     first: int
     last: int
     bare: bool = False
+    without: frozenset[int] = frozenset()
 
 
-def batches(after: Schedule, actions: Sequence[Action]) -> Iterator[Every]:
+def batches(
+    after: Schedule, actions: Sequence[Action], without: frozenset[int] = frozenset()
+) -> Iterator[Every]:
     """Yield the batches that add one injection to a schedule."""
     bare = not after.injections
     if bare and not actions:
         yield Every(after, 1, 0, bare)
     for first in range(1, len(actions) + 1, _BATCH):
         last = min(first + _BATCH - 1, len(actions))
-        yield Every(after, first, last, bare and first == 1)
+        yield Every(after, first, last, bare and first == 1, without)
 
 
 class Probe(Run):
@@ -118,7 +121,7 @@ def probes(setting: Setting, actions: Sequence[Action], every: Every) -> Iterato
     else:
         bare.execute()
     begin = every.after.injections[-1][0] if every.after.injections else 0
-    for number in range(every.first, every.last + 1):
+    for number in sorted({*range(every.first, every.last + 1)} - every.without):
         known: set[int] = set()
         for step in range(begin + 1, bare.worked_step + 1):
             schedule = replace(every.after, injections=(*every.after.injections, (step, number)))

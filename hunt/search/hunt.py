@@ -9,6 +9,7 @@ from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.batch import Drawn, Searcher
+from fencepost.hunt.search.inherent import Comparison, compare, named
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.pool import Crew
 from fencepost.hunt.search.search import Tried, search, search_all
@@ -28,6 +29,7 @@ class Counterexample:
     """A counterexample: the original and the shrunk schedule, the run, and its story.
 
     `broken`: the verdict of each violated checker, beginning with the one for which it was shrunk.
+    `compared`: with a reference lock; None if the lock is no user's.
     """
 
     met: Schedule
@@ -36,6 +38,7 @@ class Counterexample:
     broken: dict[str, Verdict]
     story: list[Step]
     runs: int
+    compared: Comparison | None = None
 
 
 def hunt(
@@ -46,32 +49,66 @@ def hunt(
     tell_tried: Callable[[Tried], None] = lambda tried: None,
     depth: int | None = None,
     crew: Crew | None = None,
+    inherent: bool = False,
 ) -> tuple[Tried, Counterexample | None]:
     """Search, and shrink the counterexample; with `depth`, search exhaustively up to that number of
     injections.
 
+    A user lock's counterexample that is inherent to its servers (inherent.py) ends the search only
+    with `inherent`, or if no other fault is left to try.
+
     Raises:
         LockError: the lock's own code failed.
     """
-    if depth is None:
-        tried = search(setting, seed, budget_s, processes, tell_tried, crew=crew)
-    else:
-        tried = search_all(setting, depth, budget_s, processes, tell_tried, crew)
-    if tried.failure:
-        raise LockError(tried.failure)
-    if tried.found is None:
-        return tried, None
-    small = _Small(setting, *tried.found)
+    actions, without = table(setting), frozenset[int]()
+    tried = Tried()
+    while True:
+        if depth is None:
+            tried = search(
+                setting, seed, budget_s, processes, tell_tried, None, crew, without, tried
+            )
+        else:
+            tried = search_all(
+                setting, depth, budget_s, processes, tell_tried, crew, without, tried
+            )
+        if tried.failure:
+            raise LockError(tried.failure)
+        if tried.found is None:
+            return tried, None
+        find = _compared(_least(setting, seed, tried.found, without), seed)
+        compared = find.compared
+        if compared is None or not compared.inherent or inherent:
+            return tried, find
+        without |= frozenset(named(actions, compared.inherent))
+        if len(without) == len(actions):
+            return tried, find
+        tried.inherent.append(compared)
+
+
+def _compared(find: Counterexample, seed: int) -> Counterexample:
+    reference = find.run.setting.reference
+    if reference is None:
+        return find
+    found = compare(find.run, next(iter(find.broken)), reference, seed)
+    story = tuple(step.words for step in find.story)
+    return replace(find, compared=replace(found, story=story))
+
+
+def _least(
+    setting: Setting, seed: int, met: tuple[Schedule, tuple[str, ...]], without: frozenset[int]
+) -> Counterexample:
+    """Shrink a schedule; if it is indirect, search for others, too."""
+    small = _Small(setting, *met, without)
     runs = small.runs
     for number in range(_OTHERS):
         if not small.roundabout or runs > _ENOUGH:
             break
-        met = _another(setting, f"{seed}/{number}")
-        if met is not None:
-            other = _Small(setting, *met)
+        another = _another(setting, f"{seed}/{number}", without)
+        if another is not None:
+            other = _Small(setting, *another, without)
             runs += other.runs
             small = min(small, other, key=lambda one: one.schedule.size)
-    return tried, small.counterexample(tried.found[0])
+    return small.counterexample(met[0])
 
 
 def replay(setting: Setting, schedule: Schedule) -> Counterexample:
@@ -82,20 +119,29 @@ def replay(setting: Setting, schedule: Schedule) -> Counterexample:
     return Counterexample(schedule, schedule, run, broken, tell(run, teller, broken), 0)
 
 
-def _another(setting: Setting, seed: str) -> tuple[Schedule, tuple[str, ...]] | None:
+def _another(
+    setting: Setting, seed: str, without: frozenset[int]
+) -> tuple[Schedule, tuple[str, ...]] | None:
     """Return another schedule that breaks a promise, if a short search meets one."""
     searcher = Searcher(setting)
-    made = (searcher.batch(Drawn(seed, number)) for number in range(_BATCHES))
+    made = (searcher.batch(Drawn(seed, number, (), without)) for number in range(_BATCHES))
     return next((one.found for one in made if one.found is not None and one.found[1]), None)
 
 
 class _Small:
-    """Shrinks a schedule for the first of the promises that it breaks."""
+    """Shrinks a schedule for the first of the promises that it breaks, without some actions."""
 
-    def __init__(self, setting: Setting, met: Schedule, names: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        met: Schedule,
+        names: tuple[str, ...],
+        without: frozenset[int],
+    ) -> None:
         self._setting = setting
         self._actions = table(setting)
         self._names = names[:1]
+        self._without = without
         self.runs = 0
         least = shrink(met, self._actions, self._breaks)
         # Moving injections may have made another one unnecessary.
@@ -112,6 +158,8 @@ class _Small:
         return replace(replay(self._setting, self.schedule), met=met, runs=self.runs)
 
     def _breaks(self, schedule: Schedule) -> bool:
+        if any(number in self._without for _, number in schedule.injections):
+            return False
         self.runs += 1
         try:
             run = Run(self._setting, schedule, self._actions).execute()

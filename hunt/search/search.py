@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.search.batch import Batch, Covered, Drawn, Work
 from fencepost.hunt.search.exhaustive import batches
+from fencepost.hunt.search.inherent import Comparison
 from fencepost.hunt.search.pool import Crew, Do, local
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
@@ -29,6 +30,8 @@ Tell = Callable[["Tried"], None]
 @dataclass
 class Tried:
     """The totals of a hunt. `seconds` of real time; `steps` and `events` of all runs together.
+
+    `inherent`: the earlier counterexamples that are inherent to the servers (inherent.py).
 
     For an exhaustive search, `depth` is the number of injections up to which all schedules were
     tried, and `known` counts the schedules that led to known states; for another search `depth` is
@@ -46,6 +49,7 @@ class Tried:
     weights: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     found: tuple[Schedule, tuple[str, ...]] | None = None
+    inherent: list[Comparison] = field(default_factory=list)
     failure: str = ""
 
     def add(self, made: Batch) -> None:
@@ -63,13 +67,16 @@ class Tried:
 class _Budget:
     """Adds up batches until a counterexample is found or the budget is used up."""
 
-    def __init__(self, do: Do, budget_s: float, most: int | None, tell: Tell) -> None:
+    def __init__(
+        self, do: Do, budget_s: float, most: int | None, tell: Tell, tried: Tried | None
+    ) -> None:
         self._do = do
         self._budget_s = budget_s
         self._most = most
         self._tell = tell
-        self._begun = time.monotonic()
-        self.tried = Tried()
+        self.tried = tried or Tried()
+        self.tried.found = None
+        self._begun = time.monotonic() - self.tried.seconds
 
     @property
     def over(self) -> bool:
@@ -100,18 +107,22 @@ def search(
     tell: Tell = lambda tried: None,
     most: int | None = None,
     crew: Crew | None = None,
+    without: frozenset[int] = frozenset(),
+    before: Tried | None = None,
 ) -> Tried:
     """Draw and try schedules for at most `budget_s` seconds, and at most `most` schedules.
 
     The counterexample does not depend on the number of processes unless the time runs out.
+    `without`: the numbers of actions to leave out; `before`: the totals so far.
     """
     with (crew or local(processes))(setting) as do:
-        budget = _Budget(do, budget_s, most, tell)
+        budget = _Budget(do, budget_s, most, tell, before)
         tried, first = budget.tried, 0
         while not budget.over:
             count = min(_ROUND, max(_FIRST_ROUND, first))
             weights = tuple(sorted(tried.weights.items()))
-            budget.spend(Drawn(seed, number, weights) for number in range(first, first + count))
+            numbers = range(first, first + count)
+            budget.spend(Drawn(seed, number, weights, without) for number in numbers)
             first += count
             tried.weights = _learned_weights(tried)
     return tried
@@ -124,16 +135,18 @@ def search_all(
     processes: int | None = None,
     tell: Tell = lambda tried: None,
     crew: Crew | None = None,
+    without: frozenset[int] = frozenset(),
+    before: Tried | None = None,
 ) -> Tried:
     """Try every schedule with up to `depth` injections, within the time budget."""
     actions = table(setting)
     with (crew or local(processes))(setting) as do:
-        budget = _Budget(do, budget_s, None, tell)
+        budget = _Budget(do, budget_s, None, tell, before)
         tried = budget.tried
         tried.depth, parents = 0, [Schedule()]
         for number in range(1, depth + 1):
             kept: list[Schedule] = []
-            works = (work for parent in parents for work in batches(parent, actions))
+            works = (work for parent in parents for work in batches(parent, actions, without))
             done = budget.spend(works, kept if number < depth else None)
             if not done and tried.found is None:
                 break

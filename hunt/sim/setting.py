@@ -21,7 +21,8 @@ class Setting:
     long a killed server stays down, None for good. `slow`: a client may hold the lock past its
     lease. `kind`: the kind of the servers; `version`: their version, "" for the default; `model`:
     the model that simulates them (hunt/models). `outside`: the lock brings its own connections
-    (hunt/intercept) by the module `library`. `own`: a user lock, which is in no registry.
+    (hunt/intercept) by the module `library`. `own`: a user lock, which is in no registry;
+    `reference`: the same servers with a lock of fencepost's own, to which it is compared.
     """
 
     test: Mapping[str, Any]
@@ -49,6 +50,7 @@ class Setting:
     library: str = ""
     own: Own | None = None
     modules: tuple[str, ...] = ()
+    reference: Setting | None = None
     _setups: dict[int, Setup] = field(default_factory=dict, repr=False, compare=False)
 
     def setup(self, client: int) -> Setup:

@@ -252,14 +252,18 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
 
 
 def _hunt(test: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the story of a simulated run as a list of sentences, and its drawing; empty for other
-    runs."""
+    """Return the story of a simulated run as a list of sentences, its drawing, and the comparison
+    with a reference lock; empty for other runs."""
     found: Mapping[str, Any] = test.get("hunt") or {}
     if not test.get("simulated") or not found:
         return {}
     # Each sentence is already numbered.
     story = [str(step).partition(". ")[2] for step in found.get("story") or ()]
-    return {"story": story, "drawing": "\n".join(map(str, found.get("drawing") or ()))}
+    return {
+        "story": story,
+        "drawing": "\n".join(map(str, found.get("drawing") or ())),
+        "compared": [str(words) for words in found.get("compared") or ()],
+    }
 
 
 def _letters(what: str, servers: list[str]) -> str:

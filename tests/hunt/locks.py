@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import redis
 
+import fencepost
+
 RELEASE = """
 if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
 return 0
@@ -173,3 +175,28 @@ class Counts(Right):
         COUNT += 1
         assert COUNT <= 40
         return super().acquire(name, ttl)
+
+
+class Counted(Right):
+    """Its tokens come from a counter, incremented in the same script."""
+
+    SET = """
+    if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+      return redis.call('incr', KEYS[1] .. ':token')
+    end
+    return false
+    """
+
+    def acquire(self, name, ttl):
+        asked, self.values[name] = time.monotonic(), uuid.uuid4().hex
+        token = self.client.eval(self.SET, 1, name, self.values[name], int(ttl * 1000))
+        return token is not None and fencepost.Grant(deadline=asked + ttl, token=token)
+
+
+class Looks(Right):
+    """A release that looks, and then deletes: its own defect."""
+
+    def release(self, name):
+        if self.client.get(name) != self.values.pop(name).encode():
+            return False
+        return bool(self.client.delete(name))

@@ -21,6 +21,8 @@ DEFECT = Defect(
     seen="by construction",
     breaks="Only a lock that is held is refused.",
     checker="liveness",
+    # Its late request may release the next hold of the same client.
+    also=("lease_exclusion", "linearizable", "ownership"),
     faults=("packet/loss", "partition:client"),
     promises=("true_refusals",),
     clients=2,

@@ -166,7 +166,7 @@ class RedisServer(Host):
             return self._script(args)
         if name == "ROLE":
             return self._role()
-        if name == "TIME":
+        if name == "TIME" and not args:
             ns = self.clock.ns(self.world.now)
             return [str(ns // _SECOND), str(ns % _SECOND // 1000)]
         if self.primary is not None and name in WRITES:

@@ -1,0 +1,100 @@
+"""Compares a counterexample with a reference lock: does it show a defect of the user's lock?
+
+A jump of a server's clock, or a crash without persistence, breaks every lock on one Redis: no
+client can prevent it. So the faults of a counterexample are played against a lock of fencepost's
+own on the same servers. If they break the same promise of that lock, the counterexample is
+*inherent* to the servers, and the search goes on with the faults that the reference survives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from fencepost.hunt.faults.registry import family_of, name_of, table
+from fencepost.hunt.faults.simulated import Action
+from fencepost.hunt.run import Run
+from fencepost.hunt.search.batch import Drawn, Searcher
+from fencepost.hunt.sim.setting import Setting
+from fencepost.nemesis.families import FAMILIES
+
+_BATCHES = 8
+"""The number of batches of schedules that the reference must survive."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparison of a counterexample with a reference lock.
+
+    `checker`: the violated one. `lock`: the reference. `inherent`: the faults that break it too, by
+    their names for --faults; none if it survives those of the counterexample. `schedules`: the
+    number of schedules that it was tried with. `story`: the counterexample's, a line each.
+    """
+
+    checker: str
+    lock: str
+    inherent: tuple[str, ...]
+    schedules: int
+    story: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The inherent faults and the checker in a phrase."""
+        return f"{' and '.join(self.inherent)}: {self.checker}"
+
+    def sentence(self, servers: str) -> str:
+        """Return the result as a sentence. `servers`: the servers in words."""
+        if not self.inherent:
+            return (
+                f"Yours: `{self.lock}`, fencepost's own lock, survives these kinds of faults on "
+                f"{servers} ({self.schedules:,} schedules)."
+            )
+        return (
+            f"Inherent: on {servers}, {self.checker} is violated by {' and '.join(self.inherent)} "
+            f"whatever the client does. `{self.lock}`, fencepost's own lock, breaks, too."
+        )
+
+
+def compare(run: Run, checker: str, reference: Setting, seed: int | str) -> Comparison:
+    """Compare the run of a counterexample, which violates `checker`, with a reference lock."""
+    actions = table(run.setting)
+    used = {name_of(actions[number - 1]) for _, number in run.injected}
+    tried = _Tried(replace(reference, goals=(checker,)), seed)
+    found = {one for one in used if tried.breaks({one})}
+    if not found and len(used) > 1 and tried.breaks(used):
+        # They break it together. Without a fault of the servers the others do not.
+        found = {min(used, key=lambda one: (not _forgets(one), one))}
+    return Comparison(checker, reference.lock, tuple(sorted(found)), tried.schedules)
+
+
+def named(actions: Sequence[Action], names: Collection[str]) -> Iterator[int]:
+    """Yield the numbers of the actions with these names."""
+    for number, action in enumerate(actions, 1):
+        if name_of(action) in names:
+            yield number
+
+
+class _Tried:
+    """Tries the reference lock with some faults. `schedules`: how many so far."""
+
+    def __init__(self, reference: Setting, seed: int | str) -> None:
+        self._seed = seed
+        self._actions = table(reference)
+        self._searcher = Searcher(reference)
+        self.schedules = 0
+
+    def breaks(self, names: Collection[str]) -> bool:
+        """Return whether the reference breaks with these faults alone."""
+        others = {name_of(action) for action in self._actions} - set(names)
+        without = frozenset(named(self._actions, others))
+        for number in range(_BATCHES):
+            made = self._searcher.batch(Drawn(f"{self._seed}/reference", number, (), without))
+            self.schedules += made.tried
+            if made.found is not None:
+                return not made.failure
+        return False
+
+
+def _forgets(name: str) -> bool:
+    family = FAMILIES.get(family_of(name))
+    return family is not None and family.forgets and not name.endswith(":client")

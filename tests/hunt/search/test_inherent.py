@@ -1,0 +1,71 @@
+"""A counterexample of a user lock is its own, or inherent to its servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.hunting.hunts import described
+from fencepost.hunt.search.search import search
+
+LOCKS = Path(__file__).parents[1] / "locks.py"
+
+
+def hunted(name, faults):
+    asked = described(f"{LOCKS}:{name}", {}, {"seed": 1}, servers="redis:1", faults=faults)
+    return asked, *asked.carry_out(1)
+
+
+@pytest.mark.parametrize("fault", ["clock", "kill:one"])
+def test_a_find_is_inherent_if_the_same_faults_break_the_reference_lock(fault):
+    asked, tried, find = hunted("Right", fault)
+    assert find.compared.inherent == (fault,)
+    assert find.compared.lock == "redis"
+    assert find.compared.story
+    assert (
+        "Inherent: on one Redis server without persistence, lease_exclusion"
+        in (asked.compared(tried, find)[0])
+    )
+
+
+def test_the_search_goes_on_for_the_defect_of_the_lock():
+    asked, tried, find = hunted("Looks", "clock,pause:client")
+    assert [one.inherent for one in tried.inherent] in ([], [("clock",)])
+    assert find.compared.inherent == ()
+    assert not any("clock" in words for words in find.compared.story)
+    assert asked.compared(tried, find)[-1].startswith("Yours: `redis`")
+
+
+def test_inherent_ones_end_a_hunt_on_request():
+    asked = described(
+        f"{LOCKS}:Right", {}, {"seed": 1}, servers="redis:1", faults="clock,pause", inherent=True
+    )
+    tried, find = asked.carry_out(1)
+    assert find.compared.inherent == ("clock",)
+    assert not tried.inherent
+    assert "--inherent" in asked.again()
+
+
+def test_a_lock_of_the_registry_is_compared_with_none():
+    asked = described("redis", {}, {"seed": 1}, faults="clock")
+    tried, find = asked.carry_out(1)
+    assert find.compared is None
+    assert asked.compared(tried, find) == []
+
+
+@pytest.mark.parametrize(("servers", "lock"), [("redis:1", "redis"), ("redis:3", "redlock")])
+def test_the_reference_lock_runs_on_the_same_servers(servers, lock):
+    asked = described(f"{LOCKS}:Right", {}, {}, servers=servers)
+    reference = asked.setting.reference
+    assert (reference.lock, reference.servers) == (lock, asked.setting.servers)
+    assert reference.own is None
+    assert reference.test["servers"] == asked.setting.test["servers"]
+
+
+def test_a_sound_lock_with_tokens_is_not_accused_because_the_resource_heeds_them():
+    asked = described(f"{LOCKS}:Counted", {}, {"seed": 1}, servers="redis:1", faults="pause,delay")
+    assert asked.setting.guard == "fenced"
+    assert "resource" not in asked.setting.goals
+    assert search(asked.setting, 1, 600, processes=1, most=200).found is None
+    assert described(f"{LOCKS}:Right", {}, {}, servers="redis:1").setting.guard == "none"
