@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from fencepost.harness.hunting.hunts import setting_of
 from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.simulation import setting_of
 from fencepost.hunt.sim.setting import Setting
 
 LIMIT_S, MEDIAN_S = 10.0, 2.0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.execute import long
+from fencepost.harness.execute.compared import compare
 from fencepost.harness.execute.interrupted import must_have_ended
 from fencepost.harness.execute.progress import Progress
 from fencepost.harness.execute.run_once import Ended, run_once
@@ -42,7 +43,8 @@ def run(
         schedule = [] if scenario else schedule_of(spec)
     folder = results.create(spec.name)
     with undisturbed(), locked(folder):
-        return _judged(folder, run_once(folder, spec, cluster, progress, schedule, scenario))
+        ended = run_once(folder, spec, cluster, progress, schedule, scenario)
+        return compare(ended.spec or spec, _judged(folder, ended))
 
 
 def _judged(folder: Path, ended: Ended) -> Outcome:

@@ -86,6 +86,7 @@ def results_of(
         "notes": [*notes, *missing.lost, *missing.harmless, *history.notes],
         "run_notes": list(notes),
         "live": live,
+        "compared": run.test.get("compared"),
     }
 
 

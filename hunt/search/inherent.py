@@ -59,6 +59,13 @@ def compare(run: Run, checker: str, reference: Setting, seed: int | str) -> Comp
     """Compare the run of a counterexample, which violates `checker`, with a reference lock."""
     actions = table(run.setting)
     used = {name_of(actions[number - 1]) for _, number in run.injected}
+    return compared(reference, checker, used, seed)
+
+
+def compared(
+    reference: Setting, checker: str, used: Collection[str], seed: int | str
+) -> Comparison:
+    """Compare a violation of `checker` under these faults with a reference lock."""
     tried = _Tried(replace(reference, goals=(checker,)), seed)
     found = {one for one in used if tried.breaks({one})}
     if not found and len(used) > 1 and tried.breaks(used):

@@ -71,6 +71,8 @@ def _of(checkers: Mapping[str, Any], name: str) -> Valid | None:
 
 def _reason(found: Mapping[str, Any], asked: list[Question]) -> str:
     service, clients, data = (question.valid for question in asked)
+    if service is False and (compared := found.get("compared")):
+        return str(compared)
     if service is False:
         return "A sound lock service keeps its promise under these faults."
     # A holder whose lock the service rightly gave away is past its lease or its session.

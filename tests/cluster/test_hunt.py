@@ -11,8 +11,8 @@ from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.execute import scripted
 from fencepost.harness.execute.run import run
 from fencepost.harness.hunting.confirm import confirm
-from fencepost.harness.hunting.hunts import setting_of
 from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.simulation import setting_of
 from fencepost.hunt.bridge.bridge import bridge
 from fencepost.hunt.search.hunt import hunt
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.harness.hunting.hunts import setting_of
 from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.simulation import setting_of
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ HISTORIES = """
 import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.hunting.hunts import setting_of
+from fencepost.harness.spec.simulation import setting_of
 from fencepost.hunt.sim import record
 from tests.hunt.intercept.test_libraries import drawn
 
@@ -137,7 +137,7 @@ def test_every_client_asks_its_servers_in_the_order_in_which_it_made_its_connect
 def test_its_threads_leave_nothing_behind_where_python_ends():
     code = """
 from fencepost.harness.spec import from_arguments
-from fencepost.harness.hunting.hunts import setting_of
+from fencepost.harness.spec.simulation import setting_of
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.schedule import Schedule

@@ -14,8 +14,8 @@ from random import Random
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.hunting.hunts import setting_of
 from fencepost.harness.spec import from_arguments
+from fencepost.harness.spec.simulation import setting_of
 from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept import watch

@@ -194,7 +194,7 @@ import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from random import Random
-from fencepost.harness.hunting.hunts import setting_of
+from fencepost.harness.spec.simulation import setting_of
 from fencepost.harness.spec import from_arguments
 from fencepost.hunt.sim import record
 from fencepost.hunt.faults.registry import table

@@ -1,0 +1,191 @@
+"""Describes the simulation of a test, for a hunt (hunt/sim/setting.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fencepost.checker.checker import Checker
+from fencepost.checker.checkers import CHECKERS
+from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.servers.kinds import KINDS, chosen
+from fencepost.harness.spec import reference
+from fencepost.harness.spec.spec import Spec, restart_s
+from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
+from fencepost.hunt.faults import registry as simulated
+from fencepost.hunt.models.model import Model
+from fencepost.hunt.models.registry import MODELS, stores
+from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.nemesis.restart import NEVER_S
+from fencepost.workloads.client import wire
+from fencepost.workloads.locks.user_lock import modules as own_modules
+
+
+def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) -> Setting:
+    """Return the simulation's setting. Raise BadArguments if this lock cannot be simulated."""
+    lock = spec.lock_type
+    model, version = _model(spec)
+    if lock.make is None:
+        hunted = ""
+        if lock.port:
+            hunted = f"`fencepost hunt {lock.port}` hunts fencepost's port of its algorithm, and "
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated: its client is another program, not in this Python. "
+            f"{hunted}`fencepost test {spec.lock}` runs it on real servers"
+        )
+    outside = bool(lock.library) or spec.own is not None
+    if outside:
+        _must_be_simulated(spec, model)
+    if not guarded and spec.own is None and lock.has_token(spec.options):
+        # The data are no goal then, and tokens meet a resource that checks them.
+        spec = replace(spec, guard="fenced")
+    goals = _goals(spec, goal, guarded)
+    if spec.stored_in not in stores():
+        raise BadArguments(
+            f"guard {spec.guard} is kept in {spec.stored_in}, for which there is no model"
+        )
+    away_s = restart_s(spec, spec.ttl_ms / 1000)
+    setting = Setting(
+        test=_description(spec),
+        lock=spec.lock,
+        options=spec.options,
+        servers=tuple(spec.servers),
+        clients=tuple(spec.clients),
+        faults=(),
+        goals=goals,
+        guard=spec.guard,
+        store=spec.stored_in,
+        ttl_ns=spec.ttl_ms * 1_000_000,
+        persistence=spec.persistence,
+        restart_ns=None if away_s == NEVER_S else round(away_s * 1e9),
+        bound_ns=round(spec.liveness_bound_s * 1e9),
+        replicated=lock.replicated,
+        kind=lock.kind,
+        model=model.name,
+        version=version,
+        extends=lock.extends,
+        ends_with=lock.ends_with,
+        outside=outside,
+        library=lock.imported,
+        **_own(spec),
+    )
+    setting = replace(setting, faults=_faults(faults, setting))
+    setting = replace(setting, slow=simulated.slow(setting))
+    if spec.own is not None and not guarded and spec.guard == "none" and _hands_tokens(setting):
+        return setting_of(replace(spec, guard="fenced"), faults, goal, guarded)
+    compared = reference.of(spec)
+    if compared is None:
+        return setting
+    other = setting_of(compared, ",".join(setting.faults), goal, guarded)
+    # The reference runs on the user's number of servers.
+    test = {**other.test, "servers": setting.test["servers"]}
+    return replace(setting, reference=replace(other, servers=setting.servers, test=test))
+
+
+def _hands_tokens(setting: Setting) -> bool:
+    """Return whether every grant of an undisturbed run has a token."""
+    try:
+        run = Run(setting, Schedule(), simulated.table(setting)).execute()
+    except (LockError, Unknown):
+        return False  # the hunt reports it
+    granted = [row[4] for row in run.rows if row[2:4] == ("ok", "acquire")]
+    return bool(granted) and all(value.get("token") is not None for value in granted)
+
+
+def _must_be_simulated(spec: Spec, model: Model) -> None:
+    """Raise BadArguments if a lock that opens its own connections cannot have simulated ones."""
+    lock = spec.lock_type
+    why = ""
+    if not model.sockets:
+        able = ", ".join(one.name for one in MODELS.values() if one.sockets)
+        why = (
+            f"it opens its own connections to {lock.kind}, which hunt can only simulate for {able}"
+        )
+    elif lock.library and not installed(lock.imported):
+        why = f"{lock.library} is not installed here: pip install {lock.distribution}"
+    elif spec.own is not None and (found := outside_of_reach(spec.own.files)):
+        why = found
+    if why:
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated: {why}. `fencepost test` runs it on real servers"
+        )
+
+
+def _model(spec: Spec) -> tuple[Model, str]:
+    """Return the model of the lock's servers, and their version, '' for the usual one.
+
+    Raises:
+        BadArguments: there is no model of them.
+    """
+    asked, role = spec.server_version, spec.lock_type.kind
+    if role not in KINDS:
+        raise BadArguments(f"{spec.lock} cannot be simulated: fencepost does not know its servers")
+    kind, version = chosen(role, asked)
+    if kind.model not in MODELS:
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated: there is no model of {kind.name}, only of "
+            f"{', '.join(MODELS)}. `fencepost test {spec.lock}` runs it on real servers"
+        )
+    return MODELS[kind.model], version if asked else ""
+
+
+def _own(spec: Spec) -> dict[str, Any]:
+    """Return the facts that a hunt needs about a user lock."""
+    if spec.own is None or not spec.own.python:
+        return {}
+    file = Path(spec.own.python.rpartition(":")[0])
+    folder = spec.own.files[file.as_posix()].parents[len(file.parts) - 1]
+    names = own_modules(folder, list(spec.own.files), spec.own.python)
+    return {"own": wire.Own(str(folder), spec.own.python), "modules": tuple(names)}
+
+
+def _description(spec: Spec) -> dict[str, Any]:
+    """Return test.json of a simulated run: it has no servers that could have logs."""
+    test = replace(spec, time_s=0.0).to_json() | {"nemesis": [], "simulated": True}
+    test["checkers"] = [name for name in test["checkers"] if name != "server-log"]
+    test["not_checked"]["server-log"] = "simulated servers have no logs"
+    return test
+
+
+def _faults(asked: str | None, setting: Setting) -> tuple[str, ...]:
+    """Return the faults, in the table's order: those requested, or all that apply."""
+    if asked is None:
+        return simulated.usual(setting)
+    names = [name.strip() for name in asked.split(",") if name.strip()]
+    try:
+        return simulated.asked(names, setting)
+    except ValueError as error:
+        raise BadArguments(str(error)) from error
+
+
+def goals() -> list[Checker]:
+    """Return the checkers that can be a hunt's goal, in the order in which a counterexample is
+    shrunk."""
+    return sorted((one for one in CHECKERS.values() if one.goal), key=lambda one: one.goal_rank)
+
+
+def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
+    """Return the checkers whose violation is a counterexample."""
+    applies = spec.checkers
+    fit = [goal for goal in goals() if applies[goal.name] is None]
+    if asked is None:
+        return tuple(
+            goal.name for goal in fit if "service" in goal.about or (guarded and _is_of_data(goal))
+        )
+    names = [name.strip() for name in asked.split(",") if name.strip()]
+    known = [goal.name for goal in fit]
+    for name in names:
+        if why := applies.get(name):
+            raise BadArguments(f"goal {name}: it has nothing to check here ({why})")
+        choose("checker", name, known)
+    if not names:
+        raise BadArguments(f"which goal? Choose from: {', '.join(known)}")
+    return tuple(name for name in known if name in names)
+
+
+def _is_of_data(goal: Checker) -> bool:
+    return "resource" in goal.about
