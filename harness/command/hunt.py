@@ -6,6 +6,7 @@ models of its servers (hunt/).
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,6 +46,9 @@ from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.story.story import drawn, numbered
 from fencepost.report.exports.batches import Collected, hunted
+
+_BUSY = 0.6
+"""The part of the processor time below which a budget of real time means little."""
 
 
 @with_how
@@ -152,6 +156,7 @@ def hunt(
     code = EXIT[True]
     if find is None:
         _print_clean_hunt(asked, tried)
+        _print_busy(tried, parallel or os.cpu_count() or 1)
     else:
         made = _print_counterexample(asked, tried, find, asked.again(*_on_servers(confirm, how)))
         code = _confirmed(asked, made, how) if confirm else EXIT[False]
@@ -220,6 +225,16 @@ def _print_clean_hunt(asked: Hunt, tried: Tried) -> None:
         f"This does not show that {setting.lock} is correct: the hunt ran {len(setting.clients)} "
         f"clients with {holds}, against models of servers (docs/hunt.md), and {chosen}."
     )
+
+
+def _print_busy(tried: Tried, processes: int) -> None:
+    """Say so if other processes took most of the processor time."""
+    part = tried.cpu_s / (tried.seconds * processes) if tried.seconds else 1.0
+    if part < _BUSY:
+        screen.write(
+            f"The machine was busy: the hunt had {part:.0%} of the processor time that it could "
+            "use. Search again on an idle machine, or with a longer --budget."
+        )
 
 
 def _exhausted(tried: Tried, depth: int) -> str:

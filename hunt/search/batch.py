@@ -6,6 +6,7 @@ process.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -43,7 +44,8 @@ Work = Drawn | Every
 
 @dataclass
 class Batch:
-    """The results of one batch. `found`: the schedule that broke a promise, and the checkers.
+    """The results of one batch. `found`: the schedule that broke a promise, and the checkers;
+    `cpu_s`: the processor time that it took.
 
     For an exhaustive search, `known` is the number of schedules that led to known states, and
     `kept` contains the others.
@@ -59,6 +61,7 @@ class Batch:
     injected: Counter[str] = field(default_factory=Counter)
     found: tuple[Schedule, tuple[str, ...]] | None = None
     failure: str = ""
+    cpu_s: float = 0.0
 
     def take(self, run: Run, surely: bool) -> bool:
         """Count an executed run and judge it; return whether it broke a promise."""
@@ -112,6 +115,12 @@ class Searcher:
         self._steps = Run(setting, Schedule(), self._actions).execute().world.step
 
     def batch(self, work: Work) -> Batch:
+        begun_s = time.process_time()
+        made = self._batch(work)
+        made.cpu_s = time.process_time() - begun_s
+        return made
+
+    def _batch(self, work: Work) -> Batch:
         made = Batch()
         for run, surely in self._every(work) if isinstance(work, Every) else self._drawn(work):
             try:

@@ -3,7 +3,7 @@
 A jump of a server's clock, or a crash without persistence, breaks every lock on one Redis: no
 client can prevent it. So the faults of a counterexample are played against a lock of fencepost's
 own on the same servers. If they break the same promise of that lock, the counterexample is
-*inherent* to the servers, and the search goes on with the faults that the reference survives.
+*inherent* to the servers, and the search continues with the faults that the reference survives.
 """
 
 from __future__ import annotations

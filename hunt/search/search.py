@@ -29,7 +29,8 @@ Tell = Callable[["Tried"], None]
 
 @dataclass
 class Tried:
-    """The totals of a hunt. `seconds` of real time; `steps` and `events` of all runs together.
+    """The totals of a hunt. `seconds` of real time, `cpu_s` of the processor time of all its
+    processes; `steps` and `events` of all runs together.
 
     `inherent`: the earlier counterexamples that are inherent to the servers (inherent.py).
 
@@ -48,6 +49,7 @@ class Tried:
     injected: Counter[str] = field(default_factory=Counter)
     weights: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
+    cpu_s: float = 0.0
     found: tuple[Schedule, tuple[str, ...]] | None = None
     inherent: list[Comparison] = field(default_factory=list)
     failure: str = ""
@@ -57,6 +59,7 @@ class Tried:
         self.steps += made.steps
         self.events += made.events
         self.known += made.known
+        self.cpu_s += made.cpu_s
         self.states |= made.states
         self.covered.update(made.covered)
         self.injected.update(made.injected)

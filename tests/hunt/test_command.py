@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.command import app
+from fencepost.harness.command.hunt import _print_busy
+from fencepost.hunt.search.search import Tried
 
 pytestmark = pytest.mark.slow
 
@@ -131,3 +133,11 @@ def test_a_counterexample_of_a_user_lock_has_a_report_and_its_file(run, tmp_path
     report = (folder / "report.html").read_text()
     assert '<ol class="story">' in report
     assert '<pre class="story" aria-hidden="true">client-1' in report
+
+
+@pytest.mark.parametrize(("cpu_s", "said"), [(15.0, "had 25% of the processor time"), (50.0, "")])
+def test_a_hunt_on_a_busy_machine_says_so(capsys, cpu_s, said):
+    _print_busy(Tried(seconds=30.0, cpu_s=cpu_s), processes=2)
+    shown = capsys.readouterr().out
+    assert said in shown
+    assert bool(shown) is bool(said)
