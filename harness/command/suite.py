@@ -118,6 +118,14 @@ def _finished(found: Campaign, line: Line) -> None:
 _PUBLISHED = {True: ("as published", "green"), False: ("NOT AS PUBLISHED", "red")}
 
 
+def _mark(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the outcome of a scenario in words, and their style."""
+    return _PUBLISHED[row["as_expected"]] if report.carried_out(row) else _MISSED
+
+
+_MISSED = "not carried out", "yellow"
+
+
 def _row(row: dict[str, Any]) -> None:
     if "rate" in row:
         for words in [row["why"], *report.shares(row["rate"])]:
@@ -128,7 +136,7 @@ def _row(row: dict[str, Any]) -> None:
         valid = worst(list(row["observed"].values()))
         mark, style = f"{screen.word(valid)} (a finding)", screen.STYLE[valid]
     else:
-        mark, style = _PUBLISHED[row["as_expected"]]
+        mark, style = _mark(row)
     text = Text(f"{row['scenario']}, guard {row['guard']}: ")
     text.append(mark, style=style)
     if row["why"]:
@@ -167,7 +175,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     )  # fmt: skip
     for row in rows:
         cells = [_cell(row, name) for name in CHECKERS]
-        mark, style = _PUBLISHED[row["as_expected"]] if row["expected"] else ("finding", "")
+        mark, style = _mark(row) if row["expected"] else ("finding", "")
         table.add_row(row["scenario"], row["guard"], row["claim"], *cells, Text(mark, style))
     screen.console().print(table)
 
@@ -184,12 +192,14 @@ def _cell(row: Mapping[str, Any], name: str) -> Text:
 
 
 def _exit_code(found: Collected) -> int:
-    """Return 1 if an outcome is not as published, and 255 if runs crashed and so gave no
-    verdict."""
+    """Return 1 if an outcome is not as published, 255 if runs crashed and so gave no verdict, and 2
+    if the schedule of one was not carried out."""
     wrong = [line for line in found.lines.values() if line.state in ("failure", "error")]
     if any(line.kind != "crashed" for line in wrong):
         return EXIT[False]
-    return CRASHED if wrong else EXIT[True]
+    if wrong:
+        return CRASHED
+    return EXIT["unknown" if found.any("skipped") else True]
 
 
 _VIEW = View(_finished, _ended, lambda found: report.render(found.folder), _exit_code)

@@ -29,7 +29,7 @@ from fencepost.harness.execute.program_promises import adopt
 from fencepost.harness.execute.progress import Live, Progress, logged
 from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.site import RunSite
-from fencepost.harness.execute.stage import NotAsScheduled, Stage
+from fencepost.harness.execute.stage import NOT_CARRIED_OUT, NotAsScheduled, Stage
 from fencepost.harness.execute.timed import Played
 from fencepost.harness.interrupts import interruptible, undisturbed
 from fencepost.harness.results import results
@@ -108,7 +108,7 @@ def run_once(
                         learn(folder, time_s=played.time_s)
                     notes += [*site.client_fleet.drifted(), *site.server_fleet.restarted()]
         except NotAsScheduled as error:
-            notes.append(f"The schedule was not carried out: {error}")
+            notes.append(f"{NOT_CARRIED_OUT}: {error}")
         except BaseException as error:  # Ctrl-C too: the history so far is judged
             failure = error
             words = f"The run ended early: {type(error).__name__} {error}"

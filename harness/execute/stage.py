@@ -42,6 +42,9 @@ _LOOK_S = 0.5
 _ALSO = {"any": ("ok", "fail"), "failing": ("fail", "info")}
 
 
+NOT_CARRIED_OUT = "The schedule was not carried out"
+
+
 class NotAsScheduled(Exception):
     """A step did not end as in the scenario, so the run was not that scenario."""
 

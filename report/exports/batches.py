@@ -91,21 +91,32 @@ def _suite(folder: Path) -> Collected:
     rows = suite.read(folder)
     expected = [row for row in rows if row.get("expected")]
     good = sum(bool(row.get("as_expected")) for row in expected)
+    missed = sum(not suite.carried_out(row) for row in expected)
     measured = [row for row in rows if "rate" in row or "cost" in row]
     wrong = sum(not row.get("as_expected") for row in measured)
     words = [f"{good} of {len(expected)} as published"] if expected or not measured else []
+    words += [f"{missed} not carried out"] * bool(missed)
     words += [f"{len(measured) - wrong} measured"] * (len(measured) > wrong)
     words += [f"{wrong} not measured as it should be"] * bool(wrong)
     runs = [run for row in rows for run in (row["rate"]["runs"] if "rate" in row else [row])]
     return Collected(
         "suite",
         ", ".join(words),
-        good == len(expected) and not wrong if expected or wrong else None,
+        _suite_verdict(len(expected), good, missed, wrong),
         list(dict.fromkeys(str(row["lock"]) for row in rows if row.get("lock"))),
         {str(row["test"]): entry(row) for row in rows},
         runs=[str(run["run"]) for run in runs if run.get("run")],
         name=folder.resolve().parent.name,
     )
+
+
+def _suite_verdict(expected: int, good: int, missed: int, wrong: int) -> Valid | None:
+    """Return the verdict on a suite from the numbers of its entries: None without any to judge."""
+    if not expected and not wrong:
+        return None
+    if good + missed < expected or wrong:
+        return False
+    return "unknown" if missed else True
 
 
 def entry(row: Mapping[str, Any]) -> Line:
@@ -115,13 +126,14 @@ def entry(row: Mapping[str, Any]) -> Line:
         bool(row.get("as_expected")),
         str(row.get("why", "")),
     )
+    played = suite.carried_out(row)
     counted = suite.shares(row["rate"]) if "rate" in row else []
     broken = [name for name, valid in observed.items() if valid is False]
     unknown = [name for name, valid in observed.items() if verdict(valid) == "unknown"]
     if "rate" in row or "cost" in row:
         words = ["measured" if good else "NOT as it should be"]
     else:
-        said = "as published" if good else "NOT as published"
+        said = "as published" if good else "NOT as published" if played else "not carried out"
         words = [said if row.get("expected") else "a finding"]
         words += [f"broken: {', '.join(broken)}"] * bool(broken)
         words += [f"unknown: {', '.join(unknown)}"] * bool(unknown)
@@ -130,8 +142,8 @@ def entry(row: Mapping[str, Any]) -> Line:
     return Line(
         "; ".join(words),
         " ".join(filter(None, [why, *counted])),
-        "error" if kind else "passed" if good else "failure",
-        kind or "not as published",
+        "skipped" if not played else "error" if kind else "passed" if good else "failure",
+        (kind or "not as published") if played else "not carried out",
         row.get("scenario", ""),
         f"guard {row['guard']}" if "guard" in row else "",
         "\n".join([row.get("what", ""), why, verdicts, f"run: {row.get('run', '')}"]),

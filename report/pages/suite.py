@@ -53,6 +53,12 @@ def _rate_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**first, **{name: row[name] for name in row if name != "runs"}, **more}
 
 
+def carried_out(row: Mapping[str, Any]) -> bool:
+    """Return whether the scenario of an entry was carried out as scheduled. If it was not, its
+    outcome is unknown."""
+    return bool(row.get("carried_out", True))
+
+
 def render(folder: Path) -> Path:
     """Write report.html into the folder of a suite; return its path.
 
@@ -103,14 +109,23 @@ def headline(scripted: list[dict[str, Any]]) -> str:
     if not scripted:
         return "No scenario with a published outcome was run."
     names = list(dict.fromkeys(row["scenario"] for row in scripted))
-    odd = list(dict.fromkeys(row["scenario"] for row in scripted if not row["as_expected"]))
+    missed = list(dict.fromkeys(row["scenario"] for row in scripted if not carried_out(row)))
+    odd = list(
+        dict.fromkeys(
+            row["scenario"] for row in scripted if carried_out(row) and not row["as_expected"]
+        )
+    )
+    late = f" Not carried out in time: {', '.join(missed)}." if missed else ""
     runs = f"{len(scripted)} run{'s' if len(scripted) > 1 else ''}"
+    if missed and not odd:
+        good = len(names) - len(missed)
+        return f"{good} of {len(names)} scenarios had the published outcome, in {runs}.{late}"
     if not odd:
         all_of = f"All {len(names)} scenarios" if len(names) > 1 else "The one scenario"
         return f"{all_of} had the published outcome, in {runs}."
     return (
         f"{len(odd)} of {len(names)} scenarios did not have the published outcome: "
-        f"{', '.join(odd)}."
+        f"{', '.join(odd)}.{late}"
     )
 
 
@@ -130,8 +145,10 @@ def tally(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many runs ended as expected, and how many rates were counted, in a sentence."""
     expected = [row for row in rows if row["expected"] or "cost" in row]
     good = sum(1 for row in expected if row["as_expected"])
+    missed = sum(1 for row in expected if not carried_out(row))
     rates = [row for row in rows if "rate" in row]
     words = [f"{good} of {len(expected)} came out as published."] if expected or not rates else []
+    words += [f"{missed} could not be carried out in time."] * bool(missed)
     return " ".join([*words, *_counted(rates)])
 
 
@@ -215,6 +232,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
         "why": entry.get("why") or "",
         "link": page.report_of(entry.get("run")),
         "as_expected": bool(entry.get("as_expected")),
+        "carried_out": carried_out(entry),
         "versions": named_versions(entry.get("versions") or {}),
         "cells": cells,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from contextlib import nullcontext
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ from fencepost.harness.campaigns import executors, item
 from fencepost.harness.campaigns import suite as suites
 from fencepost.harness.command import app
 from fencepost.harness.errors import Crashed
+from fencepost.harness.execute.stage import NOT_CARRIED_OUT
 from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.results import results
 
@@ -100,3 +102,40 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_starts(suite, 
 
     code, said = suite(never, "--junit", str(tmp_path))
     assert code == 254 and f"--junit: {tmp_path} cannot be written" in said
+
+
+def late(times):
+    """Runs whose schedule is not carried out so many times."""
+    begun = Counter()
+
+    def run(spec, *given):
+        begun[spec.name] += 1
+        outcome = as_published(spec, *given)
+        if begun[spec.name] <= times:
+            notes = [f"{NOT_CARRIED_OUT}: step 3: it completed as fail"]
+            outcome.results["run_notes"] = notes
+            outcome.verdicts["run"] = Verdict("unknown", notes[0])
+        return outcome
+
+    return run, begun
+
+
+def test_a_scenario_that_is_not_carried_out_in_time_is_tried_again(suite):
+    run, begun = late(2)
+    code, said = suite(run)
+    assert code == 0 and "came out as published" in said
+    assert set(begun.values()) == {3}
+
+
+def test_what_could_not_be_carried_out_is_counted_apart_from_what_is_not_as_published(
+    suite, tmp_path
+):
+    run, begun = late(3)
+    code, said = suite(run, "--junit", str(tmp_path / "junit.xml"))
+    assert code == 2
+    assert "not carried out" in said and "NOT AS PUBLISHED" not in said
+    assert "could not be carried out in time" in said
+    assert set(begun.values()) == {3}
+    (found,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (found.get("failures"), found.get("errors")) == ("0", "0")
+    assert int(found.get("skipped")) == int(found.get("tests")) > 0
