@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_starts(suite, 
 
 
 def late(times):
-    """Runs whose schedule is not carried out so many times."""
+    """Runs whose first `times` schedules are not carried out."""
     begun = Counter()
 
     def run(spec, *given):
