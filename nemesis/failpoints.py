@@ -30,18 +30,16 @@ ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *REQUESTS[1:])
 # How long a client may take to reach its failpoint before it is hit wherever it is. It may have to
 # hold the lock, or to rest, first.
 POINT_S = 8.0
-# A client that reaches a failpoint of a request at all reaches it within its next hold or two. An
-# extension is rarer.
-_REQUEST_S, _EXTEND_S = 3.0, 5.0
+_EXTEND_S = 5.0
+# A client whose lock sends several requests in any op has sent them by then.
+_RELEASES = 2
 # How long a client takes at most to learn that the failpoint is disarmed.
 _HEARS_S = 0.1
 
 
 def patience_s(point: str) -> float:
     """Return how long (s) to wait for a client to reach a failpoint."""
-    if point == "before-extend":
-        return _EXTEND_S
-    return _REQUEST_S if point in REQUESTS else POINT_S
+    return _EXTEND_S if point == "before-extend" else POINT_S
 
 
 def _waits_s(client: Client, point: str) -> float:
@@ -73,11 +71,17 @@ def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
 
 
 def _first(clients: Mapping[str, Client], point: str) -> str | None:
+    """Return the client that reaches the failpoint first; None if no client does in time, or if
+    their locks send only one request in an op."""
     end = time.monotonic() + max(_waits_s(client, point) for client in clients.values())
+    most = sum(client.releases for client in clients.values()) + _RELEASES
     while time.monotonic() < end:
         for node, client in clients.items():
             if client.wait_failpoint(point, 0.0):
                 return node
+        released = sum(client.releases for client in clients.values())
+        if point == "between-requests" and released >= most:
+            return None
         time.sleep(0.002)
     return None
 
@@ -86,11 +90,12 @@ def await_failpoint(site: Site, fault: Fault) -> None:
     """Let the client reach its failpoint; after some seconds it is hit wherever it is."""
     point = fault.arguments.get("point")
     if point is not None:
-        client = site.client(fault.arguments.get("client", fault.targets[0]))
+        node = fault.arguments.get("client", fault.targets[0])
+        client = site.client(node)
         if client.wait_failpoint(point, 0.0):
             return  # a scenario has stopped it there already
         client.arm(point)
-        client.wait_failpoint(point, _waits_s(client, point))
+        _first({node: client}, point)
 
 
 def resume(site: Site, fault: Fault) -> str:

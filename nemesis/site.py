@@ -99,6 +99,10 @@ class Client(Clocked, Protocol):
     def extends(self) -> bool:
         """Return whether its lock can be extended."""
 
+    @property
+    def releases(self) -> int:
+        """Return how many of its releases were answered ok."""
+
     def arm(self, point: str) -> None: ...
     def disarm(self, point: str) -> None: ...
     def wait_failpoint(self, point: str, timeout_s: float) -> bool:

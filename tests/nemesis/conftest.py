@@ -98,6 +98,7 @@ class Node:
     held: list[str] = field(default_factory=list)
     connection: int = 0
     extends: bool = True
+    releases: int = 0
     unsent: list[int] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -300,3 +301,15 @@ def test_a_fault_without_a_description_has_its_family_s_in_the_history(director,
     director.inject(Fault("p", "pause", ["redis-4"], {"words": "redis-4 sleeps"}))
     said = [op.value["arguments"]["words"] for op in recorded.ops if op.type == "ok"]
     assert said == ["redis-1, redis-2 and client-2 crash and lose their data", "redis-4 sleeps"]
+
+
+def test_clients_whose_ops_send_one_request_are_not_waited_for_between_requests(
+    director, site, monkeypatch
+):
+    monkeypatch.setattr(failpoints, "POINT_S", 600)
+    client, seen = site.nodes["client-1"], itertools.count()
+    # Two releases are answered while it waits.
+    monkeypatch.setattr(type(client), "releases", property(lambda self: next(seen) // 8))
+    receipt = director.inject(Fault("f", "pause", ["client-1"], {"point": "between-requests"}))
+    assert failpoints.missed(receipt.data)
+    assert client.armed == set()

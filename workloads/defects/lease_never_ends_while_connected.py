@@ -36,7 +36,7 @@ DEFECT = Defect(
     checker="liveness",
     faults=("pause:client",),
     servers="postgres:1",
-    ends_with="connection",
+    ends_with="lease",
     hunt="there is no model of PostgreSQL",
     twin=False,
 )
