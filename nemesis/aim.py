@@ -33,6 +33,9 @@ _SAME_TTLS = 4.0
 _EDGE_TTLS = 2.0
 """How long it waits for the edge of a lease before it takes any hold: one that is renewed in the
 background has no edge."""
+_FREE_TTLS = 3.0
+"""How long one that meets the reply to an acquire waits until no client holds the lock: most other
+acquires are refused."""
 _ENOUGH = 0.3
 """The part of a lease that must be left, so that an injection can have an effect before its end."""
 
@@ -196,11 +199,20 @@ class Aim:
             if waited_s > _MOMENT_TTLS * ttl_s:
                 break
             only = trigger.holder if waited_s < _SAME_TTLS * ttl_s else None
-            for lease in self._watch.leases():
+            leases = self._watch.leases()
+            if waited_s < _FREE_TTLS * ttl_s and triggers.meets_a_grant(trigger):
+                if all(map(self._over, leases)):
+                    return True, None
+                leases = []
+            for lease in leases:
                 if self._ripe(lease, trigger, waited_s) and only in (None, lease.client):
                     return True, lease.client
             self._stopped.wait(_LOOK_S)
         return False, None
+
+    def _over(self, lease: Lease) -> bool:
+        over = lease.deadline_ns is not None and lease.deadline_ns < self._watch.now()
+        return lease.lost or over
 
     def _ripe(self, lease: Lease, trigger: Trigger, waited_s: float) -> bool:
         """Return whether enough of this hold's lease has passed, and some is left."""

@@ -132,6 +132,13 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
     return Trigger(kind, [], [injection], share, lasts_s, until_grant, rest_s)
 
 
+def meets_a_grant(trigger: Trigger) -> bool:
+    """Return whether the trigger stops a client at the reply to an acquire."""
+    return trigger.kind == "point" and any(
+        one.arguments.get("point") == REQUESTS[0] for one in trigger.strike
+    )
+
+
 def at_other_points(trigger: Trigger, missed: Collection[str], at: Layout) -> Trigger:
     """Return the trigger; if it waits for a failpoint that clients do not reach (`missed`), for
     another one instead. Without another one the holder is hit wherever it is, and a pause lasts

@@ -240,3 +240,20 @@ def test_the_first_client_at_a_failpoint_is_hit_and_a_request_is_its_holder_s():
         ([HOLDER], {"point": "before-release"}),
         (["client-2"], {"point": "before-release", "client": "client-2"}),
     ]
+
+
+def test_the_reply_to_an_acquire_is_met_when_no_client_holds_the_lock():
+    run = Run()
+    run.holds("client-1", left_s=60.0)
+    at_reply = Injection("pause", [HOLDER], {"point": "replies-in-flight"})
+    freed = []
+
+    def free():
+        freed.append(run.now() / 1e9)
+        run.held = []
+
+    timer = threading.Timer(0.1, free)
+    timer.start()
+    carried_out(run, play("point", strike=[at_reply], until_grant=False, lasts_s=0.01))
+    timer.join()
+    assert run.log[0][3] >= freed[0]
