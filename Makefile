@@ -54,8 +54,9 @@ test-unit: install ## the tests that need no cluster and no second
 test-slow: install ## whole programs, hunts and long searches, without a cluster
 	nice $(BIN)/pytest -q -m slow $(ARGS)
 
-test-cluster: install ## the tests on real servers
-	$(BIN)/pytest -q -m cluster --durations=25
+test-cluster: install ## the tests on real servers, most of them side by side
+	$(BIN)/pytest -q -n 3 --dist loadfile -m 'cluster and not alone' --durations=15
+	$(BIN)/pytest -q -m 'cluster and alone' --durations=15
 
 test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, ground truth, spoilt files
 	nice $(BIN)/pytest -q -m oracle

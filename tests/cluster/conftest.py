@@ -28,11 +28,20 @@ REDIS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
 
 
+# They look at everything that the engine has, stop the engine, or start runs of other commands.
+ALONE = {
+    "test_command", "test_docs_run", "test_elsewhere", "test_foreign", "test_foreign_kinds",
+    "test_injected", "test_ssh", "test_two_runs", "test_xdist",
+}  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.cluster)
+            if item.path.stem in ALONE:
+                item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="module")
