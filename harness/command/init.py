@@ -11,8 +11,13 @@ from fencepost.harness.command import screen
 from fencepost.harness.userlock.project import begin
 
 
-def init(folder: Annotated[Path, typer.Argument(help="The folder to write to.")] = Path()) -> None:
-    written, existing = begin(folder)
+def init(
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.")] = Path(),
+    asyncio: Annotated[
+        bool, typer.Option("--asyncio", help="Write a lock whose methods are coroutines.")
+    ] = False,
+) -> None:
+    written, existing = begin(folder, asyncio)
     for path in written:
         screen.write(f"wrote {path}")
     for path in existing:

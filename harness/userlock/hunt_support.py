@@ -37,14 +37,19 @@ def installed(module: str) -> bool:
 
 
 def outside_of_reach(files: Mapping[str, Path]) -> str:
-    """Return the first import that is not simulated and the reason, as a clause; '' for none."""
+    """Return the first import or coroutine that is not simulated, and the reason, as a clause; ''
+    for none."""
     for name, path in sorted(files.items()):
         if path.suffix != ".py":
             continue
-        for module in _imported(ast.parse(path.read_bytes())):
+        tree = ast.parse(path.read_bytes())
+        for module in _imported(tree):
             why = _WHY.get(module) or _WHY.get(module.partition(".")[0])
             if why:
                 return f"{name} imports {module}, and {why}"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.AsyncFunctionDef):
+                return f"{name} has the coroutine {node.name}, and event loops are not simulated"
     return ""
 
 

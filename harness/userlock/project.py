@@ -17,10 +17,12 @@ PLACES = {
     "fencepost.yml": ".github/workflows/fencepost.yml",
 }
 """The path of each template's file below the project's folder."""
+_ASYNCIO = "mylock_asyncio.py"
 
 
-def begin(folder: Path) -> tuple[list[Path], list[Path]]:
+def begin(folder: Path, coroutines: bool = False) -> tuple[list[Path], list[Path]]:
     """Write the missing files; return those that were written and those that existed already.
+    `coroutines`: the example lock's verbs are coroutines.
 
     Raises:
         BadArguments: the folder cannot be written.
@@ -28,7 +30,8 @@ def begin(folder: Path) -> tuple[list[Path], list[Path]]:
     written, existing = [], []
     for template, place in PLACES.items():
         path = folder / place
-        text = (TEMPLATES / f"{template}.in").read_text(encoding="utf-8")
+        name = _ASYNCIO if coroutines and template == "mylock.py" else template
+        text = (TEMPLATES / f"{name}.in").read_text(encoding="utf-8")
         if path.exists():
             existing.append(path)
             continue

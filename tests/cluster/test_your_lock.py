@@ -42,8 +42,9 @@ def test_the_tutorial_has_the_described_results(tmp_path):
         assert (got, words in said) == (int(code), True), f"{command}\n{said}"
 
 
-def test_the_lock_that_init_writes_keeps_the_contract_and_is_valid(tmp_path):
-    assert fencepost(tmp_path, "init")[0] == 0
+@pytest.mark.parametrize("options", [(), ("--asyncio",)])
+def test_the_lock_that_init_writes_keeps_the_contract_and_is_valid(tmp_path, options):
+    assert fencepost(tmp_path, "init", *options)[0] == 0
     code, said = fencepost(tmp_path, "check")
     assert (code, "It keeps the contract." in said) == (0, True), said
     code, said = fencepost(tmp_path, "test", "--time", "8s", "--seed", "5")

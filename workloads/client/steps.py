@@ -49,6 +49,8 @@ class Steps:
         # The lock's own threads: those that it was given, and those that it starts itself.
         self._aside: ContextVar[bool] = ContextVar("aside", default=False)
         self._thread = 0
+        # The thread of an event loop that the op waits for.
+        self._lent: int | None = None
         self._inside = False
         self._f = ""
 
@@ -81,13 +83,18 @@ class Steps:
             env.background(aside)
 
         return replace(
-            env, now=now, sleep=sleep, failpoint=failpoint, connect=connect, background=background
-        )
+            env, now=now, sleep=sleep, failpoint=failpoint, connect=connect, background=background,
+            lend=self._lend,
+        )  # fmt: skip
+
+    def _lend(self, thread: int | None) -> None:
+        self._lent = thread
 
     def step(self, kind: str, do: Callable[[], Any], *about: Any) -> Any:
         """Do something that is a step; `about` it: node, command and link. Steps within a step do
         not count."""
-        if self._inside or self._aside.get() or threading.get_ident() != self._thread:
+        mine = threading.get_ident() in (self._thread, self._lent)
+        if self._inside or self._aside.get() or not mine:
             return do()
         self._count += 1
         step = replace(Step(self._count, kind, *about), f=self._f)

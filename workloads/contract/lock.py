@@ -89,7 +89,8 @@ class Env:
     itself, under another session if necessary. `mutex()` makes a lock between such threads and the
     client. `pool(host, port)` returns HTTP connections to a server, in urllib3's interface; None:
     urllib3's own. `dial(protocol, host, port, connect_s, read_s)` returns a Link to a server with
-    another protocol than Redis; None: workloads/transport/request_link.py.
+    another protocol than Redis; None: workloads/transport/request_link.py. `lend(thread)`: the
+    messages of this thread, by its ident, are those of the current op; None: they no longer are.
     """
 
     now: Callable[[], int]
@@ -106,6 +107,7 @@ class Env:
     pool: Callable[[str, int], Any] | None = None
     dial: Callable[[str, str, int, float, float], Link] | None = None
     requeued: Callable[[str], None] = lambda why: None
+    lend: Callable[[int | None], None] = lambda thread: None
 
 
 class Lock(Protocol):

@@ -6,6 +6,8 @@
         def release(self, name): ...
         # and, if it has them: extend(name, ttl), close()
 
+Any of them may be a coroutine function (event_loop.py).
+
 `PlainLock` makes a Lock of such an object. It makes no decisions: each answer has one meaning, and
 an answer without a meaning raises `BadAnswer`, so that a client's mistake is never counted against
 its lock.
@@ -30,11 +32,12 @@ from typing import Any
 
 from fencepost.workloads.contract import lock
 from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
+from fencepost.workloads.locks import event_loop
 
 # An exception of these types is a bug in the lock's code, whatever happened to the request.
 _MISTAKES = (NameError, ImportError, NotImplementedError)
-# Its traceback ends at the call of the lock, which was called with wrong arguments.
-_FRAMES = 2
+# A traceback that ends here is that of a call with wrong arguments.
+_CALLERS = (__file__, event_loop.__file__)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -87,7 +90,8 @@ class PlainLock:
         # The clock of a Grant is time.monotonic(); the env's has another zero.
         self._zero_ns = time.monotonic_ns() - env.now()
         servers = [env.address(node) for node in nodes]
-        self._make: Callable[[], Any] = lambda: make(servers, **options)
+        self._loop = event_loop.EventLoop(env.lend) if event_loop.is_async(make) else None
+        self._make: Callable[[], Any] = lambda: self._call(make, servers, **options)
         try:
             self._lock = self._made()
         except BadAnswer:
@@ -105,7 +109,7 @@ class PlainLock:
         if self._lock is None:
             self._lock = self._said("acquire", "unreachable", self._made_late)
         answer = self._said(
-            "acquire", "not-granted", lambda: self._lock.acquire(name, ttl_ns / 1e9)
+            "acquire", "not-granted", lambda: self._call(self._lock.acquire, name, ttl_ns / 1e9)
         )
         if answer is None or answer is False:
             raise Failed("not-granted", f"acquire answered {answer}")
@@ -118,7 +122,7 @@ class PlainLock:
     def extend(self, grant: lock.Grant, ttl_ns: int) -> lock.Grant:
         begun = self._env.now()
         answer = self._said(
-            "extend", "not-held", lambda: self._lock.extend(grant.name, ttl_ns / 1e9)
+            "extend", "not-held", lambda: self._call(self._lock.extend, grant.name, ttl_ns / 1e9)
         )
         if answer is False:
             raise Failed("not-held", "extend answered False")
@@ -126,7 +130,9 @@ class PlainLock:
         return replace(grant, deadline=deadline, assumed=_assumes(answer))
 
     def release(self, grant: lock.Grant) -> None:
-        answer = self._said("release", "not-held", lambda: self._lock.release(grant.name))
+        answer = self._said(
+            "release", "not-held", lambda: self._call(self._lock.release, grant.name)
+        )
         if answer is False:
             raise Failed("not-held", "release answered False")
         if answer is not None and answer is not True:
@@ -136,14 +142,25 @@ class PlainLock:
 
     def close(self) -> None:
         close = getattr(self._lock, "close", None)
-        if close is not None:
-            close()
+        try:
+            if close is not None:
+                self._call(close)
+        finally:
+            if self._loop is not None:
+                self._loop.close()
+                self._loop = None
+
+    def _call(self, do: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Call the plain lock, in its event loop if it has coroutines."""
+        return do(*args, **options) if self._loop is None else self._loop.call(do, *args, **options)
 
     def _made(self) -> Any:
         found = self._make()
         for verb in ("acquire", "release"):
             if not callable(getattr(found, verb, None)):
                 raise BadAnswer(f"{self._name} has no {verb}; a lock needs acquire and release")
+        if self._loop is None and event_loop.is_async(found):
+            self._loop = event_loop.EventLoop(self._env.lend)  # a function has made it
         return found
 
     def _made_late(self) -> Any:
@@ -219,7 +236,7 @@ class PlainLock:
             raise self._mistake(verb, error) from error
         except Exception as error:  # whatever a library raises
             frames = traceback.extract_tb(error.__traceback__)
-            if isinstance(error, TypeError) and len(frames) == _FRAMES:
+            if isinstance(error, TypeError) and frames[-1].filename in _CALLERS:
                 raise self._mistake(verb, error) from error
             raise Indeterminate("raised", f"{type(error).__name__}: {error}") from error
 

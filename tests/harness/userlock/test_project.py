@@ -157,9 +157,11 @@ def test_an_invalid_project_file_gives_one_sentence(here, run, text, why):
     assert (code, why in said) == (254, True), said
 
 
-def test_init_writes_a_project_that_a_test_can_be_made_of(here, run, described):
+@pytest.mark.parametrize("options", [(), ("--asyncio",)])
+def test_init_writes_a_project_that_a_test_can_be_made_of(here, run, described, options):
     (here / "mylock.py").unlink()
-    code, said = run("init")
+    code, said = run("init", *options)
+    assert ("async def acquire" in (here / "mylock.py").read_text()) is bool(options)
     assert (code, said.count("wrote ")) == (0, len(PLACES))
     spec = described("test")
     assert (spec.lock, spec.guard, spec.own.python) == (
