@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _WHY = {
-    "asyncio": "its event loop waits by itself",
     "datetime": "its clock is not simulated: use time.time() or time.monotonic()",
     "multiprocessing": "other processes are not simulated",
     "subprocess": "other processes are not simulated",
@@ -25,7 +24,6 @@ _WHY = {
     "etcd3": "its connections are made outside of Python",
     "gevent": "it has its own scheduler",
     "trio": "its event loop waits by itself",
-    "redis.asyncio": "its event loop waits by itself",
     "redis.cluster": "Redis Cluster has no model",
     "redis.sentinel": "Sentinel has no model",
 }
@@ -37,19 +35,14 @@ def installed(module: str) -> bool:
 
 
 def outside_of_reach(files: Mapping[str, Path]) -> str:
-    """Return the first import or coroutine that is not simulated, and the reason, as a clause; ''
-    for none."""
+    """Return the first import that is not simulated and the reason, as a clause; '' for none."""
     for name, path in sorted(files.items()):
         if path.suffix != ".py":
             continue
-        tree = ast.parse(path.read_bytes())
-        for module in _imported(tree):
+        for module in _imported(ast.parse(path.read_bytes())):
             why = _WHY.get(module) or _WHY.get(module.partition(".")[0])
             if why:
                 return f"{name} imports {module}, and {why}"
-        for node in ast.walk(tree):
-            if isinstance(node, ast.AsyncFunctionDef):
-                return f"{name} has the coroutine {node.name}, and event loops are not simulated"
     return ""
 
 

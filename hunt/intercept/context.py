@@ -30,7 +30,9 @@ class Place:
     `fail` ends the run with an error, even if the code under test catches it. `thread` starts a
     thread of a client. `sockets` count the bytes that clients send, for those that are watched.
     `numbered`: how many objects of each client have a number (numbers.py). `locks`: replacements of
-    module locks, by the original's id and the client (threads.py).
+    module locks, by the original's id and the client (threads.py). `files`: sockets by their
+    numbers (readiness.py). `running_loops`, `own_loops`: the event loop that runs in a task, and
+    the one that was set for it; `loops`: all that ran (loops.py).
     """
 
     world: World
@@ -43,6 +45,10 @@ class Place:
     """The only thread that simulates; code in other threads runs outside."""
     numbered: Counter[int] = field(default_factory=Counter)
     locks: dict[tuple[int, int], Any] = field(default_factory=dict)
+    files: list[Any] = field(default_factory=list)
+    running_loops: dict[Task, Any] = field(default_factory=dict)
+    own_loops: dict[Task, Any] = field(default_factory=dict)
+    loops: list[Any] = field(default_factory=list)
 
     @property
     def task(self) -> Task:

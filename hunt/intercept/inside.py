@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from fencepost.hunt.intercept import patches
+from fencepost.hunt.intercept import loops, patches
 from fencepost.hunt.intercept.context import Place, enter
 from fencepost.hunt.intercept.watch import watched
 
@@ -32,6 +32,7 @@ def inside(place: Place, seed: int, stuck: Callable[[str], BaseException]) -> It
             yield
     finally:
         enter(None)
+        loops.end(place.loops)
         if collects:
             gc.enable()
         random.setstate(before)

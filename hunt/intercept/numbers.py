@@ -19,12 +19,30 @@ def number(thing: Any) -> int:
     own: dict[str, Any] = thing.__dict__
     found: int | None = own.get(_NUMBER)
     if found is None:
-        place = here()
-        if place is None:
-            found = object.__hash__(thing)
-        else:
-            node = place.task.node.index
-            found = place.numbered[node]
-            place.numbered[node] += 1
-        own[_NUMBER] = found
+        found = own[_NUMBER] = _next(thing)
+    return found
+
+
+class Numbered:
+    """Replaces object.__hash__ in subclasses of types whose objects have no `__dict__`. They have a
+    slot `numbered`."""
+
+    __slots__ = ()
+    numbered: int
+
+    def __hash__(self) -> int:
+        try:
+            return self.numbered
+        except AttributeError:
+            self.numbered = _next(self)  # type: ignore[misc]  # a slot of the subclass
+            return self.numbered
+
+
+def _next(thing: Any) -> int:
+    place = here()
+    if place is None:
+        return object.__hash__(thing)
+    node = place.task.node.index
+    found = place.numbered[node]
+    place.numbered[node] += 1
     return found

@@ -8,6 +8,7 @@ fencepost's.
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import random
@@ -20,6 +21,7 @@ import threading
 import time
 import timeit
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import thread as pools
@@ -29,13 +31,10 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from fencepost.hunt.intercept import numbers, sockets, threads
+from fencepost.hunt.intercept import loops, numbers, readiness, sockets, threads
 from fencepost.hunt.intercept.context import here
 from fencepost.hunt.sim.client_node import ClientNode
-from fencepost.hunt.sim.clock import EPOCH_NS
-
-_MONOTONIC_NS = 10_000_000_000_000
-"""A client's monotonic clock at the start of a run: far from any wall clock."""
+from fencepost.hunt.sim.clock import EPOCH_NS, MONOTONIC_NS
 
 
 def _clock(real: Callable[[], Any], zero_ns: int, in_s: bool) -> Callable[[], Any]:
@@ -152,7 +151,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     """Yield each owner, the name to replace in it, and the replacement."""
     for name in ("monotonic", "perf_counter"):
         for word, in_s in ((name, True), (f"{name}_ns", False)):
-            yield time, word, _clock(getattr(time, word), _MONOTONIC_NS, in_s)
+            yield time, word, _clock(getattr(time, word), MONOTONIC_NS, in_s)
     yield time, "time", _wall(time.time, True)
     yield time, "time_ns", _wall(time.time_ns, False)
     yield time, "sleep", _sleep
@@ -162,9 +161,12 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield socket, "socket", _Socket
     yield socket, "getaddrinfo", _either(socket.getaddrinfo, sockets.address_info)
     yield socket, "gethostbyname", _either(socket.gethostbyname, sockets.host_address)
+    yield socket, "socketpair", _either(socket.socketpair, readiness.pair)
+    yield select, "select", _either(select.select, readiness.select)
+    yield selectors, "DefaultSelector", _either(selectors.DefaultSelector, readiness.Selector)
+    yield from loops.places()
     for module, name in (
-        (socket, "socketpair"), (select, "select"), (select, "poll"), (select, "epoll"),
-        (selectors, "DefaultSelector"), (os, "fork"), (os, "system"), (os, "popen"),
+        (select, "poll"), (select, "epoll"), (os, "fork"), (os, "system"), (os, "popen"),
     ):  # fmt: skip
         if hasattr(module, name):
             yield module, name, _refuse(getattr(module, name), f"{module.__name__}.{name}")
@@ -201,6 +203,9 @@ _seen: set[str] = set()
 def put() -> None:
     """Install the replacements, also in modules that were imported since the last call."""
     if not _replaced:
+        # Tasks that fail or are destroyed are the code's under test, and their log has no reader.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         from redis import Redis  # slow to import, and only user locks need it
 
         for kind in (Redis, Future, threading.Thread):

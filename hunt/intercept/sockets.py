@@ -2,7 +2,7 @@
 
 A socket behaves as a kernel's: bytes arrive in order, a late reply can still be read, a server that
 stops closes the connection, and bytes sent into a cut get no answer. Not simulated: name lookups,
-addresses other than the servers', sockets that do not block (non-blocking connects, select), TLS.
+addresses other than the servers', TLS.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import socket
 from typing import Any
 
 from fencepost.hunt.intercept.context import Place, here
+from fencepost.hunt.intercept.readiness import number, poke
 from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.sim.network import Network, Request, Server, Session
-from fencepost.hunt.sim.world import Node, Task, Wake
+from fencepost.hunt.sim.world import Node, Task, Timer, Wake
 
 # Linux' timeouts for connecting and sending (tcp_syn_retries 6, tcp_retries2 15).
 _CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
@@ -35,6 +36,10 @@ class Socket:
         self._waiting: Task | None = None
         self._alarm: Wake | None = None
         self._ended = False
+        self._number: int | None = None
+        # Of a connect that does not block: EINPROGRESS, its error, or 0.
+        self._error = 0
+        self.watchers: list[Wake] = []
         self.closed = False
         self.waits = False
         self.unread: list[Talk] = []
@@ -62,11 +67,24 @@ class Socket:
 
     def setsockopt(self, *_: Any) -> None: ...
 
-    def getsockopt(self, *_: Any) -> int:
-        return 0
+    def getsockopt(self, level: int, option: int, *_: Any) -> int:
+        return self._error if (level, option) == (socket.SOL_SOCKET, socket.SO_ERROR) else 0
 
     def fileno(self) -> int:
-        return -1
+        place = self._place or here()
+        if self.closed or place is None:
+            return -1
+        if self._number is None:
+            self._number = number(self, place)
+        return self._number
+
+    def readable(self) -> bool:
+        if self._place is not None:
+            self._take_what_came(self._place.world.now)
+        return bool(self._inbox) or self._ended or self._error not in (0, errno.EINPROGRESS)
+
+    def writable(self) -> bool:
+        return self._place is not None and self._error != errno.EINPROGRESS
 
     def getpeername(self) -> tuple[str, int]:
         self._must_be_open()
@@ -85,21 +103,40 @@ class Socket:
         server = place.servers.get(host)
         if server is None or port != server.port:
             raise place.unknown(f"it connects to {host}:{port}, which is not one of its servers")
-        if self._timeout == 0:
-            raise place.unknown("it connects a non-blocking socket, which is not simulated")
+        open_ = self._open_later if self._timeout == 0 else self._open
         counted = place.sockets.get(place.task.node)
         if counted is None:
-            self._open(place, server)
+            open_(place, server)
         else:
-            counted.connect(self, host, lambda: self._open(place, server))
+            counted.connect(self, host, lambda: open_(place, server))
 
-    def _open(self, place: Place, server: Server) -> None:
+    def _begin(self, place: Place, server: Server) -> None:
         place.step()
         self._place, self.network, self.server = place, place.network, server
         self.session = server.session()
         self.client = place.task.node
         self.ends = (self.client.index, server.index)
         self.latency = self.network.latency(*self.ends)
+
+    def _open_later(self, place: Place, server: Server) -> None:
+        """Connect without blocking: the outcome comes after a round trip."""
+        self._begin(place, server)
+        world, cuts = place.world, (self.network.requests_cut, self.network.replies_cut)
+        self._error = errno.EINPROGRESS
+
+        def end() -> None:
+            cut = any(self.ends in links for links in cuts)
+            self._error = errno.ETIMEDOUT if cut else 0 if server.up else errno.ECONNREFUSED
+            if self._error == 0 and not self.closed:
+                self.network.open[server.index][self] = None
+            poke(self, place)
+
+        after_ns = _CONNECTS_NS if any(self.ends in links for links in cuts) else 2 * self.latency
+        world.at(world.now + after_ns, Timer(self.client, end))
+        raise BlockingIOError(errno.EINPROGRESS, "Operation now in progress")
+
+    def _open(self, place: Place, server: Server) -> None:
+        self._begin(place, server)
         if self.ends in self.network.requests_cut or self.ends in self.network.replies_cut:
             place.world.sleep(_CONNECTS_NS if self._timeout is None else round(self._timeout * 1e9))
             raise TimeoutError("timed out")
@@ -215,6 +252,8 @@ class Socket:
         self._take(request)
         if self._waiting is not None:
             self._waiting.resume()
+        if self.watchers and self._place is not None:
+            poke(self, self._place)
 
     def parted(self, whole: Talk, parts: list[Talk]) -> None:
         """Replace commands that were sent together by the parts that are answered separately."""
@@ -231,6 +270,8 @@ class Socket:
         if self.closed or self.ends in self.network.replies_cut:
             return
         self._ended = True
+        if self.watchers and self._place is not None:
+            poke(self, self._place, self.latency)
         if self._waiting is not None and self._alarm is not None:
             self._alarm.off = True
             self._alarm = Wake(self._waiting)

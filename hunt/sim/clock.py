@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 MS = 1_000_000
+MONOTONIC_NS = 10_000_000_000_000
+"""A client's monotonic clock at the start of a run: far from any wall clock."""
 EPOCH_NS = 1_700_000_000_000_000_000
 """The reading of a correct wall clock at the start of every run."""
 

@@ -1,0 +1,159 @@
+"""Simulates `select`, selectors and pairs of sockets, of which event loops are made.
+
+CPython's own loop of asyncio runs on them unchanged. A file is anything with the methods of `File`;
+it has a number for as long as its run lasts.
+"""
+
+from __future__ import annotations
+
+import errno
+import selectors
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from fencepost.hunt.intercept.context import Place, here
+from fencepost.hunt.sim.world import Wake
+
+_FIRST = 1000
+
+
+class File(Protocol):
+    """A simulated socket, or one end of a pair.
+
+    `watchers`: the tasks that wait until it is ready.
+    """
+
+    watchers: list[Wake]
+
+    def readable(self) -> bool: ...
+    def writable(self) -> bool: ...
+
+
+def number(file: File, place: Place) -> int:
+    """Give a file its number."""
+    place.files.append(file)
+    return _FIRST + len(place.files) - 1
+
+
+def poke(file: File, place: Place, after_ns: int = 0) -> None:
+    """Wake the tasks that wait for a file, because it may be ready by then."""
+    for wake in file.watchers:
+        place.world.at(place.world.now + after_ns, Wake(wake.task) if after_ns else wake)
+    if not after_ns:
+        file.watchers.clear()
+
+
+def select(
+    readers: Iterable[Any],
+    writers: Iterable[Any],
+    errors: Iterable[Any] = (),
+    timeout: float | None = None,
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Replace select.select."""
+    place = here()
+    assert place is not None
+    reads = [(one, _file(one, place)) for one in readers]
+    writes = [(one, _file(one, place)) for one in writers]
+    until = None if timeout is None else place.world.now + max(0, round(timeout * 1e9))
+    while True:
+        readable = [one for one, file in reads if file.readable()]
+        writable = [one for one, file in writes if file.writable()]
+        if readable or writable:
+            return readable, writable, []
+        # What follows on a file that is ready takes a step.
+        place.step()
+        if until is not None and place.world.now >= until:
+            return [], [], []
+        _wait(place, [file for _, file in (*reads, *writes)], until)
+
+
+def _wait(place: Place, files: list[File], until: int | None) -> None:
+    wake, alarm = Wake(place.task), Wake(place.task)
+    for file in files:
+        file.watchers.append(wake)
+    if until is not None:
+        place.world.at(until, alarm)
+    try:
+        place.world.wait()
+    finally:
+        wake.off = alarm.off = True
+        for file in files:
+            if wake in file.watchers:
+                file.watchers.remove(wake)
+
+
+def _file(one: Any, place: Place) -> File:
+    found = one if isinstance(one, int) else one.fileno()
+    if not _FIRST <= found < _FIRST + len(place.files):
+        raise place.unknown(f"it waits for the file {found}, which is not simulated")
+    file: File = place.files[found - _FIRST]
+    return file
+
+
+class Selector(selectors.SelectSelector):
+    """A replacement for selectors.DefaultSelector."""
+
+    def _select(self, readers: Any, writers: Any, errors: Any, timeout: Any = None) -> Any:
+        return select(readers, writers, errors, timeout)
+
+
+class End:
+    """One end of a socketpair."""
+
+    family = type = proto = 0
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._inbox = b""
+        self._blocks = True
+        self._closed = False
+        self._number = number(self, place)
+        self.watchers: list[Wake] = []
+        self.other: End
+
+    def fileno(self) -> int:
+        return -1 if self._closed else self._number
+
+    def readable(self) -> bool:
+        return bool(self._inbox) or self.other._closed
+
+    def writable(self) -> bool:
+        return True
+
+    def setblocking(self, blocks: bool) -> None:
+        self._blocks = blocks
+
+    def settimeout(self, seconds: float | None) -> None:
+        self._blocks = seconds != 0
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        if here() is not None:
+            self.other._inbox += bytes(data)
+            poke(self.other, self._place)
+        return len(data)
+
+    sendall = send
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        if here() is None:
+            return b""
+        if not self.readable() and not self._blocks:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        while not self.readable():
+            _wait(self._place, [self], None)
+        found, self._inbox = self._inbox[:size], self._inbox[size:]
+        return found
+
+    def close(self) -> None:
+        self._closed = True
+        if here() is not None:
+            poke(self.other, self._place)
+
+
+def pair(*_: Any) -> tuple[End, End]:
+    """Replace socket.socketpair."""
+    place = here()
+    assert place is not None
+    one, other = End(place), End(place)
+    one.other, other.other = other, one
+    return one, other

@@ -1,0 +1,86 @@
+"""CPython's event loop runs on virtual time: user locks of asyncio can be hunted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.errors import Crashed
+from fencepost.harness.hunting.hunts import described
+from fencepost.hunt.faults.registry import table
+from fencepost.hunt.run import Run
+from fencepost.hunt.search.search import search
+from fencepost.hunt.sim.schedule import Schedule
+
+pytestmark = pytest.mark.slow
+
+LOCKS = Path(__file__).parents[1] / "locks_asyncio.py"
+SURVIVED = "pause,partition,delay,packet,kill:client"
+
+
+def asked(name, faults=SURVIVED, seed=1):
+    return described(f"{LOCKS}:{name}", {}, {"seed": seed}, servers="redis:1", faults=faults)
+
+
+def undisturbed(name):
+    setting = asked(name).setting
+    return Run(setting, Schedule(), table(setting)).execute()
+
+
+@pytest.mark.parametrize("name", ["Right", "Renews", "Tries"])
+def test_it_is_granted_and_released_in_an_undisturbed_run(name):
+    rows = undisturbed(name).rows
+    assert [row[3] for row in rows if row[2] == "ok"].count("release") >= 2
+    assert all(row[2] != "info" for row in rows)
+
+
+@pytest.mark.parametrize("name", ["Right", "Renews"])
+def test_a_sound_lock_is_not_accused(name):
+    assert search(asked(name).setting, 1, 600, processes=1, most=150).found is None
+
+
+def test_a_broken_one_is_found():
+    _, find = asked("Looks", "pause:client").carry_out(1)
+    assert {"lease_exclusion", "ownership"} & set(find.broken)
+    assert find.compared.inherent == ()
+
+
+def test_a_lock_that_never_waits_ends_the_hunt():
+    with pytest.raises(Crashed, match="does not terminate"):
+        asked("Spins").carry_out(1)
+
+
+DIGEST = """
+import hashlib, sys
+from fencepost.harness.hunting.hunts import described
+from fencepost.hunt.search.batch import Drawn, Searcher
+asked = described(sys.argv[1], {}, {"seed": 1}, servers="redis:1")
+searcher, digest = Searcher(asked.setting), hashlib.sha256()
+for run, _ in searcher._drawn(Drawn(3, 1)):
+    run.execute()
+    digest.update(repr([row[:4] for row in run.rows] + [run.world.step]).encode())
+print(digest.hexdigest())
+"""
+
+
+def test_a_schedule_is_the_same_in_every_process():
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST, f"{LOCKS}:Renews"], check=True, text=True,
+            capture_output=True, env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(seen) == 1
+
+
+def test_nothing_is_reported_about_tasks_of_a_run_that_is_over():
+    done = subprocess.run(
+        [sys.executable, "-c", DIGEST, f"{LOCKS}:Renews"], check=True, text=True,
+        capture_output=True,
+    )  # fmt: skip
+    assert done.stderr == ""
