@@ -170,7 +170,7 @@ def _forgotten(loss: Loss, forgetting: Spans[Fault], clocks: Clocks) -> str:
     """Describe the fault that may explain a loss; '' for none."""
     since = loss.asked.time - clocks.bound(loss.asked.node)
     until = loss.shown.time + clocks.bound(loss.shown.node)
-    for fault in forgetting.touching(since, until):
+    for fault in forgetting.latest(since, until, 1):
         return f"a server may have forgotten it by {fault.describe()}"
     return ""
 

@@ -107,11 +107,13 @@ class Timetable:
         except Exception as error:  # a defect; raised again for the caller
             self._failed.append(error)
         finally:
-            self._injecting.shutdown()  # a fault being injected is active after that
-            for name in list(self._on):
-                self._end(name)
-            self._healing.shutdown()
-            self._ended = True
+            try:
+                self._injecting.shutdown()  # a fault being injected is active after that
+                for name in list(self._on):
+                    self._end(name)
+                self._healing.shutdown()
+            finally:
+                self._ended = True
 
     def _left(self) -> bool:
         with self._changed:
@@ -209,11 +211,24 @@ class Timetable:
             if name not in self._on:
                 return  # it has ended early
             del self._on[name]
-        self._start(self._healing, lambda: self._healed(name))
+        claimed = threading.Lock()
+
+        def heal() -> None:
+            if claimed.acquire(blocking=False):
+                self._healed(name)
+
+        try:
+            self._start(self._healing, heal)
+        except RuntimeError:
+            # No thread can be started: heal in this one. The pool has kept the task all the same,
+            # and may carry it out later.
+            heal()
 
     def _healed(self, name: str) -> None:
         try:
             self._heal(name)
+        except Exception as error:
+            self._failed.append(error)
         finally:
             with self._changed:
                 self._unhealed.pop(name, None)

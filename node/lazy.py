@@ -18,6 +18,7 @@ import json
 import os
 import site
 import socket
+from collections.abc import Callable, Mapping
 from typing import Any
 
 CONTROL = "/run/fencepost/lazy.sock"
@@ -54,14 +55,28 @@ def command(words: list[str]) -> dict[str, Any]:
     return ask(given.control, given.verb)
 
 
+def answer(verbs: Mapping[str, Callable[[], dict[str, Any]]], request: bytes) -> bytes:
+    """Run the requested verb; return its result as a line, or its error: the server must go on,
+    because the node's data is gone without it."""
+    verb = request.decode(errors="backslashreplace").strip()
+    try:
+        found = verbs[verb]() if verb in verbs else {"error": f"no such verb: {verb}"}
+    except OSError as error:
+        found = {"error": f"{verb}: {error}"}
+    return json.dumps(found).encode() + b"\n"
+
+
 def ask(control: str, verb: str) -> dict[str, Any]:
+    """Request a verb. Raise OSError if the file system cannot do it, or is not there."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(10)
         connection.connect(control)
         connection.sendall(verb.encode() + b"\n")
         with connection.makefile() as lines:
-            answer: dict[str, Any] = json.loads(lines.readline())
-    return answer
+            found: dict[str, Any] = json.loads(lines.readline())
+    if "error" in found:
+        raise OSError(found["error"])
+    return found
 
 
 def witness(folder: str, text: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from fencepost.node.pages import Content
@@ -130,10 +131,7 @@ class Disk:
         self._log = open(f"{backing}/log", "ab", 0)  # noqa: SIM115  # as long as the disk
         self._durable = Tree()
         self._next = ROOT + 1
-        with open(f"{backing}/log", "rb") as log:
-            for line in log:
-                self._durable.apply(op := json.loads(line))
-                self._next = max(self._next, op.get("number", 0) + 1)
+        self._replay()
         self._sweep()
         self._tree = self._durable.copy()
         self._pending: list[_Pending] = []
@@ -262,6 +260,8 @@ class Disk:
         self._opened[number] = self._opened.get(number, 0) + 1
 
     def closed(self, number: int) -> None:
+        if number not in self._opened:
+            return  # it was opened before a loss
         self._opened[number] -= 1
         if not self._opened[number]:
             del self._opened[number]
@@ -293,6 +293,15 @@ class Disk:
         self._tree = self._durable.copy()
         self.epoch += 1
         return dropped
+
+    def _replay(self) -> None:
+        """Apply the journal. Remove a torn last line, which a killed daemon leaves."""
+        lines = Path(self._log.name).read_bytes()
+        whole = lines[: lines.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            self._durable.apply(op := json.loads(line))
+            self._next = max(self._next, op.get("number", 0) + 1)
+        os.ftruncate(self._log.fileno(), len(whole))
 
     def _sweep(self) -> None:
         """Remove objects without a durable name."""

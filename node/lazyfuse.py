@@ -6,8 +6,8 @@ before a loss answer ESTALE and EIO, because their machine has lost power.
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import json
 import os
 import stat
 from collections.abc import Awaitable, Callable
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import pyfuse3
 import trio
 
+from fencepost.node.lazy import answer
 from fencepost.node.lazydisk import ROOT, Disk, Node
 
 _ATTRIBUTES_S = 60.0
@@ -267,11 +268,11 @@ def serve(backing: str, mountpoint: str, control: str) -> None:
     operations = Operations(disk := Disk(backing))
     verbs = {"lose": operations.lose, "unsynced": disk.unsynced, "settle": disk.settle}
 
-    async def answer(stream: Any) -> None:
+    async def respond(stream: Any) -> None:
         async with stream:
-            verb = (await stream.receive_some(100)).decode().strip()
-            known = verbs.get(verb, lambda: {"error": f"no such verb: {verb}"})
-            await stream.send_all(json.dumps(known()).encode() + b"\n")
+            # The caller may have hung up: it waits only for a time, and may be killed.
+            with contextlib.suppress(trio.BrokenResourceError):
+                await stream.send_all(answer(verbs, await stream.receive_some(100)))
 
     async def work() -> None:
         if os.path.exists(control):
@@ -280,7 +281,7 @@ def serve(backing: str, mountpoint: str, control: str) -> None:
         await listening.bind(control)
         listening.listen(16)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(trio.serve_listeners, answer, [trio.SocketListener(listening)])
+            nursery.start_soon(trio.serve_listeners, respond, [trio.SocketListener(listening)])
             await pyfuse3.main()
             nursery.cancel_scope.cancel()
 

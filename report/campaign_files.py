@@ -150,6 +150,17 @@ def append(folder: Path, line: Row) -> None:
         os.close(file)
 
 
+def must_be_plain(folder: Path) -> None:
+    """Raise ReportError if a file of the campaign is a symbolic link, or no regular file: lines
+    appended to it would go into another file."""
+    for path in (folder / ASKED, folder / LINES):
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise ReportError(
+                f"{path} is a symbolic link or no regular file, so that lines would be written "
+                "elsewhere: check who made it, and replace it by a copy of the file"
+            )
+
+
 def mend(folder: Path) -> None:
     """Cut off an unfinished last line, before others are appended."""
     path = folder / LINES

@@ -168,7 +168,7 @@ class _Starved:
 def _met(row: tuple[Call, Request], hindered: Hindered, end_ns: int) -> bool:
     call, one = row
     until = min(one.asked_until, end_ns)
-    return bool(hindered.met(call.begin.node, one.begin, until))
+    return hindered.meets(call.begin.node, one.begin, until)
 
 
 def _unhindered(row: tuple[Call, Request], hindered: Hindered, end_ns: int) -> Iterator[Span]:

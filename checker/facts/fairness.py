@@ -9,9 +9,9 @@ was granted first does not follow from the order in which the answers arrived.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, takewhile
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -177,19 +177,26 @@ class _Queue:
     def judge(self, found: Fairness) -> None:
         """Compare each grant with all clients that were waiting when it was given."""
         for call, hold, waiting in self._grants():
+            # Cheap conditions first: for most waiters it is uncertain which came first.
+            if not self._calm.between(call.begin, hold.start):
+                continue
+            earlier = self._earlier(call, waiting)
             found.ordered = found.ordered or any(
-                self._orders(call, hold, other) for other in waiting
+                self._orders(call, hold, other) for other in chain(earlier, _later(call, waiting))
             )
-            for other in waiting:
-                # Check the cheap condition first: for most waiters it is uncertain which came
-                # first.
-                if other.queued > call.begin:
-                    continue
+            for other in earlier:
                 if self._settled(other, call) and self._overtakes(call, hold, other):
                     found.overtakings.append(_overtaking(call, hold, other))
                     break
 
-    def _grants(self) -> Iterator[tuple[_Asked, Hold, Collection[_Asked]]]:
+    def _earlier(self, call: _Asked, waiting: dict[int, _Asked]) -> list[_Asked]:
+        """Return the clients that may have been in the queue when this one asked."""
+        before = takewhile(
+            lambda other: other.begin + self._settled_ns <= call.begin, waiting.values()
+        )
+        return [other for other in before if other.queued <= call.begin]
+
+    def _grants(self) -> Iterator[tuple[_Asked, Hold, dict[int, _Asked]]]:
         """Yield each granted acquire in order of grant, and the others that were open then."""
         begun = [(one.call.begin.index, one) for one in self._asked]
         ended = [(one.call.end.index, one) for one in self._asked if one.call.end is not None]
@@ -203,7 +210,7 @@ class _Queue:
                 place += 1
             del waiting[call.call.begin.index]
             if call.hold is not None:
-                yield call, call.hold, waiting.values()
+                yield call, call.hold, waiting
 
     def _settled(self, first: _Asked, second: _Asked) -> bool:
         """Return whether the one was in the queue when the other asked."""
@@ -259,6 +266,11 @@ class _Queue:
             if self._before(first, hold) and self._before(hold, second):
                 return True
         return False
+
+
+def _later(call: _Asked, waiting: dict[int, _Asked]) -> Iterator[_Asked]:
+    """Return the clients that may have asked when this one was in the queue."""
+    return takewhile(lambda other: call.queued <= other.begin, reversed(waiting.values()))
 
 
 def _overtaking(call: _Asked, hold: Hold, other: _Asked) -> dict[str, Any]:

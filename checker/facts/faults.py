@@ -11,12 +11,15 @@ nothing follows from the fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import History, Op
+
+_NAMED = 5
+"""The most faults that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,26 @@ def over_time(found: Iterable[Fault]) -> Spans[Fault]:
     return Spans((fault.start, fault.end, fault) for fault in found)
 
 
+class FaultsOfNodes:
+    """Faults by the node that they may affect, and by time. `affects`: whether one may affect a
+    node."""
+
+    def __init__(
+        self, found: Sequence[Fault], affects: Callable[[Fault, str | None], bool]
+    ) -> None:
+        self._found, self._affects = found, affects
+        self._of: dict[str | None, Spans[Fault]] = {}
+
+    def of(self, node: str | None) -> Spans[Fault]:
+        if node not in self._of:
+            self._of[node] = over_time(f for f in self._found if self._affects(f, node))
+        return self._of[node]
+
+
 def during(found: Spans[Fault], start: float, end: float) -> str:
-    """Return the faults active between two times, as the end of a sentence."""
-    on = [fault.describe() for fault in found.touching(start, end)]
+    """Return the faults active between two times, as the end of a sentence that names the latest
+    few."""
+    on = [fault.describe() for fault in found.latest(start, end, _NAMED)]
+    more = found.count(start, end) - len(on)
+    on += [f"and {more} that began earlier"] if more > 0 else []
     return f" On at that time: {'; '.join(on)}." if on else " No fault was on at that time."

@@ -70,6 +70,11 @@ class Hindered:
         spans = self._clients.get(node or "")
         return [] if spans is None else spans.touching(begin, over)
 
+    def meets(self, node: str | None, begin: float, over: float) -> bool:
+        """Return whether this client is hindered at any time in [begin, over]."""
+        spans = self._clients.get(node or "")
+        return spans is not None and spans.count(begin, over) > 0
+
     def reached(self, call: Call) -> bool:
         """Return whether a call that was answered ok certainly took effect on all servers.
 
@@ -79,7 +84,7 @@ class Hindered:
         if not self._one_by_one:
             return True
         begin, over = call.begin.time, FOREVER if call.end is None else call.end.time
-        return not (self._down.touching(begin, over) or self.met(call.begin.node, begin, over))
+        return not (self._down.count(begin, over) or self.meets(call.begin.node, begin, over))
 
     def outlasts(self, hold: Hold, over: float, lease: int) -> float:
         """Return by when a hold has certainly ended whose lease ends at `over`, if a fault of its
@@ -107,22 +112,34 @@ class Hindered:
             marks.append((over, 2 if over == fault.start else 0, -1, fault))
         marks.sort(key=lambda mark: mark[:2])
         away = Counter[str]()
-        active: dict[str, Fault] = {}
+        unknown = 0
+        # Those that are active, and in `lost` as soon as no majority is left.
+        active: set[str] = set()
         lost: set[str] = set()
         for _, _, step, fault in marks:
             away.update(dict.fromkeys((fault.impairs or frozenset(fault.targets)) & servers, step))
-            if step > 0:
-                active[fault.name] = fault
-            else:
-                active.pop(fault.name)
-            unknown = any(one.impairs is None for one in active.values())
+            unknown += step if fault.impairs is None else 0
+            (active.add if step > 0 else active.discard)(fault.name)
             if unknown or 2 * sum(many > 0 for many in away.values()) >= len(servers):
-                lost |= active.keys()
+                lost |= active
+                active.clear()
         return frozenset(fault.name for fault in self.servers) - lost
 
 
 def _by_node(found: Mapping[str, list[Span]]) -> dict[str, Spans[Span]]:
-    return {node: Spans((*span, span) for span in spans) for node, spans in found.items()}
+    # Merged, because a client that a thousand faults hinder at a time is hindered once.
+    return {node: Spans((*span, span) for span in _merged(spans)) for node, spans in found.items()}
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Return the times that the spans cover, as spans that do not touch."""
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((begin, end))
+    return found
 
 
 def over_with(fault: Fault, lease: int) -> float:

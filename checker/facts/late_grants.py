@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fencepost.checker.facts.ends import ends_with
-from fencepost.checker.facts.faults import Fault, faults, over_time
+from fencepost.checker.facts.faults import Fault, FaultsOfNodes, faults
 from fencepost.checker.facts.holds import Hold
 from fencepost.checker.history.history import History
 
@@ -41,14 +41,12 @@ def late_grants(history: History, test: Mapping[str, Any], found: Sequence[Hold]
     reported: dict[int | str, list[int]] = {}
     for op in history.lost():
         reported.setdefault(op.process, []).append(op.index)
-    on = over_time(faults(history))
+    stops = FaultsOfNodes(faults(history), _may_stop)
     return [
         hold
         for hold in late
         if not any(hold.asked_index < n < hold.index for n in reported.get(hold.process, ()))
-        and not any(
-            _may_stop(fault, hold.node) for fault in on.touching(lease_end(hold), hold.start)
-        )
+        and not stops.of(hold.node).count(lease_end(hold), hold.start)
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -18,12 +18,14 @@ class Spans(Generic[T]):
         self._all = [thing for _, _, thing in ordered]
         # One without end is near all that follow, and would make each search scan all.
         self._open = [(begin, n) for n, (begin, end, _) in enumerate(ordered) if end is None]
+        self._open_begins = [begin for begin, _ in self._open]
         self._over = [
             (begin, end, n) for n, (begin, end, _) in enumerate(ordered) if end is not None
         ]
         self._begins = [begin for begin, _, _ in self._over]
         # The latest end in every prefix of the list.
         self._last = list(accumulate((end for _, end, _ in self._over), max))
+        self._ends = sorted(max(begin, end) for begin, end, _ in self._over)
 
     def touching(self, start: float, end: float) -> list[T]:
         """Return those that overlap [start, end], in order of begin."""
@@ -32,3 +34,19 @@ class Spans(Generic[T]):
         found = [place for _, over, place in self._over[left:right] if over >= start]
         found += [place for begin, place in self._open if begin <= end]
         return [self._all[place] for place in sorted(found)]
+
+    def latest(self, start: float, end: float, most: int) -> list[T]:
+        """Return the `most` latest of those that overlap [start, end], in order of begin. The cost
+        does not grow with the number of the others that are active then."""
+        right = bisect_right(self._begins, end)
+        left = bisect_left(self._last, start, 0, right)
+        over = (self._over[n] for n in range(right - 1, left - 1, -1))
+        found = list(islice((place for _, until, place in over if until >= start), most))
+        open_ones = bisect_right(self._open_begins, end)
+        found += [place for _, place in self._open[max(0, open_ones - most) : open_ones]]
+        return [self._all[place] for place in sorted(found)[-most:]]
+
+    def count(self, start: float, end: float) -> int:
+        """Return how many overlap [start, end]; start <= end."""
+        begun = bisect_right(self._begins, end) + bisect_right(self._open_begins, end)
+        return begun - bisect_left(self._ends, start)

@@ -53,7 +53,7 @@ def taken(
     for call, one in asked:
         over = one.over
         answered = FOREVER if call.end is None and not one.died else one.asked_until
-        if hindered.met(call.begin.node, one.begin, min(answered, end_ns)):
+        if hindered.meets(call.begin.node, one.begin, min(answered, end_ns)):
             over = max(over, answered)
         if over > one.begin:
             who = f"{call.begin.node or 'a client'} (process {call.begin.process})"

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.checker.facts.clocks import Clocks
-from fencepost.checker.facts.faults import faults, over_time
 from fencepost.checker.facts.holds import FOREVER, Hold, facts, holds
 from fencepost.checker.facts.overlaps import Overlap, overlaps_of
 from fencepost.checker.facts.writes import owners
@@ -27,9 +26,8 @@ class Causes:
 
     def __init__(self, history: History, test: Mapping[str, Any]) -> None:
         self._history, self._test, self._clocks = history, test, Clocks(test)
-        on = over_time(faults(history))
-        self._keeping = Keeping(history, test, on, self._clocks)
-        self._granting = Granting(history, test, on, self._clocks, self._keeping)
+        self._keeping = Keeping(history, test, self._clocks)
+        self._granting = Granting(history, test, self._clocks, self._keeping)
         self._named: dict[str, Hold] | None = None
         self._clashes: dict[int, Overlap] = {}
 

@@ -13,14 +13,14 @@ from typing import Any
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import ends_with
-from fencepost.checker.facts.faults import Fault, faults
+from fencepost.checker.facts.faults import Fault, faults, over_time
 from fencepost.checker.facts.grant_events import refused
 from fencepost.checker.facts.hold_events import trusted_hold_events
 from fencepost.checker.facts.holds import FOREVER, Hold, holds, seconds
 from fencepost.checker.facts.releases import Release, releases
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import Call, History
-from fencepost.checker.why.kept import MOST, Keeping, Until, answered_late, arrived_expired, keeps
+from fencepost.checker.why.kept import MOST, NEAR, Keeping, Until, answered_late, arrived_expired
 from fencepost.checker.why.link import Link, client, lasting, length, listed
 
 _ROUNDED = 20
@@ -34,12 +34,12 @@ class Granting:
         self,
         history: History,
         test: Mapping[str, Any],
-        on: Spans[Fault],
         clocks: Clocks,
         keeping: Keeping,
     ) -> None:
-        self._history, self._test, self._on, self._clocks = history, test, on, clocks
+        self._history, self._test, self._clocks = history, test, clocks
         self._keeping = keeping
+        self._forgetting = over_time(fault for fault in faults(history) if fault.forgets)
         self._servers = frozenset(test.get("servers") or ())
         self._clients = frozenset(test.get("clients") or ()) | frozenset(history.nodes())
         self._late: dict[str, _Late] | None = None
@@ -95,7 +95,7 @@ class Granting:
         )
         short = f"likely: its holder counts its lease {'from the answer' if answered else 'late'}"
         link = Link("counted-late", what, since, sure=False, nodes=client(hold), short=short)
-        late = [f for f in self._on.touching(hold.asked, hold.start) if keeps(f, hold.node)]
+        late = self._keeping.near(hold, hold.asked, hold.start)
         return [link, *(answered_late("counted-late", hold, fault) for fault in late[:MOST])]
 
     def _waited(self, hold: Hold, other: Hold) -> bool:
@@ -106,7 +106,7 @@ class Granting:
                 end = each.gone_by if each.gone_by < FOREVER else None
                 rows.setdefault(each.lock, []).append((each.start, end, each))
             self._rows = {lock: Spans(row) for lock, row in rows.items()}
-        near = self._rows[hold.lock].touching(hold.asked, hold.start)
+        near = self._rows[hold.lock].latest(hold.asked, hold.start, 3)
         return any(each.index not in (hold.index, other.index) for each in near)
 
     def _extends(self, first: Hold, second: Hold) -> tuple[list[Link], float | None]:
@@ -169,8 +169,8 @@ class Granting:
 
     def forgot(self, first: Hold, second: Hold) -> list[Link]:
         """Link faults by which a server may have lost the grant of `first`, or ended it early."""
-        near = self._on.touching(first.asked, second.start)
-        struck = [fault for fault in near if fault.forgets and self._granted(first, second, fault)]
+        near = self._forgetting.latest(first.asked, second.start, NEAR)
+        struck = [fault for fault in near if self._granted(first, second, fault)]
         return [
             Link(
                 "forgot",

@@ -15,15 +15,17 @@ from typing import Any
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import DEAD
-from fencepost.checker.facts.faults import Fault
+from fencepost.checker.facts.faults import Fault, FaultsOfNodes, faults
 from fencepost.checker.facts.holds import FOREVER, Hold, holds, seconds
 from fencepost.checker.facts.late_grants import late_grants
-from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import History
 from fencepost.checker.why.link import Link, client, lasting, length
 
 MOST = 3
 """Largest number of faults named as possible causes."""
+NEAR = 50
+"""Largest number of faults that are considered, the latest ones: far more than a nemesis ever keeps
+active on one node."""
 _WAKING = 10
 """A stopped client needs up to this part of its delay to act again."""
 _ENDINGS = ("release", "close")
@@ -63,10 +65,9 @@ class _Events:
 class Keeping:
     """Finds why holders kept their holds."""
 
-    def __init__(
-        self, history: History, test: Mapping[str, Any], on: Spans[Fault], clocks: Clocks
-    ) -> None:
-        self._history, self._test, self._on, self._clocks = history, test, on, clocks
+    def __init__(self, history: History, test: Mapping[str, Any], clocks: Clocks) -> None:
+        self._history, self._test, self._clocks = history, test, clocks
+        self._keep = FaultsOfNodes(faults(history), keeps)
         self._late: frozenset[int] | None = None
         self._seen: _Events | None = None
 
@@ -79,9 +80,9 @@ class Keeping:
         if over <= until.at:
             what = f"The lease of hold {hold.name} expired at {seconds(over)}"
             found.append(Link("lease-over", what, over))
-        faults = list(self._faults(hold, over, until))
-        found += [_kept(hold, fault, sure) for fault, sure in faults[:MOST]]
-        if not faults and over <= until.at:
+        active = list(self._faults(hold, over, until))
+        found += [_kept(hold, fault, sure) for fault, sure in active[:MOST]]
+        if not active and over <= until.at:
             late = length(until.acted(over) - over)
             what = f"No fault explains why {hold.who} had not given it up {late} later"
             short = "its holder kept it past its lease"
@@ -108,18 +109,23 @@ class Keeping:
             nodes=client(hold),
             short="it was granted when its lease had expired",
         )
-        slow = [f for f in self._on.touching(hold.asked, hold.start) if keeps(f, hold.node)]
+        slow = self.near(hold, hold.asked, hold.start)
         return [link, *(answered_late("expired-grant", hold, fault) for fault in slow[:MOST])]
+
+    def near(self, hold: Hold, start: float, end: float) -> list[Fault]:
+        """Return the latest faults between these times that may keep the hold's client, in order of
+        their start."""
+        return self._keep.of(hold.node).latest(start, end, NEAR)
 
     def _faults(self, hold: Hold, over: float, until: Until) -> Iterator[tuple[Fault, bool]]:
         """Yield the faults that may have kept the holder, and whether each certainly did."""
         if over > until.at:  # no lease that its client sees: the end may have been at any time
-            near = [f for f in self._on.touching(hold.asked, until.at) if keeps(f, hold.node)]
+            near = self.near(hold, hold.asked, until.at)
             active = [fault for fault in near if _end(fault) >= until.at]
             yield from ((fault, False) for fault in active or near[-1:])
             return
         acted = until.acted(over)
-        near = [fault for fault in self._on.touching(over, acted) if keeps(fault, hold.node)]
+        near = self.near(hold, over, acted)
         stops = [fault for fault in near if hold.node in fault.stops]
         others = [
             fault for fault in near if fault not in stops and self._held_up(hold, fault, over)

@@ -129,6 +129,7 @@ def resumed(
     if is_live(folder):
         raise BadArguments(f"{folder} is still running: wait until it ends, or stop it with Ctrl-C")
     try:
+        campaign_files.must_be_plain(folder)
         stored = campaign_files.read(folder, kind)
         made = Campaign(plan_of(stored.plan), "", folder, stored.lines)
     except ReportError as error:

@@ -15,6 +15,7 @@ class Driven(Protocol):
     def begin(self, f: str, value: dict[str, Any]) -> None: ...
     def finish(self, timeout_s: float) -> dict[str, Any] | None: ...
     def give_up(self, asked: dict[str, Any], deadline: int | None) -> dict[str, Any]: ...
+    def fail(self, part: str, error: Exception) -> None: ...
     @property
     def gone(self) -> bool: ...
 
@@ -45,6 +46,13 @@ class Driver:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except Exception as error:  # a defect: without its generator the client would stay silent
+            self._worker.fail("generator", error)
+            raise
+
+    def _work(self) -> None:
         step = self._section.first(self._now())
         deadline: int | None = None
         while not self._worker.gone:
@@ -59,6 +67,8 @@ class Driver:
             while (done := self._worker.finish(1.0)) is None:
                 if self._worker.gone:
                     return
+            # The harness' own completion of an op has no value.
+            value = step.value | (done.get("value") or {})
             if step.f in ("acquire", "extend") and done["type"] == "ok":
-                deadline = done["value"].get("deadline")
-            step = self._section.next(step.f, done["type"], done["value"], self._now())
+                deadline = value.get("deadline")
+            step = self._section.next(step.f, done["type"], value, self._now())

@@ -51,8 +51,18 @@ class Event(msgspec.Struct):
     node: str | None = None
 
 
-# Required fields of an `ok` (docs/protocol.md): without them, a checker would blame the lock for
-# facts that its client did not report. A field outside _NULLABLE must have a value too.
+# Required fields (docs/protocol.md): every event of an op names the subject of the op, and an `ok`
+# reports its outcome, too. Otherwise a checker would blame the lock for facts that its client did
+# not report. A field outside _NULLABLE must have a value too.
+_NAMES = {
+    "acquire": ("lock",),
+    "extend": ("lock", "hold"),
+    "release": ("lock", "hold"),
+    "read": ("resource",),
+    "write": ("resource",),
+    "lost": ("lock", "hold"),
+    "renewed": ("lock", "hold", "deadline"),
+}
 _TELLS = {
     "acquire": ("lock", "hold", "token", "deadline"),
     "extend": ("lock", "hold", "deadline"),
@@ -89,12 +99,11 @@ def decode(line: bytes) -> Event:
 
 
 def must_tell(event: Event, line: bytes) -> None:
-    """Raise ValueError if the `ok` of a program in another language lacks a required field."""
-    if event.type != "ok":
-        return
+    """Raise ValueError if an event of a program in another language lacks a required field."""
     value = _decode(line).get("value") or {}
-    for name in _TELLS.get(event.f, ()):
+    for name in (_TELLS if event.type == "ok" else _NAMES).get(event.f, ()):
+        must = f"every {event.type} of {event.f} must have {name!r}"
         if name not in value:
-            raise ValueError(f"an ok of {event.f} must have {name!r}, and this one does not")
+            raise ValueError(f"{must}, and this one does not")
         if value[name] is None and name not in _NULLABLE:
-            raise ValueError(f"an ok of {event.f} must have {name!r}, and here it is null")
+            raise ValueError(f"{must}, and here it is null")

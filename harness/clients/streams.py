@@ -32,17 +32,26 @@ class Streams:
         self._reader: threading.Thread | None = None
 
     def read(
-        self, take: Callable[[Sequence[bytes | TooLong]], None], ended: Callable[[], None]
+        self,
+        take: Callable[[Sequence[bytes | TooLong]], None],
+        ended: Callable[[Exception | None], None],
     ) -> None:
-        """Pass lines to `take`, in a thread; then call `ended`, after the last line and `said`."""
+        """Pass lines to `take`, in a thread; then call `ended`, after the last line and `said`.
+        If `take` raises an error, pass that to `ended`, and no further lines to `take`."""
         listener = threading.Thread(target=self._listen, name=f"hear {self._node}", daemon=True)
         listener.start()
 
         def read() -> None:
-            self._lines(take)
-            listener.join(2.0)
-            with suppress(OSError):
-                ended()
+            defect = None
+            try:
+                self._lines(take)
+            except Exception as error:
+                defect = error
+                raise
+            finally:
+                listener.join(2.0)
+                with suppress(OSError):
+                    ended(defect)
 
         self._reader = threading.Thread(target=read, name=f"read {self._node}", daemon=True)
         self._reader.start()

@@ -323,14 +323,13 @@ class Worker:
         The client has one hold at a time: earlier ones are forgotten."""
         if self._driver is None:
             return
-        for line, event in zip(heard.lines, heard.events, strict=True):
-            if event.f not in SPONTANEOUS:
+        for event in heard.events:
+            if event.f not in SPONTANEOUS or event.value is None or event.value.hold is None:
                 continue
-            value = msgspec.json.decode(line)["value"]
             if event.f == "lost":
-                self._lost_hold = value.get("hold")
-            elif value.get("deadline") is not None:
-                self._renewed = {value["hold"]: value["deadline"]}
+                self._lost_hold = event.value.hold
+            elif event.value.deadline is not None:
+                self._renewed = {event.value.hold: event.value.deadline}
 
     def _ended_by_itself(self) -> str:
         """Return the error of a user's client program that ended during a run; empty for
@@ -356,10 +355,21 @@ class Worker:
                         self._doing.works = False
                     self._answers.add(answer)
 
-    def _end(self) -> None:
+    def fail(self, part: str, error: Exception) -> None:
+        """Record an error that ended a thread which this client needs: a defect of fencepost."""
+        with self._changed:
+            self.broken = self.broken or (
+                f"the {part} for {self._called} ended by an error of fencepost: {error!r}; "
+                "please report it"
+            )
+            self._changed.notify_all()
+
+    def _end(self, defect: Exception | None) -> None:
         with self._changed:
             error = ["killed", "the worker has ended; whether this happened is not known"]
-            if not self._heard_all and self._doing.unheard:
+            if defect is not None:
+                self.fail("reader", defect)
+            if defect is not None or (not self._heard_all and self._doing.unheard):
                 self._recorder.aside.unheard(self.node, self._hearing.latest_ns)
             try:
                 for event in self._doing.begun:

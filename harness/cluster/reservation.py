@@ -1,10 +1,10 @@
 """Reserves a cluster, or another exclusive thing, for one command at a time, with a locked file.
 
-The file also records whether a cluster is kept running after a run. Its folder depends only on the
-user, never on the environment: root's folder is writable only by root, that of all other users by
-everyone. Each command locks the file in its own folder, and the one in the other folder if it
-exists. If two commands start at the same time, at least one finds the other's lock, so they never
-both get the cluster.
+A second file records whether the cluster is kept running after a run. Their folder depends only on
+the user, never on the environment: root's folder is writable only by root, that of all other users
+by everyone. Anyone who can open a file can lock it, and anyone who can write to one can forge a
+record. So only root opens its locked file, and root reads no file of the other folder: other users
+wait for root's commands, by the kernel's list of locks, and root's commands do not wait for theirs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ _MOST_BYTES = 4096
 
 
 def places() -> list[Path]:
-    """Return the folders that may have the file of a reservation, this user's first."""
+    """Return the folders whose file of a reservation this user trusts, the user's own first."""
+    if os.geteuid() == 0:
+        return [_ROOTS]
     locks = Path("/run/lock")
     shared = locks if locks.is_dir() and locks.stat().st_mode & stat.S_IWOTH else Path("/tmp")
-    return [_ROOTS, shared] if os.geteuid() == 0 else [shared, _ROOTS]
+    return [shared, _ROOTS]
 
 
 class InUse(Crashed):
@@ -42,10 +44,10 @@ class Reservation:
     def __init__(self, name: str) -> None:
         self._name = name
         self._own, *self._others = (place / f"{name}.lock" for place in places())
-        self._held: list[int] = []
+        self._held: int | None = None
 
     def take(self) -> None:
-        """Lock this user's file, and then the existing files of other users.
+        """Lock this user's file, unless root has locked its own.
 
         Raises:
             InUse: another process holds it; the text has its pid.
@@ -54,28 +56,28 @@ class Reservation:
         keep = self.keep
         if self._own.parent == _ROOTS:
             _make_safe(_ROOTS)
+        for path in self._others:
+            if (pid := _holder(path)) is not None:
+                raise self._in_use(pid)
+        self._held = _open(self._own)
         try:
-            self._lock(self._own, _open(self._own, create=True))
-            for path in self._others:
-                # Each locks its own file first, so of two at once at least one finds the other.
-                if (found := _open(path, create=False)) is not None:
-                    self._lock(path, found)
+            self._lock(self._held)
+            self.set_keep(keep)
         except BaseException:
             self.release()
             raise
-        self._write(keep)
 
-    def _lock(self, path: Path, file: int | None) -> None:
-        assert file is not None
+    def _lock(self, file: int) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(file)
-            raise InUse(
-                f"Another fencepost command (pid {_read(path).get('pid', '?')}) is using "
-                f"{self._name}. Wait for it to end, or stop it."
-            ) from error
-        self._held.append(file)
+            raise self._in_use(_read(self._own).get("pid", "?")) from error
+
+    def _in_use(self, pid: int | str) -> InUse:
+        return InUse(
+            f"Another fencepost command (pid {pid}) is using {self._name}. Wait for it to end, or "
+            "stop it."
+        )
 
     @property
     def keep(self) -> bool:
@@ -88,18 +90,37 @@ class Reservation:
         return max((int(one.get("turn", 0)), bool(one.get("keep"))) for one in found)
 
     def set_keep(self, keep: bool) -> None:
-        self._write(keep)
-
-    def release(self) -> None:
-        while self._held:
-            os.close(self._held.pop())
-
-    def _write(self, keep: bool) -> None:
-        own = self._held[0]
         turn = self._newest()[0] + 1
         content = json.dumps({"pid": os.getpid(), "keep": keep, "turn": turn}).encode()
-        os.truncate(own, 0)
-        os.pwrite(own, content, 0)
+        file = _open(_record(self._own))
+        try:
+            os.truncate(file, 0)
+            os.pwrite(file, content, 0)
+        finally:
+            os.close(file)
+
+    def release(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+
+def _record(lock: Path) -> Path:
+    """Return the file with the record of a reservation."""
+    return lock.with_suffix(".json")
+
+
+def _holder(lock: Path) -> int | None:
+    """Return the pid of the process that has locked a file; None if none has."""
+    try:
+        found = lock.lstat()
+    except FileNotFoundError:
+        return None
+    device = os.major(found.st_dev), os.minor(found.st_dev)
+    node = f"{device[0]:02x}:{device[1]:02x}:{found.st_ino}"
+    # 1: FLOCK  ADVISORY  WRITE 4711 00:1a:1234 0 EOF
+    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return next((int(row[4]) for row in rows if node in row), None)
 
 
 def _make_safe(folder: Path) -> None:
@@ -118,16 +139,21 @@ def _make_safe(folder: Path) -> None:
         folder.chmod(0o755)
 
 
-def _open(path: Path, create: bool) -> int | None:
-    """Open the file of a reservation, for writing if `create`; None if it does not exist.
+def _mode(path: Path) -> int:
+    """Return the permissions of a file of a reservation."""
+    if path.parent != _ROOTS:
+        return 0o666  # other users' commands write to it too
+    return 0o600 if path.suffix == ".lock" else 0o644
+
+
+def _open(path: Path) -> int:
+    """Open a file of a reservation for writing.
 
     Raises:
         Crashed: it is a symbolic link, a hard link, or not a regular file.
     """
     try:
-        file = _open_file(path, create)
-    except FileNotFoundError:
-        return None
+        file = _open_file(path)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise Crashed(
@@ -141,32 +167,30 @@ def _open(path: Path, create: bool) -> int | None:
         raise Crashed(
             f"{path} is a hard link or not a regular file: check who made it, and remove it"
         )
+    if found.st_uid == os.geteuid():
+        os.fchmod(file, _mode(path))  # whatever the umask is
     return file
 
 
-def _open_file(path: Path, create: bool) -> int:
-    safe = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    if not create:
-        return os.open(path, os.O_RDONLY | safe)
+def _open_file(path: Path) -> int:
+    safe = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         # In a folder that everyone can write to, the kernel refuses to open another user's file
         # with O_CREAT.
-        return os.open(path, os.O_RDWR | safe)
+        return os.open(path, safe)
     except FileNotFoundError:
-        made = os.open(path, os.O_RDWR | os.O_CREAT | safe, 0o644)
-        if path.parent != _ROOTS:
-            os.fchmod(made, 0o666)  # other users' commands write to it too
-        return made
+        return os.open(path, safe | os.O_CREAT, 0o600)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(lock: Path) -> dict[str, Any]:
+    """Return the record of a reservation; empty without one, or if it is not valid."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = os.open(_record(lock), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             content = json.loads(os.read(file, _MOST_BYTES) or b"{}")
         finally:
             os.close(file)
     except (OSError, ValueError, RecursionError):
         return {}
-    turn = content.get("turn", 0) if isinstance(content, dict) else None
-    return content if isinstance(turn, int) else {}
+    numbers = [content.get(name) for name in ("pid", "turn")] if isinstance(content, dict) else [""]
+    return content if all(isinstance(one, int) for one in numbers) else {}

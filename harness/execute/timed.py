@@ -85,6 +85,7 @@ def play(running: Running, schedule: Sequence[Scheduled]) -> Played:
     if rested:
         # A client that did not stop takes no op.
         read_all(spec, rested[-1])
+    must_be_sound(clients)
     return played
 
 

@@ -7,6 +7,7 @@ The verdict of the run is the worst of its segments, for each checker and in tot
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from fencepost.runfiles import SCHEMA
 _PIECES = 20
 """The most pieces of evidence per checker in the sum; each segment has all of its own."""
 _NOTES = 20
+_NAME = re.compile("[0-9]{4,9}")
 _SUMS = ("ops", "holds", "duration_s")
 _NAMED = 10
 """The most segments that a summary names."""
@@ -40,8 +42,7 @@ def judge_run(run: Path) -> Outcome:
     if not results.is_long(run):
         return judge(run)
     found = Sum(run, results.read_test(run).get("time_s", 0.0))
-    parts = (run / results.SEGMENTS).iterdir()
-    stored = sorted(one for one in parts if (one / "history.jsonl").is_file())
+    stored = [one for one in _segments(run) if (one / "history.jsonl").is_file()]
     if not stored:
         raise BadArguments(f"{run} has no segment with a history yet")
     rejudge(stored, found.add)
@@ -53,6 +54,23 @@ def judge_run(run: Path) -> Outcome:
     else:
         found.notes += [ENDED_FROM_OUTSIDE] if before is None else before.get("run_notes", [])
     return found.write(live)
+
+
+def _segments(run: Path) -> list[Path]:
+    """Return the folders of a long run's segments, in order.
+
+    Raises:
+        BadArguments: one is a symbolic link: its verdict would be written to another folder.
+    """
+    place = run / results.SEGMENTS
+    found = [one for one in place.iterdir() if _NAME.fullmatch(one.name)]
+    for one in (place, *found):
+        if one.is_symlink():
+            raise BadArguments(
+                f"{one} is a symbolic link, so that verdicts would be written to another folder: "
+                "check who made it, and replace it by a copy of the folder"
+            )
+    return sorted(found, key=lambda one: int(one.name))
 
 
 def write_report(run: Path) -> Path:

@@ -240,3 +240,43 @@ def test_a_fault_without_an_end_is_refused_before_anything_starts(field, number)
     assert from_rows([row], LAYOUT)
     with pytest.raises(ValueError, match=f"fault 1: {field}: expected `float`"):
         from_rows([row | {field: number}], LAYOUT)
+
+
+class OneThread(threading.Thread):
+    """A machine that is left with one thread: the one that watches the clock."""
+
+    def start(self):
+        if self.name != "faults":
+            raise RuntimeError("can't start new thread")
+        super().start()
+
+
+class Spent:
+    """Records heals. Its first injection uses up the machine's threads."""
+
+    def __init__(self, monkeypatch):
+        self.healed, self._monkeypatch = [], monkeypatch
+
+    def inject(self, fault):
+        self._monkeypatch.setattr(threading, "Thread", OneThread)
+
+    def heal(self, name):
+        self.healed.append((name, threading.current_thread().name))
+        raise OSError(f"{name} cannot be healed")
+
+
+@pytest.mark.parametrize("length_s", [0.0, 60.0])
+def test_a_machine_without_threads_heals_in_the_thread_that_watches(monkeypatch, length_s):
+    spent = Spent(monkeypatch)
+    table = Timetable(spent.inject, spent.heal, lambda fault: None)
+    with pytest.raises(OSError, match="pause-1 cannot be healed"):
+        table.carry_out([fault(0.0, length_s)], lambda: threading.Thread is OneThread)
+    assert spent.healed == [("pause-1", "faults")]
+
+
+def test_without_a_thread_to_inject_nothing_is_injected_and_the_run_ends(monkeypatch):
+    monkeypatch.setattr(threading, "Thread", OneThread)
+    carried = Carried()
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        timetable(carried).carry_out([fault(0.0, 60.0)], lambda: False)
+    assert carried.events == []

@@ -5,15 +5,19 @@ from __future__ import annotations
 import errno
 import json
 import os
+import socket
 import stat
+import struct
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fencepost.node.lazy import answer, ask
 from fencepost.node.lazydisk import COMMIT_S, JOURNAL, ROOT, Disk
 from fencepost.node.pages import PAGE, Content
 from tests.node_program import node_program
@@ -153,6 +157,53 @@ def test_a_restarted_daemon_has_the_durable_content(disk, tmp_path):
     assert len(os.listdir(tmp_path / "backing" / "objects")) == 1
 
 
+def test_a_torn_last_line_of_the_journal_is_cut_off(disk, tmp_path):
+    for name in ("first", "second"):
+        put(disk, name, b"x", sync=True)
+    log = tmp_path / "backing" / "log"
+    os.truncate(log, log.stat().st_size - 5)
+    again = Disk(str(tmp_path / "backing"))
+    assert there(again) == ["first"]
+    put(again, "third", b"y", sync=True)
+    assert there(Disk(str(tmp_path / "backing"))) == ["first", "third"]
+
+
+def test_a_file_that_was_open_when_the_power_failed_can_be_closed(disk):
+    number = put(disk, "log", b"x", sync=True)
+    disk.opened(number)
+    disk.lose()
+    disk.closed(number)
+    assert content(disk, "log") == b"x"
+
+
+def test_a_request_that_cannot_be_done_is_answered_with_the_reason(disk):
+    def full():
+        raise OSError(errno.ENOSPC, "no space left")
+
+    verbs = {"unsynced": disk.unsynced, "settle": full}
+    nothing = {"bytes": 0, "files": 0, "names": 0}
+    assert json.loads(answer(verbs, b"unsynced\n")) == nothing
+    assert json.loads(answer(verbs, b"\xff\n")) == {"error": "no such verb: \\xff"}
+    said = json.loads(answer(verbs, b"settle\n"))["error"]
+    assert said == "settle: [Errno 28] no space left"
+
+
+def test_an_answer_with_an_error_is_an_error_of_the_caller(tmp_path):
+    control = str(tmp_path / "control")
+    with socket.socket(socket.AF_UNIX) as listening, ThreadPoolExecutor(1) as pool:
+        listening.bind(control)
+        listening.listen()
+
+        def serve():
+            with listening.accept()[0] as one:
+                one.sendall(answer({}, one.recv(100)))
+
+        served = pool.submit(serve)
+        with pytest.raises(OSError, match="no such verb: settle"):
+            ask(control, "settle")
+        served.result()
+
+
 def test_a_removed_file_gives_its_space_back_before_the_disk_is_full(disk, monkeypatch):
     put(disk, "big", b"x" * PAGE, sync=True)
     disk.unlink(ROOT, "big")
@@ -276,6 +327,7 @@ def mounted(tmp_path):
     def ask(*words):
         return json.loads(subprocess.check_output([*command, *words]))
 
+    ask.control = str(control)
     yield mount, ask
     subprocess.run(["umount", "-l", str(mount)], check=True)
     assert daemon.wait(10) == 0
@@ -336,4 +388,17 @@ def test_a_write_with_o_dsync_is_durable_at_once(mounted):
     os.write(fd, b"x")
     os.close(fd)
     ask("lose")
+    assert (mount / "log").read_bytes() == b"x"
+
+
+def test_a_caller_that_hangs_up_leaves_the_disk_mounted(mounted):
+    mount, ask = mounted
+    (mount / "log").write_bytes(b"x")
+    for request in (b"\xff\n", b"unsynced\n", b""):
+        with socket.socket(socket.AF_UNIX) as caller:
+            # Closing resets the connection, instead of waiting for the answer.
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            caller.connect(ask.control)
+            caller.sendall(request)
+    assert ask("unsynced")["bytes"] == 1
     assert (mount / "log").read_bytes() == b"x"

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from fencepost.harness.campaigns.campaign import resumed
+from fencepost.harness.errors import BadArguments
 from fencepost.report import campaign_files
 from fencepost.report.campaign_files import Stored, append, kind, lines, mend, read, write
 from fencepost.report.stored import ReportError
@@ -37,6 +39,22 @@ def test_an_unfinished_last_line_is_ignored_and_cut_off_before_the_next(folder):
     mend(folder)
     append(folder, {"row": "b", "number": 1})
     assert [line["row"] for line in lines(folder / campaign_files.LINES)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", [campaign_files.ASKED, campaign_files.LINES])
+def test_a_campaign_with_a_symbolic_link_is_not_resumed_and_its_target_stays(
+    folder, tmp_path_factory, name
+):
+    victim = tmp_path_factory.mktemp("elsewhere") / "notes.txt"
+    victim.write_text("one\ntwo without an end")
+    (folder / name).unlink()
+    (folder / name).symlink_to(victim)
+    if name == campaign_files.ASKED:
+        victim.write_text('{"schema": 2, "kind": "matrix", "plan": {}, "rows": []}')
+    before = victim.read_text()
+    with pytest.raises(BadArguments, match="is a symbolic link or no regular file"):
+        resumed(str(folder), "matrix", lambda plan: None, lambda words: None)
+    assert victim.read_text() == before
 
 
 def test_the_kind_is_read_without_the_rest_and_is_empty_elsewhere(folder, tmp_path):

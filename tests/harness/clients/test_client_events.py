@@ -150,6 +150,41 @@ def test_every_answer_of_the_protocol_is_recorded(hearing):
     assert names == ["ready", "point", "clock", "idle", "cut"]
 
 
+FOREIGN = b'{"control":"ready","pid":17,"generates":false}'
+ORDERS = {"lock": "orders", "hold": "3-1"}
+
+
+@pytest.mark.parametrize(
+    "given, lacking",
+    [
+        (line("fail", "acquire", value=None), "lock"),
+        (line("invoke", "acquire", value={"ttl": 1}), "lock"),
+        (line("fail", "release", value={"lock": "orders"}), "hold"),
+        (line("info", "extend", value={"lock": "orders", "hold": None}), "hold"),
+        (line("fail", "read", value={"hold": "3-1"}), "resource"),
+        (line("info", "lost", value=None), "lock"),
+        (line("info", "lost", value={"lock": "orders"}), "hold"),
+        (line("info", "renewed", value=ORDERS), "deadline"),
+        (line("info", "renewed", value={"lock": "orders", "deadline": 1}), "hold"),
+    ],
+)
+def test_an_event_that_does_not_name_its_subject_is_a_mistake_of_a_foreign_client(
+    hearing, given, lacking
+):
+    assert hearing.take([FOREIGN, given]).events == []
+    assert f"must have {lacking!r}" in hearing.mistake
+
+
+def test_events_about_holds_of_a_foreign_client_are_recorded_if_they_name_the_hold(hearing):
+    said = [
+        FOREIGN,
+        line("info", "lost", value=ORDERS),
+        line("info", "renewed", value=ORDERS | {"deadline": None}),
+    ]
+    assert [event.f for event in hearing.take(said).events] == ["lost", "renewed"]
+    assert hearing.mistake == ""
+
+
 def test_an_op_whose_completion_cannot_be_parsed_is_completed_as_unknown_before_the_next(hearing):
     found = hearing.take([line(time=1), b"{torn", line(f="release", time=9)])
     ends = [(e.f, e.type, e.time) for e in found.events]

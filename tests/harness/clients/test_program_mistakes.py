@@ -129,9 +129,9 @@ def test_an_ok_without_a_required_field_is_the_client_s_mistake(
     told = {name: value for name, value in TOLD[f].items() if name != lacking}
     worker = program(f"ready()\ndef answer(f, value): event('ok', f, **{told!r})\n{SERVE}")
     worker.wait_ready()
-    worker.begin(f, {"lock": "orders"})
+    worker.begin(f, TOLD[f])
     eventually(lambda: worker.broken)
-    assert f"an ok of {f} must have {lacking!r}, and this one does not" in worker.broken
+    assert f"every ok of {f} must have {lacking!r}, and this one does not" in worker.broken
     assert worker.broken.startswith("client-1 wrote '{")
     assert worker.broken.endswith('docs/protocol.md, "Ops, and their events"')
     assert recorded(recorder) == [(3, f, "invoke")]
@@ -145,7 +145,7 @@ def test_a_hold_that_is_null_is_a_mistake_and_a_token_that_is_null_is_none(progr
     assert worker.broken == ""
     worker.begin("acquire", {"lock": "orders", "hold": None})
     eventually(lambda: worker.broken)
-    assert "an ok of acquire must have 'hold', and here it is null" in worker.broken
+    assert "every ok of acquire must have 'hold', and here it is null" in worker.broken
 
 
 def test_output_of_a_library_during_a_run_is_ignored(program):
