@@ -244,6 +244,8 @@ class Socket:
         if talk in self._under_way:
             self._under_way.remove(talk)
             self._inbox += talk.reply
+            replies_follow = any(one.back for one in self._under_way)
+            self._ended = self._ended or (self.session.over and not replies_follow)
 
     def arrived(self, request: Request) -> None:
         if self.closed or self._ended:

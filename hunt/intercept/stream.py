@@ -48,7 +48,7 @@ class Talk(Request):
         elif self.server.up and self.server.boots == self.boot:
             if link.waits or link.unread:
                 link.unread.append(self)
-            else:
+            elif not link.session.over:
                 self._execute()
         elif self.server.up:
             # The server has restarted, and does not know this connection.
@@ -65,6 +65,9 @@ class Talk(Request):
                 break
             self.replies.append(reply)
             data += session.encoded(command, reply)
+            if session.over:
+                self.command = self.command[: place + 1]
+                break
         if self.replies:
             self.link.network.answer(self, data)
 

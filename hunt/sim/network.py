@@ -79,7 +79,10 @@ class Server(Node, ABC):
 
 
 class Session(Protocol):
-    """Decodes and encodes the bytes on one connection of a library."""
+    """Decodes and encodes the bytes on one connection of a library. `over`: the server closes the
+    connection after its last reply."""
+
+    over: bool
 
     def commands(self, data: bytes) -> list[tuple[Any, ...]]:
         """Return the commands that these bytes complete."""

@@ -36,6 +36,8 @@ from fencepost.hunt.sim.clock import WallClock
 from fencepost.hunt.sim.network import Network, Refusal
 from fencepost.hunt.sim.world import World
 from fencepost.workloads.transport.etcd_gateway import after, text
+from tests.hunt.models.directed import RECORD
+from tests.hunt.models.directed import asked as asked_directly
 
 COMMANDS = 10_000
 FULL = 5_000
@@ -115,6 +117,11 @@ class Commands:
 
     _expire = _pexpire
 
+    def _psetex(self) -> list[str]:
+        return self._some(KEYS, 1) + self._some(TIMES, 1) + self._some(VALUES, 1)
+
+    _setex = _psetex
+
     def _pexpireat(self) -> list[str]:
         at = int(time.time() * 1000) + self._random.choice((-5, 2, 5, 100000))
         return [*self._some(KEYS, 1), str(at)]
@@ -183,11 +190,17 @@ def told(command: list[str], reply: Any) -> Any:
 def of_model(model: RedisServer, command: list[str]) -> Any:
     """Return the model's reply in its compared form."""
     try:
-        return told(command, model.handle(tuple(command)))
+        return told(command, model.handle(_for_model(command)))
     except (TypeError, ValueError):
         # The error that Lua calls arithmetic on nil: no lock sends such arguments.
         assert command[0] == "EVAL"
         return "an error of a script"
+
+
+def _for_model(command: list[str]) -> tuple[Any, ...]:
+    """Return a command as fencepost's locks send it: with a whole number of keys, a script that the
+    model knows runs in Python."""
+    return (*command[:2], int(command[2]), *command[3:]) if command[0] == "EVAL" else tuple(command)
 
 
 class Clock(WallClock):
@@ -203,6 +216,15 @@ class Clock(WallClock):
 
     def ns(self, now: int) -> int:
         return self.shown * 1_000_000
+
+
+def test_the_recorded_replies_to_directed_commands_are_those_of_redis(
+    nodes: ComposeCluster, redis: Redis
+) -> None:
+    found = asked_directly((nodes.address("redis-1"), 6379))
+    assert {name: [list(pair) for pair in pairs] for name, pairs in found.items()} == json.loads(
+        RECORD.read_text()
+    )
 
 
 def test_the_model_of_redis_answers_as_redis_does(redis: Redis) -> None:
@@ -232,7 +254,7 @@ def test_the_model_of_redis_answers_as_redis_does(redis: Redis) -> None:
         answers[str(mine)[:20]] = answers.get(str(mine)[:20], 0) + 1
         if random.random() < 0.2:
             time.sleep(random.random() * 0.004)
-    assert answers.get("OK", 0) > 100
+    assert answers.get("OK", 0) > 50
     assert answers.get("None", 0) > 100
 
 

@@ -1,9 +1,10 @@
-"""Checks the arguments of Redis' commands: integers, key types, and Redis' errors."""
+"""Checks the arguments of Redis' commands: numbers, key types, and Redis' errors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from math import isinf, isnan, nan
 from typing import Any
 
 from fencepost.hunt.models.redis.store import Store
@@ -12,7 +13,13 @@ WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 NOT_INTEGER = "ERR value is not an integer or out of range"
 SYNTAX = "ERR syntax error"
 LARGEST = 2**63 - 1
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(
+    r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?)\Z", re.IGNORECASE | re.ASCII
+)
+_HEX = re.compile(
+    r"[-+]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[-+]?\d+)?\Z", re.IGNORECASE | re.ASCII
+)
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})\Z")
 
 Arguments = Sequence[str]
 Command = Callable[[Store, Arguments], Any]
@@ -26,6 +33,34 @@ def integer(text: str) -> int:
     if not _INTEGER.match(text) or text == "-0" or not -LARGEST - 1 <= int(text) <= LARGEST:
         raise CommandError(NOT_INTEGER)
     return int(text)
+
+
+def strict_number(text: str) -> float:
+    """Return a score. Raises CommandError if it is none, or outside of the range of doubles."""
+    found = _number(text)
+    digits = text.lower().partition("e")[0]
+    lost = isinf(found) and "n" not in digits.lower()
+    if isnan(found) or lost or (found == 0 and any(digit in digits for digit in "123456789")):
+        raise CommandError("ERR value is not a valid float")
+    return found
+
+
+def lenient_number(text: str) -> float:
+    """Return a bound of scores, as C's strtod reads it. Raises CommandError if it is none."""
+    found = _number(text.lstrip(" \t\n\v\f\r")) if text else 0.0
+    if isnan(found):
+        raise CommandError("ERR min or max is not a float")
+    return found
+
+
+def _number(text: str) -> float:
+    """Return the number; NaN: it is none."""
+    if _FLOAT.match(text):
+        return float(text)
+    try:
+        return float.fromhex(text) if _HEX.match(text) else nan
+    except OverflowError:
+        return nan
 
 
 def value_of(store: Store, key: str, kind: type) -> Any:

@@ -1,11 +1,12 @@
 """Redis' commands that locks and resources use, with Redis' replies and errors.
 
 A command that is not listed raises Unknown with its name. Replies are those of RESP2, decoded: str,
-int, None, or lists of them; status replies such as OK are str as well.
+int, None, or lists of them; statuses such as OK, and doubles, are kinds of str (replies.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fencepost.hunt.models.redis.arguments import (
@@ -14,56 +15,124 @@ from fencepost.hunt.models.redis.arguments import (
     Arguments,
     Command,
     CommandError,
-    between,
     integer,
     made,
     value_of,
 )
+from fencepost.hunt.models.redis.expiry import EXPIRY, expire_at, when
 from fencepost.hunt.models.redis.lists import LISTS
+from fencepost.hunt.models.redis.replies import OK, PONG, Status
+from fencepost.hunt.models.redis.sorted_sets import ZSETS
 from fencepost.hunt.models.redis.store import Scores, Store
 from fencepost.hunt.sim.unknown import Unknown
+
+Counts = dict[str, tuple[int, int | None]]
+"""The least and the largest number of arguments of commands; None: no limit."""
+_CUT_SHORT = 40
 
 
 def _set(store: Store, args: Arguments) -> Any:
     key, value, *words = args
-    # An option may be repeated, and the last counts; two options that exclude each other are an
-    # error.
-    mode, time, number, wants_old = "", "", "", False
-    place = 0
-    while place < len(words):
-        word = words[place].upper()
-        if word in ("NX", "XX") and mode in ("", word):
-            mode = word
-        elif word == "GET":
-            wants_old = True
-        elif word in ("EX", "PX", "EXAT", "PXAT", "KEEPTTL") and time in ("", word):
-            time = word
-            if word != "KEEPTTL":
-                place += 1
-                if place == len(words):
-                    raise CommandError(SYNTAX)
-                number = words[place]
-        else:
-            raise CommandError(SYNTAX)
-        place += 1
-    keep = time == "KEEPTTL"
-    expires = _when(store, time, integer(number)) if time and not keep else None
+    options = _Options(words, ("NX", "XX", "GET", "KEEPTTL"))
+    expires = options.expires_ms("set", store.now_ms)
     # GET needs a string; without it any value is replaced.
-    old = value_of(store, key, str) if wants_old else store.look(key)
-    if (mode == "NX" and old is not None) or (mode == "XX" and old is None):
-        return old if wants_old else None
-    if keep:
-        expires = store.expires.get(key)
-    store.put(key, value, expires)
-    return old if wants_old else "OK"
+    old = value_of(store, key, str) if options.get else store.look(key)
+    forbidden = (options.mode == "NX" and old is not None) or (options.mode == "XX" and old is None)
+    if not forbidden:
+        keep = options.time == "KEEPTTL"
+        store.put(key, value, store.expires.get(key) if keep else expires)
+    if options.get:
+        return old
+    return None if forbidden else OK
 
 
-def _when(store: Store, word: str, number: int) -> int:
-    unit = 1000 if word.startswith("EX") else 1
-    if number <= 0 or number > LARGEST // unit:
-        raise CommandError("ERR invalid expire time in 'set' command")
-    when = number * unit
-    return when if word.endswith("AT") else store.now_ms + when
+class _Options:
+    """The options of SET and GETEX. One may be repeated, and the last counts; two that exclude each
+    other are an error."""
+
+    def __init__(self, words: list[str], allowed: tuple[str, ...]) -> None:
+        self.mode = self.time = self.number = ""
+        self.get = False
+        while words:
+            word = words.pop(0).upper()
+            if word not in (*allowed, "EX", "PX", "EXAT", "PXAT"):
+                raise CommandError(SYNTAX)
+            if word in ("NX", "XX") and self.mode in ("", word):
+                self.mode = word
+            elif word == "GET":
+                self.get = True
+            elif word not in ("NX", "XX") and self.time in ("", word):
+                self.time = word
+                if word not in ("KEEPTTL", "PERSIST"):
+                    self.number = _next(words)
+            else:
+                raise CommandError(SYNTAX)
+
+    def expires_ms(self, command: str, now_ms: int) -> int | None:
+        """Return the time (ms of the wall clock) at which the key expires, if it is set."""
+        if self.time in ("", "KEEPTTL", "PERSIST"):
+            return None
+        return when(command, now_ms, self.time, self.number)
+
+
+def _next(words: list[str]) -> str:
+    if not words:
+        raise CommandError(SYNTAX)
+    return words.pop(0)
+
+
+def _set_expiring(name: str, word: str) -> Command:
+    def set_expiring(store: Store, args: Arguments) -> Any:
+        store.put(args[0], args[2], when(name, store.now_ms, word, args[1]))
+        return OK
+
+    return set_expiring
+
+
+def _getset(store: Store, args: Arguments) -> Any:
+    old = value_of(store, args[0], str)
+    store.put(args[0], args[1])
+    return old
+
+
+def _getdel(store: Store, args: Arguments) -> Any:
+    old = value_of(store, args[0], str)
+    store.delete(args[0])
+    return old
+
+
+def _getex(store: Store, args: Arguments) -> Any:
+    key, *words = args
+    options = _Options(words, ("PERSIST",))
+    found = value_of(store, key, str)
+    if found is None:
+        return None
+    expires = options.expires_ms("getex", store.now_ms)
+    if options.time == "PERSIST":
+        store.expires.pop(key, None)
+    elif expires is not None:
+        expire_at(store, key, expires)
+    return found
+
+
+def _mget(store: Store, args: Arguments) -> Any:
+    found = [store.look(key) for key in args]
+    return [value if type(value) is str else None for value in found]
+
+
+def _strlen(store: Store, args: Arguments) -> Any:
+    found = value_of(store, args[0], str) or ""
+    return len(found.encode("utf-8", "surrogateescape"))
+
+
+def _type(store: Store, args: Arguments) -> Any:
+    names = {str: "string", dict: "hash", Scores: "zset", list: "list", type(None): "none"}
+    return Status(names[type(store.look(args[0]))])
+
+
+def _ping(store: Store, args: Arguments) -> Any:
+    check_count("ping", args, 0, 1)
+    return args[0] if args else PONG
 
 
 def _setnx(store: Store, args: Arguments) -> Any:
@@ -86,46 +155,16 @@ def _add(store: Store, key: str, by: int) -> Any:
     return old + by
 
 
-def _expiry(name: str, unit: int, absolute: bool) -> Command:
-    def expire(store: Store, args: Arguments) -> Any:
-        key, number, *words = args
-        ms = integer(number) * unit
-        if words:
-            raise CommandError(f"ERR Unsupported option {words[0]}")
-        if not -LARGEST <= ms <= LARGEST - store.now_ms:
-            raise CommandError(f"ERR invalid expire time in '{name}' command")
-        if store.look(key) is None:
-            return 0
-        when = ms if absolute else store.now_ms + ms
-        if when <= store.now_ms and not store.keeps:
-            store.delete(key)
-        else:
-            store.expires[key] = when
-        return 1
-
-    return expire
-
-
-def _left(unit: int) -> Command:
-    def left(store: Store, args: Arguments) -> Any:
-        if store.look(args[0]) is None:
-            return -2
-        when = store.expires.get(args[0])
-        if when is None:
-            return -1
-        ms = max(0, when - store.now_ms)
-        return ms if unit == 1 else (ms + 500) // unit
-
-    return left
+def _decrby(store: Store, args: Arguments) -> Any:
+    by = integer(args[1])
+    if by == -LARGEST - 1:
+        raise CommandError("ERR decrement would overflow")
+    return _add(store, args[0], -by)
 
 
 def _time(store: Store, args: Arguments) -> Any:
     """Return the wall clock in seconds, and the microseconds of that second, of whole ms here."""
     return [str(store.now_ms // 1000), str(store.now_ms % 1000 * 1000)]
-
-
-def _persist(store: Store, args: Arguments) -> Any:
-    return int(store.look(args[0]) is not None and store.expires.pop(args[0], None) is not None)
 
 
 def _hset(store: Store, args: Arguments) -> Any:
@@ -136,6 +175,15 @@ def _hset(store: Store, args: Arguments) -> Any:
     before = len(fields)
     fields.update(zip(pairs[::2], pairs[1::2], strict=True))
     return len(fields) - before
+
+
+def _hsetnx(store: Store, args: Arguments) -> Any:
+    key, name, value = args
+    fields = made(store, key, dict)
+    if name in fields:
+        return 0
+    fields[name] = value
+    return 1
 
 
 def _fields(store: Store, key: str) -> dict[str, str]:
@@ -172,70 +220,21 @@ def _hincrby(store: Store, args: Arguments) -> Any:
     return old + amount
 
 
-def _zadd(store: Store, args: Arguments) -> Any:
-    key, *pairs = args
-    if len(pairs) % 2:
-        raise CommandError(SYNTAX)
-    scores = [_score(text) for text in pairs[::2]]
-    found = made(store, key, Scores)
-    before = len(found)
-    found.update(zip(pairs[1::2], scores, strict=True))
-    return len(found) - before
-
-
-def _score(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise CommandError("ERR value is not a valid float") from None
-
-
-def _zrange(store: Store, args: Arguments) -> Any:
-    if len(args) != 3:
-        raise CommandError(SYNTAX)
-    first, last = integer(args[1]), integer(args[2])
-    return between((value_of(store, args[0], Scores) or Scores()).ordered(), first, last)
-
-
-def _zrem(store: Store, args: Arguments) -> Any:
-    found = value_of(store, args[0], Scores)
-    if found is None:
-        return 0
-    gone = sum(found.pop(member, None) is not None for member in args[1:])
-    if not found:
-        store.delete(args[0])
-    return gone
-
-
-def _zremrangebyscore(store: Store, args: Arguments) -> Any:
-    low, below = _bound(args[1])
-    high, above = _bound(args[2])
-    found = value_of(store, args[0], Scores)
-    if found is None:
-        return 0
-    inside = [
-        member
-        for member, score in found.items()
-        if (low < score or (score == low and not below))
-        and (score < high or (score == high and not above))
-    ]
-    return _zrem(store, [args[0], *inside])
-
-
-def _bound(text: str) -> tuple[float, bool]:
-    """Return a bound of scores, and whether it is exclusive."""
-    try:
-        return float(text.removeprefix("(")), text.startswith("(")
-    except ValueError:
-        raise CommandError("ERR min or max is not a float") from None
-
-
 # The minimum and maximum number of arguments of each; None: no maximum.
 _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
-    "PING": (lambda store, args: args[0] if args else "PONG", 0, 1),
+    "PING": (_ping, 0, None),
+    "ECHO": (lambda store, args: args[0], 1, 1),
     "TIME": (_time, 0, 0),
+    "TYPE": (_type, 1, 1),
     "GET": (lambda store, args: value_of(store, args[0], str), 1, 1),
+    "STRLEN": (_strlen, 1, 1),
+    "MGET": (_mget, 1, None),
+    "GETSET": (_getset, 2, 2),
+    "GETDEL": (_getdel, 1, 1),
+    "GETEX": (_getex, 1, None),
     "SET": (_set, 2, None),
+    "SETEX": (_set_expiring("setex", "EX"), 3, 3),
+    "PSETEX": (_set_expiring("psetex", "PX"), 3, 3),
     "SETNX": (_setnx, 2, 2),
     "DEL": (_del, 1, None),
     "UNLINK": (_del, 1, None),
@@ -243,36 +242,58 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     "INCR": (lambda store, args: _add(store, args[0], 1), 1, 1),
     "DECR": (lambda store, args: _add(store, args[0], -1), 1, 1),
     "INCRBY": (lambda store, args: _add(store, args[0], integer(args[1])), 2, 2),
-    "EXPIRE": (_expiry("expire", 1000, False), 2, None),
-    "PEXPIRE": (_expiry("pexpire", 1, False), 2, None),
-    "PEXPIREAT": (_expiry("pexpireat", 1, True), 2, None),
-    "TTL": (_left(1000), 1, 1),
-    "PTTL": (_left(1), 1, 1),
-    "PERSIST": (_persist, 1, 1),
+    "DECRBY": (_decrby, 2, 2),
     "HSET": (_hset, 3, None),
+    "HSETNX": (_hsetnx, 3, 3),
     "HGET": (lambda store, args: _fields(store, args[0]).get(args[1]), 2, 2),
     "HEXISTS": (lambda store, args: int(args[1] in _fields(store, args[0])), 2, 2),
+    "HLEN": (lambda store, args: len(_fields(store, args[0])), 1, 1),
     "HMGET": (_hmget, 2, None),
     "HDEL": (_hdel, 2, None),
     "HINCRBY": (_hincrby, 3, 3),
-    "ZADD": (_zadd, 3, None),
-    "ZRANGE": (_zrange, 3, None),
-    "ZREM": (_zrem, 2, None),
-    "ZREMRANGEBYSCORE": (_zremrangebyscore, 3, 3),
-    "ZCARD": (lambda store, args: len(value_of(store, args[0], Scores) or ()), 1, 1),
+    **EXPIRY,
+    **ZSETS,
     **LISTS,
 }
-WRITES = frozenset(_COMMANDS) - {
-    "PING", "TIME", "GET", "EXISTS", "TTL", "PTTL", "HGET", "HEXISTS", "HMGET", "ZRANGE", "ZCARD",
-    "LLEN", "LRANGE",
-}  # fmt: skip
+_NO_COMMAND: tuple[Command, int, int | None] = (lambda store, args: None, 1, 0)
+READS = frozenset({
+    "PING", "ECHO", "TIME", "TYPE", "GET", "MGET", "STRLEN", "EXISTS", "TTL", "PTTL", "HGET",
+    "HEXISTS", "HLEN", "HMGET", "ZSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT", "ZRANGE",
+    "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "LLEN", "LRANGE",
+})  # fmt: skip
+WRITES = frozenset(_COMMANDS) - READS
 """Commands that may change data."""
 NAMES = frozenset(_COMMANDS)
 ALLOCATES = WRITES & {
-    "SET", "SETNX", "INCR", "DECR", "INCRBY", "HSET", "HINCRBY", "ZADD", "LPUSH", "RPUSH",
+    "SET", "SETNX", "SETEX", "PSETEX", "GETSET", "INCR", "DECR", "INCRBY", "DECRBY", "HSET",
+    "HSETNX", "HINCRBY", "ZADD", "ZINCRBY", "LPUSH", "RPUSH",
 }  # fmt: skip
 """Commands that Redis refuses while its memory is at its limit (flag denyoom)."""
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
+READ_ONLY = "READONLY You can't write against a read only replica."
+OF_THE_SERVER: Counts = {
+    "EVAL": (2, None), "EVALSHA": (2, None), "SCRIPT": (1, None), "ROLE": (0, 0), "WAIT": (2, 2),
+}  # fmt: skip
+"""Commands of the whole server (server.py), with their numbers of arguments."""
+OF_THE_CONNECTION: Counts = {
+    "HELLO": (0, None), "AUTH": (1, None), "CLIENT": (1, None), "SELECT": (1, 1), "MULTI": (0, 0),
+    "DISCARD": (0, 0), "EXEC": (0, 0), "RESET": (0, 0), "QUIT": (0, None),
+}  # fmt: skip
+"""Commands that concern the connection only (session.py), and reveal nothing about a lock."""
+_COUNTS: Counts = {
+    **{name: (least, most) for name, (_, least, most) in _COMMANDS.items()},
+    **OF_THE_SERVER,
+    **OF_THE_CONNECTION,
+}
+_WORDS: dict[str, Counts] = {
+    "CLIENT": {"ID": (0, 0), "GETNAME": (0, 0), "SETNAME": (1, 1), "NO-EVICT": (1, 1)},
+    "SCRIPT": {"LOAD": (1, 1), "EXISTS": (1, None), "FLUSH": (0, None), "KILL": (0, 0)},
+}
+"""The subcommands of a command that has any."""
+_WORDS_WITHOUT_MODEL = frozenset({
+    "CACHING", "GETREDIR", "HELP", "INFO", "KILL", "LIST", "PAUSE", "REPLY", "TRACKING",
+    "TRACKINGINFO", "UNBLOCK", "UNPAUSE", "DEBUG",
+})  # fmt: skip
 
 
 def text(argument: Any) -> str:
@@ -280,20 +301,48 @@ def text(argument: Any) -> str:
     if isinstance(argument, str):
         return argument
     if isinstance(argument, bytes):
-        return argument.decode()
+        return argument.decode("utf-8", "surrogateescape")
     if isinstance(argument, bool) or not isinstance(argument, int | float):
         raise TypeError(f"redis-py cannot send a {type(argument).__name__}: {argument!r}")
     return repr(argument)
 
 
-def execute(store: Store, name: str, args: Arguments) -> Any:
-    """Execute one command. Raises CommandError with Redis' message."""
-    found = _COMMANDS.get(name)
-    if found is None:
-        raise Unknown(f"the model of Redis has no command {name}")
-    command, least, most = found
+def check_count(name: str, args: Sequence[Any], least: int, most: int | None) -> None:
+    """Raise CommandError if a command has too few or too many arguments."""
     if len(args) < least or (most is not None and len(args) > most):
         raise CommandError(f"ERR wrong number of arguments for '{name.lower()}' command")
+
+
+def check(store: Store, name: str, args: Sequence[Any]) -> None:
+    """Raise CommandError if the server refuses a command before it looks at the data. Raises
+    Unknown if the model lacks it."""
+    count = _COUNTS.get(name)
+    if count is None:
+        raise Unknown(f"the model of Redis has no command {name[:_CUT_SHORT]}")
+    check_count(name, args, *count)
+    if name in _WORDS:
+        _check_word(name, args)
     if store.full and name in ALLOCATES:
         raise CommandError(OOM)
+    if store.keeps and name in WRITES:
+        raise CommandError(READ_ONLY)
+
+
+def _check_word(name: str, args: Sequence[Any]) -> None:
+    """Check a subcommand, and the number of its arguments."""
+    word, words = text(args[0]).upper(), _WORDS[name]
+    if word in words:
+        check_count(f"{name}|{word}", args[1:], *words[word])
+    elif word in _WORDS_WITHOUT_MODEL:
+        raise Unknown(f"the model of Redis has no command {name} {word}")
+    else:
+        raise CommandError(f"ERR unknown subcommand '{args[0]}'. Try {name} HELP.")
+
+
+def execute(store: Store, name: str, args: Arguments) -> Any:
+    """Execute one command. Raises CommandError with Redis' message."""
+    command, least, most = _COMMANDS.get(name, _NO_COMMAND)
+    many = len(args)
+    if many < least or (most is not None and many > most) or store.full or store.keeps:
+        check(store, name, args)
     return command(store, args)

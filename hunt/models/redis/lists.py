@@ -44,6 +44,9 @@ def _push(left: bool) -> Command:
 def _pop(left: bool) -> Command:
     def pop(store: Store, args: Arguments) -> Any:
         key, *more = args
+        if len(more) > 1:
+            name = "lpop" if left else "rpop"
+            raise CommandError(f"ERR wrong number of arguments for '{name}' command")
         if not more:
             return pop_one(store, key, left)
         try:
@@ -105,8 +108,8 @@ def _range(store: Store, args: Arguments) -> Any:
 LISTS: dict[str, tuple[Command, int, int | None]] = {
     "LPUSH": (_push(True), 2, None),
     "RPUSH": (_push(False), 2, None),
-    "LPOP": (_pop(True), 1, 2),
-    "RPOP": (_pop(False), 1, 2),
+    "LPOP": (_pop(True), 1, None),
+    "RPOP": (_pop(False), 1, None),
     "LLEN": (lambda store, args: len(value_of(store, args[0], list) or ()), 1, 1),
     "LRANGE": (_range, 3, 3),
     "BLPOP": (_pop_at_once(True), 2, None),

@@ -18,37 +18,48 @@ so a cut link delays it, and the delayed part arrives at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha1
 from typing import Any
 
-from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError
-from fencepost.hunt.models.redis.commands import WRITES, execute, text
+from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError, integer
+from fencepost.hunt.models.redis.commands import (
+    ALLOCATES,
+    OOM,
+    READ_ONLY,
+    WRITES,
+    check,
+    execute,
+    text,
+)
 from fencepost.hunt.models.redis.lists import BLOCKS
-from fencepost.hunt.models.redis.lua import evaluate
-from fencepost.hunt.models.redis.resp import Session
+from fencepost.hunt.models.redis.replies import OK
+from fencepost.hunt.models.redis.script_cache import Scripts
 from fencepost.hunt.models.redis.scripts import KNOWN
+from fencepost.hunt.models.redis.session import Session
 from fencepost.hunt.models.redis.store import Store
 from fencepost.hunt.models.redis.waiting import CYCLE, Host, Line
 from fencepost.hunt.sim.network import LATENCY, LATER, Network, Refusal, Request, Wire
-from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import MS, Timer
 from fencepost.workloads.locks.redis import RELEASE
 
 _SECOND = 1_000_000_000
 # The disk of a server that has synced nothing.
 _NOTHING = Store()
-READ_ONLY = "READONLY You can't write against a read only replica."
+_WAIT_AT_REPLICA = (
+    "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a "
+    "replica is configured to be writable (which is not the default) writes to replicas are just "
+    "local and are not propagated."
+)
 
 
 class RedisServer(Host):
     """A Redis server. `replica`: the server that follows it, if any; `cut`: the replica is cut
     off."""
 
-    __slots__ = ("_acked", "_last_sync", "_line", "_plain", "_scripts", "_synced", "_synced_at",
-                 "_together", "_waiters", "_waiting", "cut", "offset", "persistence", "primary",
-                 "replica")  # fmt: skip
+    __slots__ = ("_acked", "_last_sync", "_line", "_plain", "_scripts", "_sessions", "_synced",
+                 "_synced_at", "_together", "_waiters", "_waiting", "cut", "offset", "persistence",
+                 "primary", "replica")  # fmt: skip
 
     port = 6379
 
@@ -70,7 +81,8 @@ class RedisServer(Host):
         self._together = False
         self._acked = 0
         self._waiters: list[tuple[Request, int, Timer]] = []
-        self._scripts: dict[str, str] = {}
+        self._scripts = Scripts()
+        self._sessions = 0
         self._synced, self._synced_at = _NOTHING, 0
         self._last_sync = self.clock.ns(0) // _SECOND
 
@@ -89,7 +101,26 @@ class RedisServer(Host):
     # Requests.
 
     def session(self) -> Session:
-        return Session()
+        self._sessions += 1
+        return Session(self._sessions)
+
+    @property
+    def role(self) -> str:
+        return "master" if self.primary is None else "replica"
+
+    def admit(self, command: tuple[Any, ...], queued: bool) -> None:
+        name, *args = command
+        check(self.store, name, args)
+        if self.store.full and queued:
+            # A transaction may need any amount of memory for its commands.
+            raise CommandError(OOM)
+
+    def admit_all(self, commands: list[tuple[Any, ...]]) -> None:
+        names = {name for name, *_ in commands}
+        if self.store.full and names & ALLOCATES:
+            raise CommandError(OOM)
+        if self.store.keeps and names & WRITES:
+            raise CommandError(READ_ONLY)
 
     def handle(self, command: tuple[Any, ...]) -> Any:
         store, clock = self.store, self.clock
@@ -98,7 +129,7 @@ class RedisServer(Host):
         name = command[0]
         if self._plain and not store.full and not self._waiting:
             # The most frequent commands, with the results of `execute` and scripts.py.
-            if name == "EVAL":
+            if name == "EVAL" and len(command) > 4:
                 body = command[1]
                 if body == RELEASE and command[2] == 1:
                     key = command[3]
@@ -111,8 +142,8 @@ class RedisServer(Host):
                         return 1
                     return 0 if type(store.look(key) or "") is str else Refusal(WRONG_TYPE)
                 known = KNOWN.get(body)
-                if known is not None:
-                    count = 3 + int(command[2])
+                if known is not None and type(command[2]) is int:
+                    count = 3 + command[2]
                     rest = [one if type(one) is str else text(one) for one in command[count:]]
                     try:
                         return known(store, command[3:count], rest)
@@ -125,13 +156,11 @@ class RedisServer(Host):
                         return None
                     store.values[key] = command[2]
                     store.expires[key] = now_ms + ttl_ms
-                    return "OK"
-            elif name == "HMGET":
+                    return OK
+            elif name == "HMGET" and len(command) > 2:
                 fields = store.look(command[1])
                 if type(fields) is dict:
                     return [fields.get(one) for one in command[2:]]
-        if name == "WAIT":
-            return self._replicas(command)
         return self._and_write(name.upper(), command[1:])
 
     def _and_write(self, name: str, args: tuple[Any, ...]) -> Any:
@@ -142,70 +171,34 @@ class RedisServer(Host):
             reply = self._execute(name, args)
         except CommandError as error:
             reply = Refusal(str(error))
-        if reply is None and name in BLOCKS and not self._together:
+        if reply is LATER or (reply is None and name in BLOCKS and not self._together):
             return LATER
-        if name in WRITES or name.startswith("EVAL") or before not in (None, self.store.expires):
+        if self.primary is None and (
+            name in WRITES or name.startswith("EVAL") or before not in (None, self.store.expires)
+        ):
             self._written()  # or a key expired, which must be replicated
         if self._waiting and not self._together:
             self.attend()
         return reply
 
     def _execute(self, name: str, args: tuple[Any, ...]) -> Any:
-        if name == "EVAL":
-            body = args[0]
-            known = KNOWN.get(body)
-            if known is None:
-                self._known(body)
-            return self._evaluate(body, known, args)
-        if name == "EVALSHA":
-            found = self._scripts.get(str(args[0]).lower())
-            if found is None:
-                raise CommandError("NOSCRIPT No matching script. Please use EVAL.")
-            return self._evaluate(found, KNOWN.get(found), args)
-        if name == "SCRIPT":
-            return self._script(args)
-        if name == "ROLE":
-            return self._role()
+        own = _OWN.get(name)
+        if own is not None:
+            check(self.store, name, args)
+            return own(self, args)
         if name == "TIME" and not args:
             ns = self.clock.ns(self.world.now)
             return [str(ns // _SECOND), str(ns % _SECOND // 1000)]
-        if self.primary is not None and name in WRITES:
-            raise CommandError(READ_ONLY)
         return execute(self.store, name, [text(one) for one in args])
 
-    def _script(self, args: tuple[Any, ...]) -> Any:
-        word = text(args[0]).upper() if args else ""
-        if word == "LOAD" and len(args) == 2:
-            return self._known(text(args[1]))
-        if word == "EXISTS":
-            return [int(text(one).lower() in self._scripts) for one in args[1:]]
-        if word == "FLUSH":
-            self._scripts.clear()
-            return "OK"
-        raise Unknown(f"the model of Redis has no command SCRIPT {word}")
-
-    def _known(self, body: str) -> str:
-        """Remember a script; return its name for EVALSHA."""
-        name = sha1(body.encode("utf-8", "surrogateescape")).hexdigest()
-        self._scripts[name] = body
-        return name
-
-    def _evaluate(self, body: str, known: Any, args: tuple[Any, ...]) -> Any:
-        if self.primary is not None:
-            raise CommandError(READ_ONLY)
-        count = int(args[1])
-        keys = args[2 : 2 + count]
-        rest = [one if type(one) is str else text(one) for one in args[2 + count :]]
-        if known is not None and not self.store.full:
-            return known(self.store, keys, rest)
-        return evaluate(self.store, body, [text(one) for one in keys], rest)
-
-    def _role(self) -> Any:
+    def _role(self, args: tuple[Any, ...]) -> Any:
         if self.primary is not None:
             state = "connected" if self.primary.up and not self.cut else "connect"
             return ["slave", self.primary.name, self.port, state, self.offset]
         followers = [[self.replica.name, str(self.port), str(self._acked)]] if self.replica else []
-        return ["master", self.offset, followers]
+        # Without a replica Redis does not count.
+        offset = self.offset if self.replica is not None or self._acked else 0
+        return ["master", offset, followers]
 
     # Memory.
 
@@ -277,7 +270,7 @@ class RedisServer(Host):
         self._last_sync = self.clock.ns(self.world.now) // _SECOND
         if self.persistence == "everysec":
             self._synced, self._synced_at = self.store.copy(), self.offset
-        self._scripts.clear()
+        self._scripts, self._sessions = Scripts(), 0
 
     def forget(self) -> None:
         self.primary = self.replica = None
@@ -318,10 +311,14 @@ class RedisServer(Host):
                 alarm.off = True
                 alarm.call()
 
-    def _replicas(self, command: tuple[Any, ...]) -> Any:
+    def _replicas(self, args: tuple[Any, ...]) -> Any:
         """Execute WAIT: return the number of replicas that have all writes so far."""
+        if self.primary is not None:
+            raise CommandError(_WAIT_AT_REPLICA)
+        wanted = integer(text(args[0]))
+        _wait_ms(args)
         have = self._have(self.offset)
-        return have if have >= int(command[1]) or self._together else LATER
+        return have if have >= wanted or self._together else LATER
 
     def _have(self, offset: int) -> int:
         return int(self.replica is not None and self._acked >= offset)
@@ -331,7 +328,7 @@ class RedisServer(Host):
         if name.upper() in BLOCKS:
             self._line.enter(request)
             return
-        for_ms, wanted = int(args[1]), self.offset
+        for_ms, wanted = _wait_ms(tuple(args)), self.offset
 
         def over() -> None:
             self._waiters[:] = [one for one in self._waiters if one[0] is not request]
@@ -360,3 +357,24 @@ class RedisServer(Host):
         self._together = False
         if self._waiting:
             self.attend()
+
+
+_OWN: dict[str, Callable[[RedisServer, tuple[Any, ...]], Any]] = {
+    "EVAL": lambda server, args: server._scripts.eval(server.store, args),
+    "EVALSHA": lambda server, args: server._scripts.evalsha(server.store, args),
+    "SCRIPT": lambda server, args: server._scripts.script(server.store, args),
+    "ROLE": RedisServer._role,
+    "WAIT": RedisServer._replicas,
+}
+"""Commands that concern more than the data; their numbers of arguments are in commands.py."""
+
+
+def _wait_ms(args: tuple[Any, ...]) -> int:
+    """Return the timeout of WAIT; 0: none."""
+    try:
+        found = integer(text(args[1]))
+    except CommandError:
+        raise CommandError("ERR timeout is not an integer or out of range") from None
+    if found < 0:
+        raise CommandError("ERR timeout is negative")
+    return found

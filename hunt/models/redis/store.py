@@ -14,7 +14,11 @@ class Scores(dict[str, float]):
     """A sorted set: members with their scores."""
 
     def ordered(self) -> list[str]:
-        return [member for _, member in sorted((score, name) for name, score in self.items())]
+        """Return the members by score, and those with equal scores by their bytes."""
+        pairs = sorted(
+            (score, name.encode("utf-8", "surrogateescape"), name) for name, score in self.items()
+        )
+        return [name for _, _, name in pairs]
 
 
 Value = str | dict[str, str] | Scores | list[str]

@@ -19,7 +19,8 @@ from fencepost.harness.spec.simulation import setting_of
 from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept import watch
-from fencepost.hunt.models.redis.resp import Decoder, encoded
+from fencepost.hunt.models.redis.decoder import Decoder
+from fencepost.hunt.models.redis.resp import encoded
 from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.hunt import hunt
@@ -232,6 +233,6 @@ def test_commands_are_read_however_they_are_cut_into_pieces():
         decoder = Decoder()
         assert decoder.feed(data[:at]) + decoder.feed(data[at:]) == whole
     assert [command[0] for command in whole] == ["SET", "PING", "QUIT"]
-    assert encoded(whole[0][2], False, 2) == b"$2\r\n\xff\xfe\r\n"
-    assert encoded([1, None, ["x"]], False, 2) == b"*3\r\n:1\r\n$-1\r\n*1\r\n$1\r\nx\r\n"
-    assert encoded(None, False, 3) == b"_\r\n"
+    assert encoded(whole[0][2], 2) == b"$2\r\n\xff\xfe\r\n"
+    assert encoded([1, None, ["x"]], 2) == b"*3\r\n:1\r\n$-1\r\n*1\r\n$1\r\nx\r\n"
+    assert encoded(None, 3) == b"_\r\n"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.hunt.models.redis.arguments import CommandError
-from fencepost.hunt.models.redis.lua import evaluate
+from fencepost.hunt.models.redis.lua import Machine, evaluate
 from fencepost.hunt.models.redis.scripts import KNOWN
 from fencepost.hunt.models.redis.store import Scores, Store
 
@@ -66,7 +66,7 @@ def test_a_known_script_behaves_as_its_lua_text(place, store, arguments):
         args.append("1" if arguments[3] == "1" else "0")
     mine, yours = store.copy(), store.copy()
     mine.now_ms = yours.now_ms = store.now_ms
-    in_lua = outcome(lambda: evaluate(yours, body, KEYS, args), yours)
+    in_lua = outcome(lambda: evaluate(Machine(yours), body, KEYS, args), yours)
     try:
         in_python = outcome(lambda: known(mine, KEYS, args), mine)
     except (TypeError, ValueError):
@@ -76,7 +76,7 @@ def test_a_known_script_behaves_as_its_lua_text(place, store, arguments):
 
 
 def test_a_script_is_run_in_lua_as_redis_runs_it():
-    store = Store()
+    store = Machine(Store())
     assert evaluate(store, "return {1, 2.9, 'x', false, 4}", [], []) == [1, 2, "x", None, 4]
     assert evaluate(store, "return redis.call('set', KEYS[1], ARGV[1])", ["a"], ["b"]) == "OK"
     assert evaluate(store, "return redis.call('get', 'none') == false", [], []) == 1
