@@ -18,7 +18,6 @@ import json
 import os
 import site
 import socket
-from collections.abc import Callable, Mapping
 from typing import Any
 
 CONTROL = "/run/fencepost/lazy.sock"
@@ -53,17 +52,6 @@ def command(words: list[str]) -> dict[str, Any]:
     if given.verb == "witnessed":
         return witnessed(given.folder, given.text)
     return ask(given.control, given.verb)
-
-
-def answer(verbs: Mapping[str, Callable[[], dict[str, Any]]], request: bytes) -> bytes:
-    """Run the requested verb; return its result as a line, or its error: the server must go on,
-    because the node's data is gone without it."""
-    verb = request.decode(errors="backslashreplace").strip()
-    try:
-        found = verbs[verb]() if verb in verbs else {"error": f"no such verb: {verb}"}
-    except OSError as error:
-        found = {"error": f"{verb}: {error}"}
-    return json.dumps(found).encode() + b"\n"
 
 
 def ask(control: str, verb: str) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 import pyfuse3
 import trio
 
-from fencepost.node.lazy import answer
-from fencepost.node.lazydisk import ROOT, Disk, Node
+from fencepost.node.lazydisk import ROOT, Disk, Node, answer
 
 _ATTRIBUTES_S = 60.0
 # Inode numbers of one epoch; the kernel takes those of another as other inodes.

@@ -76,7 +76,7 @@ def _time(loop: Any) -> float:
 
 
 def end(loops: Iterable[Any]) -> None:
-    """End what is left of event loops whose run is over. Their tasks would be destroyed later, in
+    """End the tasks that are left of event loops whose run has ended. Their tasks would be destroyed later, in
     the middle of another run, and report that they were pending."""
     for loop in loops:
         for task in _ALL(loop):
