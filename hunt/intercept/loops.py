@@ -76,8 +76,8 @@ def _time(loop: Any) -> float:
 
 
 def end(loops: Iterable[Any]) -> None:
-    """End the tasks that are left of event loops whose run has ended. Their tasks would be destroyed later, in
-    the middle of another run, and report that they were pending."""
+    """End the tasks that are left of event loops whose run has ended. Otherwise they are destroyed
+    later, in the middle of another run, and report that they were pending."""
     for loop in loops:
         for task in _ALL(loop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
