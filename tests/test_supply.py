@@ -13,6 +13,7 @@ import pytest
 
 from fencepost.harness.cluster import image, libraries
 from fencepost.harness.cluster.image import COMPOSE
+from tests.snippets import step_of_the_action
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -51,7 +52,11 @@ def test_nothing_is_downloaded_without_a_hash(monkeypatch, tmp_path):
     (package,) = libraries.PINS.glob("*/package.json")
     monkeypatch.setattr(libraries.shutil, "which", lambda name: name)
     libraries._node(package, tmp_path / "node-redlock", print)
-    pip, npm = ran
+    source = tmp_path / "home" / "wheels" / "old-1.0.tar.gz"
+    monkeypatch.setattr(libraries, "download", lambda pins, wheels: source.touch())
+    libraries._python(PINS[0], tmp_path / "home")
+    pip, npm, wheel = ran
+    assert "--no-build-isolation" in wheel
     assert "--require-hashes" in pip
     assert npm[:2] == ["npm", "ci"] and (tmp_path / "node-redlock" / "package-lock.json").exists()
 
@@ -71,6 +76,52 @@ def test_every_action_is_known_by_its_commit_and_says_which_release_that_is(work
     assert used
     for action in used:
         assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+
+
+def test_the_action_installs_the_pinned_versions_by_their_hashes():
+    pips = [line for line in step_of_the_action("install").splitlines() if " install " in line]
+    assert len(pips) == 2
+    assert "--require-hashes" in pips[0] and "requirements.lock" in pips[0]
+    assert "--no-deps" in pips[1] and "--no-build-isolation" in pips[1]
+    assert "\nsetuptools==" in (ROOT / "requirements.lock").read_text()
+
+
+@pytest.fixture
+def action(tmp_path):
+    """Run the action's test with a fake fencepost; return the exit code and its arguments."""
+    bin = tmp_path / "fencepost" / "bin"
+    bin.mkdir(parents=True)
+    (bin / "fencepost").write_text(f"#!/bin/sh\nprintf '<%s>' \"$@\" > {tmp_path}/words\nexit 2\n")
+    (bin / "fencepost").chmod(0o755)
+    given = {"TIME": "5s", "SEED": "", "FAIL_ON": "all", "RUNNER_TEMP": str(tmp_path)}
+    outputs = {"GITHUB_STEP_SUMMARY": "summary", "GITHUB_OUTPUT": str(tmp_path / "output")}
+
+    def run(test):
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step_of_the_action("test")],
+            env=os.environ | given | outputs | {"TEST": test},
+            capture_output=True,
+            check=False,
+        )
+        assert (tmp_path / "output").read_text() == f"exit-code={done.returncode}\n"
+        words = tmp_path / "words"
+        return done.returncode, words.read_text() if words.exists() else ""
+
+    return run
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_the_action_refuses_a_test_whose_quote_is_not_closed(action, quote):
+    """Otherwise the words after it would be left out, and the run be another one."""
+    assert action(f"lock.py:L --servers redis:1 -o note=it{quote}s --faults kill") == (254, "")
+
+
+def test_the_action_splits_a_test_as_a_shell_does(action):
+    code, words = action("lock.py:L -o 'note=a  b' \n  --faults \"kill\" -o $HOME ''")
+    assert code == 2
+    assert words.startswith(
+        "<test><lock.py:L><-o><note=a  b><--faults><kill><-o><$HOME><><--time><5s>"
+    )
 
 
 def test_workflows_match_the_schema_of_workflows():
