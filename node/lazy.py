@@ -46,7 +46,7 @@ def command(words: list[str]) -> dict[str, Any]:
         site.main()
         from fencepost.node.lazyfuse import serve
 
-        serve(given.backing, given.mountpoint, given.control)
+        serve(given.backing, given.mountpoint, given.control, answer)
         return {}
     if given.verb == "witness":
         return witness(given.folder, given.text)

@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
-from fencepost.harness.cluster import image, libraries
+from fencepost.harness.cluster import image, libraries, nodecode
 from fencepost.harness.cluster.image import COMPOSE
+from fencepost.harness.package import PACKAGE
 from tests.snippets import step_of_the_action
 
 ROOT = Path(__file__).parents[1]
@@ -131,6 +133,24 @@ def test_workflows_match_the_schema_of_workflows():
     command = [program, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout
+
+
+def test_the_image_is_published_when_anything_changes_that_its_tag_is_a_hash_of():
+    text = (ROOT / ".github" / "workflows" / "image.yml").read_text()
+    paths = re.findall(r'      - "(.+)"', text.partition("paths:")[2].partition("workflow_")[0])
+    modules = [name for name in nodecode.files() if name.endswith(".py")]
+    found = {
+        source
+        for name in (module.removeprefix("lib/fencepost/") for module in modules)
+        for source in (ROOT / name, ROOT / "src" / "fencepost" / name)
+        if source.is_file() and source.stat().st_size
+    }
+    found |= {PACKAGE / one for one in libraries.inputs()}
+    found = {one.resolve().relative_to(ROOT) for one in found if one.name != "__init__.py"}
+    assert len(found) > 40
+    patterns = [path.replace("**", "*") for path in paths]
+    missing = [one for one in found if not any(fnmatch(str(one), each) for each in patterns)]
+    assert missing == []
 
 
 class Engine:
