@@ -56,8 +56,8 @@ def command(words: list[str]) -> dict[str, Any]:
 
 
 def answer(verbs: Mapping[str, Callable[[], dict[str, Any]]], request: bytes) -> bytes:
-    """Run the requested verb; return its result as a line, or its error: the server must go on,
-    because the node's data is gone without it."""
+    """Run the requested verb; return its result as a line, or its error. Raise nothing, because
+    without its server the file system is gone, and the node's data with it."""
     verb = request.decode(errors="backslashreplace").strip()
     try:
         found = verbs[verb]() if verb in verbs else {"error": f"no such verb: {verb}"}

@@ -31,6 +31,8 @@ _END_S = 2.0
 _LONGEST = 64 << 20
 # A node answers requests one at a time. After this many lines without a request it is not read.
 _UNASKED = 100
+# Maximum number of chunks that are read of an ended agent's standard error.
+_WORDS = 16
 # These signals can be sent twice: the effect and the answer are the same.
 _HARMLESS = (0, signal.SIGSTOP, signal.SIGCONT)
 
@@ -209,7 +211,18 @@ class _Agent:
         self._reader.join(_END_S)
         if not self.over:
             return ""
-        return self._program.stderr.read().decode(errors="replace").strip()[-300:]
+        # In a thread, because a child of the agent may keep the stream open.
+        said: list[bytes] = []
+        listener = threading.Thread(target=self._listen, args=(said,), daemon=True)
+        listener.start()
+        listener.join(_END_S)
+        return b"".join(said).decode(errors="replace").strip()[-300:]
+
+    def _listen(self, said: list[bytes]) -> None:
+        assert self._program.stderr
+        with suppress(OSError, ValueError):  # closed from here
+            while len(said) < _WORDS and (chunk := self._program.stderr.read(1 << 16)):
+                said.append(chunk)
 
     def close(self) -> None:
         program = self._program

@@ -95,3 +95,11 @@ def test_a_node_that_writes_without_being_asked_is_not_read_further(monkeypatch)
     assert not reader.is_alive()
     assert remote._agent._answers.qsize() < 1 << 16
     remote.close()
+
+
+def test_an_agent_whose_child_keeps_its_streams_open_is_quoted(monkeypatch):
+    monkeypatch.setattr(agent, "_END_S", 0.2)
+    child = "subprocess.Popen(['sleep', '3'], stdin=-3, stdout=-3)"
+    remote = Writing(f"import subprocess; {child}; sys.exit('out of ideas')")
+    with pytest.raises(NoAnswer, match="out of ideas"):
+        remote.run(["echo", "said"])
