@@ -41,8 +41,15 @@ def check(run: Run, names: Iterable[str]) -> dict[str, Verdict]:
     """Return each named checker's verdict and, under "faults", whether every fault had its
     receipt."""
     verdicts = {"faults": receipts.check(run.history, run.test)}
-    verdicts |= {name: CHECKERS[name].check(run) for name in names}
+    verdicts |= {name: _check(name, run) for name in names}
     return verdicts
+
+
+def _check(name: str, run: Run) -> Verdict:
+    try:
+        return CHECKERS[name].check(run)
+    except MemoryError:
+        return Verdict("unknown", "The memory did not suffice to judge this.")
 
 
 def valid(verdicts: Mapping[str, Verdict]) -> Valid:

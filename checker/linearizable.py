@@ -39,6 +39,9 @@ REQUEUED = "requeued"
 _TIME_LIMIT_S = 60.0
 _EVIDENCE_S = 5.0
 
+_MEMORY_MB = 1000.0
+"""Limit of the search's memory, many times that of a search which ends."""
+
 _MORE_NS = 200_000
 """Additional time for each call, so that long histories have enough."""
 
@@ -63,7 +66,7 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     sessions = ends_with(test) != "lease"
     ordered = _called(calls, granted, clocks, vague, sessions)
     limit_s = _TIME_LIMIT_S + len(calls) * _MORE_NS / 1e9
-    found = check_calls(ordered, model, Budget.starting_now(limit_s, None))
+    found = check_calls(ordered, model, Budget.starting_now(limit_s, _MEMORY_MB))
     details: dict[str, Any] = {
         "model": "lease-mutex",
         "operations": found.operations,
@@ -77,7 +80,7 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     if found.valid == "unknown":
         return Verdict("unknown", f"The search was stopped: {found.reason}.", [], details)
     # Without a total order of one process' ops, no sub-history shows the failure alone.
-    evidence = None if vague else found.evidence(_EVIDENCE_S)
+    evidence = None if vague else found.evidence(_EVIDENCE_S, _MEMORY_MB)
     if evidence is None or evidence.failed is None:
         near = found.failed or found.near
         assert near is not None, "the general engine fails at an op"

@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LONGEST = 1 << 20
-"""Maximum length of a line in bytes, more than a thousand times that of any event."""
+"""Maximum length of a client's line in bytes, more than a thousand times that of any event."""
 _KEPT = 1 << 12
 
 
 @dataclass(frozen=True)
 class TooLong:
-    """A line longer than LONGEST: its start and its length in bytes."""
+    """A line longer than the bound: its start and its length in bytes."""
 
     start: bytes
     length: int
 
 
 class Lines:
-    """Collects chunks and returns lines. Reads each byte once, however many chunks a line has."""
+    """Collects chunks and returns lines of up to `longest` bytes. Reads each byte once, however
+    many chunks a line has."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int = LONGEST) -> None:
+        self._longest = longest
         self._parts: list[bytes] = []
         self._length = 0
 
@@ -39,11 +41,11 @@ class Lines:
         self._add(end)
         whole, length = b"".join(self._parts), self._length
         self._parts, self._length = [], 0
-        return whole if length <= LONGEST else TooLong(whole[:_KEPT], length)
+        return whole if length <= self._longest else TooLong(whole[:_KEPT], length)
 
     def _add(self, part: bytes) -> None:
         self._length += len(part)
-        if self._length <= LONGEST:
+        if self._length <= self._longest:
             self._parts.append(part)
         elif len(self._parts) > 1:
             self._parts = [b"".join(self._parts)[:_KEPT]]

@@ -18,6 +18,7 @@ import json
 import os
 import site
 import socket
+from collections.abc import Callable, Mapping
 from typing import Any
 
 CONTROL = "/run/fencepost/lazy.sock"
@@ -45,13 +46,24 @@ def command(words: list[str]) -> dict[str, Any]:
         site.main()
         from fencepost.node.lazyfuse import serve
 
-        serve(given.backing, given.mountpoint, given.control)
+        serve(given.backing, given.mountpoint, given.control, answer)
         return {}
     if given.verb == "witness":
         return witness(given.folder, given.text)
     if given.verb == "witnessed":
         return witnessed(given.folder, given.text)
     return ask(given.control, given.verb)
+
+
+def answer(verbs: Mapping[str, Callable[[], dict[str, Any]]], request: bytes) -> bytes:
+    """Run the requested verb; return its result as a line, or its error. Raise nothing, because
+    without its server the file system is gone, and the node's data with it."""
+    verb = request.decode(errors="backslashreplace").strip()
+    try:
+        found = verbs[verb]() if verb in verbs else {"error": f"no such verb: {verb}"}
+    except OSError as error:
+        found = {"error": f"{verb}: {error}"}
+    return json.dumps(found).encode() + b"\n"
 
 
 def ask(control: str, verb: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -354,14 +354,3 @@ class Disk:
         self._durable.nodes.pop(number, None)
         content = self._contents.pop(number, None) or Content(f"{self._backing}/objects/{number}")
         content.remove()
-
-
-def answer(verbs: Mapping[str, Callable[[], dict[str, Any]]], request: bytes) -> bytes:
-    """Run the requested verb; return its result as a line, or its error. The server must not end,
-    because the node's data is gone without it."""
-    verb = request.decode(errors="backslashreplace").strip()
-    try:
-        found = verbs[verb]() if verb in verbs else {"error": f"no such verb: {verb}"}
-    except OSError as error:
-        found = {"error": f"{verb}: {error}"}
-    return json.dumps(found).encode() + b"\n"

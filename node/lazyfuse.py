@@ -10,13 +10,13 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import pyfuse3
 import trio
 
-from fencepost.node.lazydisk import ROOT, Disk, Node, answer
+from fencepost.node.lazydisk import ROOT, Disk, Node
 
 _ATTRIBUTES_S = 60.0
 # Inode numbers of one epoch; the kernel takes those of another as other inodes.
@@ -262,8 +262,12 @@ class Operations(pyfuse3.Operations):
         return entry
 
 
-def serve(backing: str, mountpoint: str, control: str) -> None:
-    """Serve until unmounted. `control` is a socket that takes a verb and answers with JSON."""
+Answer = Callable[[Mapping[str, Callable[[], dict[str, Any]]], bytes], bytes]
+"""Runs the verb of a request, and returns its result as a line."""
+
+
+def serve(backing: str, mountpoint: str, control: str, answer: Answer) -> None:
+    """Serve until unmounted. `control` is a socket that takes a verb, and gets its `answer`."""
     operations = Operations(disk := Disk(backing))
     verbs = {"lose": operations.lose, "unsynced": disk.unsynced, "settle": disk.settle}
 

@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -98,10 +99,15 @@ def _as(user: str) -> list[str]:
 
 def _give(user: str, data: Path) -> None:
     """Make the user the owner of the data."""
-    if _known(user):
-        found = pwd.getpwnam(user)
-        for path in (data, *data.rglob("*")):
-            os.chown(path, found.pw_uid, found.pw_gid, follow_symlinks=False)
+    if not _known(user):
+        return
+    found = pwd.getpwnam(user)
+    own = partial(os.chown, uid=found.pw_uid, gid=found.pw_gid, follow_symlinks=False)
+    own(data)
+    # By open folders: its user may replace a folder by a link to another one meanwhile.
+    for _, folders, files, fd in os.fwalk(data):
+        for name in (*folders, *files):
+            own(name, dir_fd=fd)
 
 
 def _known(user: str) -> bool:

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+_ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```(\S+)(?: file=(\S+))?\n(.*?)^```$", re.M | re.S)
 
 
@@ -24,6 +25,14 @@ class Snippet(NamedTuple):
 
 def of(page: Path) -> list[Snippet]:
     return [Snippet(*found) for found in _BLOCK.findall(page.read_text(encoding="utf-8"))]
+
+
+def step_of_the_action(name: str) -> str:
+    """Return the script of a step of action.yml."""
+    action = (_ROOT / "action.yml").read_text(encoding="utf-8")
+    step = re.search(rf"    - name: {name}\n.*?      run: \|\n(.*?)\n    - name", action, re.S)
+    assert step
+    return "".join(line[8:] + "\n" for line in step.group(1).splitlines())
 
 
 def carry_out(snippet: Snippet, folder: Path) -> str:

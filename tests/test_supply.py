@@ -7,12 +7,15 @@ import os
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
-from fencepost.harness.cluster import image, libraries
+from fencepost.harness.cluster import image, libraries, nodecode
 from fencepost.harness.cluster.image import COMPOSE
+from fencepost.harness.package import PACKAGE
+from tests.snippets import step_of_the_action
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -51,7 +54,11 @@ def test_nothing_is_downloaded_without_a_hash(monkeypatch, tmp_path):
     (package,) = libraries.PINS.glob("*/package.json")
     monkeypatch.setattr(libraries.shutil, "which", lambda name: name)
     libraries._node(package, tmp_path / "node-redlock", print)
-    pip, npm = ran
+    source = tmp_path / "home" / "wheels" / "old-1.0.tar.gz"
+    monkeypatch.setattr(libraries, "download", lambda pins, wheels: source.touch())
+    libraries._python(PINS[0], tmp_path / "home")
+    pip, npm, wheel = ran
+    assert "--no-build-isolation" in wheel
     assert "--require-hashes" in pip
     assert npm[:2] == ["npm", "ci"] and (tmp_path / "node-redlock" / "package-lock.json").exists()
 
@@ -73,6 +80,52 @@ def test_every_action_is_known_by_its_commit_and_says_which_release_that_is(work
         assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
 
 
+def test_the_action_installs_the_pinned_versions_by_their_hashes():
+    pips = [line for line in step_of_the_action("install").splitlines() if " install " in line]
+    assert len(pips) == 2
+    assert "--require-hashes" in pips[0] and "requirements.lock" in pips[0]
+    assert "--no-deps" in pips[1] and "--no-build-isolation" in pips[1]
+    assert "\nsetuptools==" in (ROOT / "requirements.lock").read_text()
+
+
+@pytest.fixture
+def action(tmp_path):
+    """Run the action's test with a fake fencepost; return the exit code and its arguments."""
+    bin = tmp_path / "fencepost" / "bin"
+    bin.mkdir(parents=True)
+    (bin / "fencepost").write_text(f"#!/bin/sh\nprintf '<%s>' \"$@\" > {tmp_path}/words\nexit 2\n")
+    (bin / "fencepost").chmod(0o755)
+    given = {"TIME": "5s", "SEED": "", "FAIL_ON": "all", "RUNNER_TEMP": str(tmp_path)}
+    outputs = {"GITHUB_STEP_SUMMARY": "summary", "GITHUB_OUTPUT": str(tmp_path / "output")}
+
+    def run(test):
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step_of_the_action("test")],
+            env=os.environ | given | outputs | {"TEST": test},
+            capture_output=True,
+            check=False,
+        )
+        assert (tmp_path / "output").read_text() == f"exit-code={done.returncode}\n"
+        words = tmp_path / "words"
+        return done.returncode, words.read_text() if words.exists() else ""
+
+    return run
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_the_action_refuses_a_test_whose_quote_is_not_closed(action, quote):
+    """Otherwise the words after it would be left out, and the run be another one."""
+    assert action(f"lock.py:L --servers redis:1 -o note=it{quote}s --faults kill") == (254, "")
+
+
+def test_the_action_splits_a_test_as_a_shell_does(action):
+    code, words = action("lock.py:L -o 'note=a  b' \n  --faults \"kill\" -o $HOME ''")
+    assert code == 2
+    assert words.startswith(
+        "<test><lock.py:L><-o><note=a  b><--faults><kill><-o><$HOME><><--time><5s>"
+    )
+
+
 def test_workflows_match_the_schema_of_workflows():
     program = Path(sys.executable).with_name("check-jsonschema")
     if not program.exists():
@@ -80,6 +133,24 @@ def test_workflows_match_the_schema_of_workflows():
     command = [program, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout
+
+
+def test_the_image_is_published_when_anything_changes_that_its_tag_is_a_hash_of():
+    text = (ROOT / ".github" / "workflows" / "image.yml").read_text()
+    paths = re.findall(r'      - "(.+)"', text.partition("paths:")[2].partition("workflow_")[0])
+    modules = [name for name in nodecode.files() if name.endswith(".py")]
+    found = {
+        source
+        for name in (module.removeprefix("lib/fencepost/") for module in modules)
+        for source in (ROOT / name, ROOT / "src" / "fencepost" / name)
+        if source.is_file() and source.stat().st_size
+    }
+    found |= {PACKAGE / one for one in libraries.inputs()}
+    found = {one.resolve().relative_to(ROOT) for one in found if one.name != "__init__.py"}
+    assert len(found) > 40
+    patterns = [path.replace("**", "*") for path in paths]
+    missing = [one for one in found if not any(fnmatch(str(one), each) for each in patterns)]
+    assert missing == []
 
 
 class Engine:

@@ -163,6 +163,7 @@ def prolonged(
     requests and holds (begin, over, ttl) that it met."""
     rows = sorted(leases)
     begins = [begin for begin, _, _ in rows]
+    longest = _Longest([ttl for _, _, ttl in rows])
     found: dict[str, int] = {}
     active: list[tuple[int, float]] = []  # the longest lease first
     place = 0
@@ -173,7 +174,25 @@ def prolonged(
         while active and active[0][1] < fault.start:
             heappop(active)
         until = FOREVER if fault.end is None else fault.end
-        later = range(place, bisect_right(begins, until))
-        met = max((rows[at][2] for at in later), default=0)
+        met = longest.of(place, bisect_right(begins, until))
         found[fault.name] = max(met, -active[0][0] if active else 0)
     return found
+
+
+class _Longest:
+    """The longest lease of any stretch of a list, without a scan of the stretch: `_levels[k]` has
+    those of all stretches of 2**k."""
+
+    def __init__(self, leases: list[int]) -> None:
+        self._levels = [leases]
+        while (width := 2 ** (len(self._levels) - 1)) * 2 <= len(leases):
+            last = self._levels[-1]
+            self._levels.append(list(map(max, last, last[width:])))
+
+    def of(self, begin: int, end: int) -> int:
+        """Return the longest of [begin, end); 0 of none."""
+        if begin >= end:
+            return 0
+        level = (end - begin).bit_length() - 1
+        leases = self._levels[level]
+        return max(leases[begin], leases[end - (1 << level)])

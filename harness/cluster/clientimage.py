@@ -24,6 +24,7 @@ from docker.types import LogConfig
 from fencepost.harness.cluster import docker_calls, labels
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.cluster.docker_calls import request
+from fencepost.harness.cluster.services import NO_MORE, PROCESSES
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.harness.remote.remote import Program
@@ -100,7 +101,8 @@ def spawning(client: DockerClient, place: Place, image: str, archive: bytes) -> 
                 stdin_open=True,
                 auto_remove=True,
                 mem_limit="2g",
-                security_opt=["no-new-privileges:true"],
+                pids_limit=PROCESSES,
+                security_opt=[NO_MORE],
                 log_config=LogConfig(type="none"),
             )
             made.put_archive("/", archive)

@@ -246,9 +246,18 @@ def _client(node: str) -> bool:
 
 
 def _tar(folder: Path) -> bytes:
+    """Return the files of a folder as a tar archive, as root's: a host may have another user with
+    the number of their owner here."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path in sorted(folder.iterdir()):
             if path.is_file():
-                archive.add(path, arcname=path.name)
+                archive.add(path, arcname=path.name, filter=_as_root)
     return buffer.getvalue()
+
+
+def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mode = 0o644
+    return member

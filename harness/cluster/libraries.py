@@ -127,7 +127,8 @@ def _python(pins: Path, home: Path) -> None:
     (home / "requirements.txt").write_text(without_hashes(pins))
     download(pins, wheels)
     for source in wheels.glob("*.tar.gz"):
-        # Some packages have no wheel. They are pure Python, so this machine can build one.
+        # Some packages have no wheel. They are pure Python, so this machine can build one, by the
+        # setuptools that is installed: an isolated build would download one without a hash.
         _must(
             [
                 sys.executable,
@@ -136,6 +137,7 @@ def _python(pins: Path, home: Path) -> None:
                 "wheel",
                 "-q",
                 "--no-deps",
+                "--no-build-isolation",
                 "-w",
                 str(wheels),
                 str(source),

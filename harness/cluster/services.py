@@ -17,7 +17,10 @@ from fencepost.node.places import PROGRAM
 # The rights of a node that mounts file systems: mount, FUSE's device, no AppArmor profile.
 _CAPABILITIES = ("NET_ADMIN", "SYS_PTRACE")
 _MOUNTS, _FUSE = "SYS_ADMIN", "c 10:229 rwm"
-_UNCONFINED, _NO_MORE = "apparmor:unconfined", "no-new-privileges:true"
+_UNCONFINED, NO_MORE = "apparmor:unconfined", "no-new-privileges:true"
+PROCESSES = 4000
+"""Limit of processes of a container, far more than any uses: it protects the machine from a runaway
+process."""
 # The command of a node without a server.
 _IDLE = ("tini", "-g", "--", "sleep", "infinity")
 
@@ -39,7 +42,7 @@ class Service:
     health: tuple[str, ...] = ()
     # Far more than any node uses. They protect the machine from a runaway process.
     memory: str = "2g"
-    processes: int = 4000
+    processes: int = PROCESSES
 
     @property
     def fingerprint(self) -> str:
@@ -58,7 +61,7 @@ def service(node: str, image: str, mounts: bool = True, sudo: bool = False) -> S
     return Service(
         image=image,
         capabilities=(*_CAPABILITIES, *[_MOUNTS] * mounting),
-        security=(*[_NO_MORE] * (not sudo), *[_UNCONFINED] * mounting),
+        security=(*[NO_MORE] * (not sudo), *[_UNCONFINED] * mounting),
         devices=(_FUSE,) * mounting,
         entrypoint=_IDLE if role == nodes.CLIENT else (),
         command=() if role == nodes.CLIENT else (role,),

@@ -25,6 +25,7 @@ from docker.models.containers import Container
 from fencepost.harness.cluster import docker_calls
 from fencepost.harness.cluster import labels as ours
 from fencepost.harness.cluster.docker_calls import request
+from fencepost.harness.cluster.services import NO_MORE, PROCESSES
 from fencepost.harness.servers.wait import until
 from fencepost.node.places import RUN
 
@@ -92,6 +93,8 @@ class Sidecar:
                 pid_mode=server,
                 cap_add=_CAPABILITIES,
                 mem_limit="512m",
+                pids_limit=PROCESSES,
+                security_opt=[NO_MORE],
                 labels=ours.labels(project, f"helper-{target.node}") | target.labels(),
             )
         sidecar = Sidecar(client, target, made)

@@ -9,6 +9,7 @@ import typer
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import FailOn, Results, Run
+from fencepost.harness.process import memory_limited
 from fencepost.harness.results.finder import find, newest
 from fencepost.harness.spec.fail_on import read
 from fencepost.report.words.answer import counted
@@ -16,11 +17,30 @@ from fencepost.report.words.answer import counted
 _SHOWN = 10
 
 
-def analyze(run: Run, fail_on: FailOn = None, results: Results = None) -> int:
+def analyze(
+    run: Run,
+    fail_on: FailOn = None,
+    memory_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MB",
+            min=1.0,
+            help="Limit of growth in MB; beyond it the verdict is unknown.",
+            show_default=False,
+        ),
+    ] = None,
+    results: Results = None,
+) -> int:
     from fencepost.harness.judge.segments import judge_run
 
     asked = read(fail_on)
-    outcome = judge_run(find(run))
+    folder = find(run)
+    try:
+        with memory_limited(memory_limit):
+            outcome = judge_run(folder)
+    except MemoryError:
+        screen.write(f"Unknown: the memory did not suffice to judge {folder}.")
+        return EXIT["unknown"]
     screen.verdict(outcome, asked)
     return EXIT[counted(outcome.results, asked)]
 

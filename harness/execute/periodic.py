@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,13 +13,23 @@ EVERY_S = 60.0
 
 @contextmanager
 def now_and_then(*chores: Callable[[], None], every_s: float = EVERY_S) -> Iterator[None]:
-    """Repeat these tasks within the block, in a thread. An error ends the thread, not the run."""
+    """Repeat these tasks within the block, in a thread. An error of one ends neither the run nor
+    the thread, because logs would grow without bound; its first one is shown."""
     over = threading.Event()
+    failed: set[Callable[[], None]] = set()
+
+    def repeat(chore: Callable[[], None]) -> None:
+        try:
+            chore()
+        except Exception:
+            if chore not in failed:
+                traceback.print_exc()
+            failed.add(chore)
 
     def loop() -> None:
         while not over.wait(every_s):
             for chore in chores:
-                chore()
+                repeat(chore)
 
     thread = threading.Thread(target=loop, name="chores", daemon=True)
     thread.start()

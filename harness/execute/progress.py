@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -71,26 +72,33 @@ class Live:
         self._verdict = verdict
 
     def _loop(self) -> None:
+        failed = False
         while not self._over.wait(_EVERY_S):
-            on = self.director.on if self.director else []
-            holding, now = self._recorder.holding, self._recorder.now()
-            seen = self._verdict.seen if self._verdict else Seen()
-            status = Status(
-                self._phase,
-                time.monotonic() - self._begun,
-                self._recorder.written,
-                self._recorder.counts["acquire", "ok"],
-                [str(fault.arguments["words"]) for fault in on],
-                seen.broken,
-                seen.until_s,
-                [held.describe(now) for held in holding.on],
-                [held.describe(now) for held in holding.last],
-                seen.ended,
-            )
             try:
-                self._tell(status)
+                self._tell(self._status())
             except OSError:
                 return  # The disk or the terminal fails; the run continues.
+            except Exception:  # a defect: shown once, and the next status may be fine
+                if not failed:
+                    traceback.print_exc()
+                failed = True
+
+    def _status(self) -> Status:
+        on = self.director.on if self.director else []
+        holding, now = self._recorder.holding, self._recorder.now()
+        seen = self._verdict.seen if self._verdict else Seen()
+        return Status(
+            self._phase,
+            time.monotonic() - self._begun,
+            self._recorder.written,
+            self._recorder.counts["acquire", "ok"],
+            [str(fault.arguments["words"]) for fault in on],
+            seen.broken,
+            seen.until_s,
+            [held.describe(now) for held in holding.on],
+            [held.describe(now) for held in holding.last],
+            seen.ended,
+        )
 
 
 @contextmanager

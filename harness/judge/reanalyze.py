@@ -91,6 +91,8 @@ def _judge(place: Path, says: Connection) -> None:
         judge(place)
     except (BadArguments, Crashed, HistoryError, OSError) as error:
         says.send(str(error))
+    except MemoryError:
+        says.send("the memory did not suffice to judge it")
     except BaseException:
         says.send(traceback.format_exc())
     else:

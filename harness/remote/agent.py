@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from fencepost.harness.lines import Lines, TooLong
 from fencepost.harness.remote.cutoff import cut_off
 from fencepost.harness.remote.remote import NoAnswer, Program, RemoteError, Result
 from fencepost.node.places import PROGRAM_PATH
@@ -26,6 +27,12 @@ _SLACK_S = 10.0
 # A line of this size fits into an empty pipe, so that writing it does not block.
 _FITS = 16 << 10
 _END_S = 2.0
+# Maximum length of an answer. The largest is a server's log (servers/serverlog.py), in base64.
+_LONGEST = 64 << 20
+# A node answers requests one at a time. After this many lines without a request it is not read.
+_UNASKED = 100
+# Maximum number of chunks that are read of an ended agent's standard error.
+_WORDS = 16
 # These signals can be sent twice: the effect and the answer are the same.
 _HARMLESS = (0, signal.SIGSTOP, signal.SIGCONT)
 
@@ -144,18 +151,19 @@ class _Agent:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[bytes | TooLong | None] = queue.SimpleQueue()
         self.over = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         assert self._program.stdout
-        rest = b""
+        lines = Lines(_LONGEST)
         try:
-            while chunk := self._program.stdout.read(65536):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
+            while self._answers.qsize() < _UNASKED and (
+                chunk := self._program.stdout.read(1 << 16)
+            ):
+                for line in lines.take(chunk):
                     self._answers.put(line)
         except (OSError, ValueError):
             pass  # closed from here
@@ -182,6 +190,10 @@ class _Agent:
             raise TimeoutError(f"no answer within {timeout_s:.0f} s") from None
         if answer is None:
             raise _Lost("its agent has ended")
+        if isinstance(answer, TooLong):
+            raise ValueError(
+                f"its answer has {answer.length} bytes, and at most {_LONGEST} are read"
+            )
         decoded: dict[str, Any] = json.loads(answer)
         return decoded
 
@@ -199,7 +211,18 @@ class _Agent:
         self._reader.join(_END_S)
         if not self.over:
             return ""
-        return self._program.stderr.read().decode(errors="replace").strip()[-300:]
+        # In a thread, because a child of the agent may keep the stream open.
+        said: list[bytes] = []
+        listener = threading.Thread(target=self._listen, args=(said,), daemon=True)
+        listener.start()
+        listener.join(_END_S)
+        return b"".join(said).decode(errors="replace").strip()[-300:]
+
+    def _listen(self, said: list[bytes]) -> None:
+        assert self._program.stderr
+        with suppress(OSError, ValueError):  # closed from here
+            while len(said) < _WORDS and (chunk := self._program.stderr.read(1 << 16)):
+                said.append(chunk)
 
     def close(self) -> None:
         program = self._program

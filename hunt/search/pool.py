@@ -10,6 +10,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.pool import Pool
@@ -72,7 +73,16 @@ def _ended_by_signal(begin: Callable[..., None], arguments: tuple[object, ...]) 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     begin(*arguments)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that made it has ended: a killed command ends no worker."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 _searcher: Searcher | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencepost.checker import checkers
 from fencepost.checker.checker import Checker, Run, of_history
 from fencepost.checker.checkers import CHECKERS, sound
@@ -65,3 +67,13 @@ def test_a_history_without_test_json_is_judged_by_the_checkers_that_it_has_ops_f
     story.grant(1, "h", at=0, until=1000)
     assert CHECKERS["linearizable"].touches(story.history())
     assert not CHECKERS["fencing"].touches(story.history())
+
+
+def test_a_checker_that_the_memory_does_not_suffice_for_is_unknown(monkeypatch):
+    def fails(run):
+        raise MemoryError
+
+    name = "ownership"
+    monkeypatch.setattr(checkers, "CHECKERS", {name: replace(CHECKERS[name], check=fails)})
+    found = checkers.check(Run(History([]), {}), [name])
+    assert found[name] == Verdict("unknown", "The memory did not suffice to judge this.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,10 +27,7 @@ def test_every_snippet_of_a_page_can_be_typed(page, tmp_path):
 
 
 def test_the_action_s_steps_leave_a_summary_results_and_a_badge(tmp_path):
-    action = (ROOT / "action.yml").read_text()
-    step = re.search(r"    - name: test\n.*?      run: \|\n(.*?)\n    - name", action, re.S)
-    assert step
-    script = "".join(line[8:] + "\n" for line in step.group(1).splitlines())
+    script = snippets.step_of_the_action("test")
     mylock = next(one for one in snippets.of(ROOT / "docs" / "ci.md") if one.file == "mylock.py")
     snippets.carry_out(mylock, tmp_path)
     bin = tmp_path / "fencepost" / "bin"

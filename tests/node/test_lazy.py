@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencepost.node.lazy import ask
-from fencepost.node.lazydisk import COMMIT_S, JOURNAL, ROOT, Disk, answer
+from fencepost.node.lazy import answer, ask
+from fencepost.node.lazydisk import COMMIT_S, JOURNAL, ROOT, Disk
 from fencepost.node.pages import PAGE, Content
 from tests.node_program import node_program
 

@@ -24,7 +24,7 @@ def known(monkeypatch):
     given = []
     monkeypatch.setattr(pwd, "getpwall", lambda: [entry])
     monkeypatch.setattr(pwd, "getpwnam", lambda name: entry)
-    monkeypatch.setattr(os, "chown", lambda path, *ids, **how: given.append((path, ids, how)))
+    monkeypatch.setattr(os, "chown", lambda path, **how: given.append((path, how)))
     return given
 
 
@@ -34,8 +34,21 @@ def test_a_server_runs_as_its_own_user_and_has_its_data(known, tmp_path):
     words = ["setpriv", "--reuid", "redis", "--regid", "redis", "--init-groups", "--"]
     assert server._as("redis") == words
     server._give("redis", tmp_path)
-    assert {path for path, *_ in known} == {tmp_path, *tmp_path.iterdir()}
-    assert all(rest == [(71, 72), {"follow_symlinks": False}] for _, *rest in known)
+    assert sorted(str(path) for path, _ in known) == sorted(
+        [str(tmp_path), "appendonlydir", "link"]
+    )
+    ids = {"uid": 71, "gid": 72, "follow_symlinks": False}
+    assert all(ids.items() <= how.items() for _, how in known)
+
+
+def test_its_user_cannot_lead_the_change_of_owners_to_another_folder(known, tmp_path):
+    """A path that was found may have become a link; an open folder remains the one that was."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "log").touch()
+    server._give("redis", tmp_path)
+    assert [(str(path), "dir_fd" in how) for path, how in known] == [
+        (str(tmp_path), False), ("a", True), ("b", True), ("log", True)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("user", ["", "somebody"])

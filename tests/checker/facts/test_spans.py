@@ -25,6 +25,9 @@ def test_spans_found_by_time_equal_those_found_by_a_full_scan():
                 if begin <= end and (over is None or over >= start)
             ]
             assert spans.touching(start, end) == expected
+            assert spans.count(start, end) == len(expected)
+            for most in range(1, 5):
+                assert spans.latest(start, end, most) == expected[-most:]
 
 
 def test_of_spans_with_equal_starts_the_first_is_returned_first():

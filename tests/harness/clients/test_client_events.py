@@ -11,7 +11,6 @@ from random import Random
 import pytest
 
 from fencepost.checker.history import history
-from fencepost.harness import lines
 from fencepost.harness.clients import rejected
 from fencepost.harness.clients.client_events import ClientEvents
 from fencepost.harness.clients.recorder import Recorder
@@ -302,9 +301,8 @@ def test_lines_are_parsed_the_same_in_any_chunks(size):
     assert split.rest() == b""
 
 
-def test_a_line_without_an_end_takes_no_more_memory_than_a_long_one(monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST", 100_000)
-    split, chunk = Lines(), b"x" * 1000
+def test_a_line_without_an_end_takes_no_more_memory_than_a_long_one():
+    split, chunk = Lines(100_000), b"x" * 1000
     for _ in range(50_000):
         assert split.take(chunk) == []
         assert sum(map(len, split._parts)) <= 100_000

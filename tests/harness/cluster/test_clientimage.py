@@ -120,6 +120,7 @@ def test_its_container_joins_the_node_s_network_and_processes_and_has_the_files(
     assert (engine.made["network_mode"], engine.made["pid_mode"]) == ("container:77",) * 2
     assert (engine.made["entrypoint"], engine.made["command"]) == (["./worker"], ["--fast"])
     assert engine.made["auto_remove"] and engine.made["stdin_open"]
+    assert engine.made["pids_limit"] and engine.made["mem_limit"]
     assert engine.put == ["/var/lib/fencepost/own/worker"]
 
 

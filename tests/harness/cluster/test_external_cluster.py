@@ -110,10 +110,12 @@ class Docker:
     def list(self, **_):
         return list(self.all.values())
 
-    def create(self, image, name, labels, network_mode, pid_mode, **_):
+    def create(self, image, name, labels, network_mode, pid_mode, **given):
         if self.refused:
             raise APIError(self.refused)
         assert network_mode == pid_mode
+        assert given["pids_limit"] and given["mem_limit"]
+        assert given["security_opt"] == ["no-new-privileges:true"]
         partner = self.get(network_mode.removeprefix("container:"))
         made = self.all[f"id-{name}"] = Container(self, name, labels, partner)
         return made

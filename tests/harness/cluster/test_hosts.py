@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tarfile
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -181,3 +182,13 @@ def test_a_host_that_hangs_during_set_up_times_out(monkeypatch):
     found, _ = cluster(machine)
     with pytest.raises(Crashed, match=r"redis-1: could not be set up \(exit code -1\)"):
         found.up(["redis-1"])
+
+
+def test_the_wheels_of_a_host_belong_to_its_root(tmp_path):
+    """Its user with the number of their owner here could replace them before pip reads them."""
+    (tmp_path / "one.whl").write_text("x")
+    (tmp_path / "one.whl").chmod(0o664)
+    with tarfile.open(fileobj=io.BytesIO(module._tar(tmp_path))) as archive:
+        (member,) = archive.getmembers()
+    assert (member.uid, member.gid, member.uname, member.gname) == (0, 0, "", "")
+    assert member.mode == 0o644

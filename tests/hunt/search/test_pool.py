@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
+import sys
 import time
 from multiprocessing import util
 
@@ -60,3 +63,21 @@ def test_the_process_that_makes_it_takes_its_own_signals_as_before(swallowed):
         assert made.map(abs, [-1]) == [1]
         os.kill(os.getpid(), signal.SIGTERM)
     assert swallowed == [signal.SIGTERM]
+
+
+MAKES = """
+import signal
+from fencepost.hunt.search.pool import pool
+with pool(2, str) as made:
+    print(*(one.pid for one in made._pool), flush=True)
+    signal.pause()
+"""
+
+
+def test_processes_end_with_the_one_that_made_them_even_if_that_is_killed():
+    with subprocess.Popen([sys.executable, "-c", MAKES], stdout=subprocess.PIPE) as maker:
+        # Each process has the pipe, which ends when all have ended.
+        assert maker.stdout.readline().split()
+        maker.kill()
+        assert select.select([maker.stdout], [], [], 20) == ([maker.stdout], [], [])
+        assert maker.stdout.read() == b""
