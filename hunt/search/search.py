@@ -16,6 +16,7 @@ from fencepost.hunt.faults.registry import table
 from fencepost.hunt.search.batch import Batch, Covered, Drawn, Work
 from fencepost.hunt.search.exhaustive import batches
 from fencepost.hunt.search.pool import Crew, Do, local
+from fencepost.hunt.search.twin import Twin
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 
@@ -63,11 +64,14 @@ class Tried:
 class _Budget:
     """Adds up batches until a counterexample is found or the budget is used up."""
 
-    def __init__(self, do: Do, budget_s: float, most: int | None, tell: Tell) -> None:
+    def __init__(
+        self, do: Do, budget_s: float, most: int | None, tell: Tell, twin: Twin | None = None
+    ) -> None:
         self._do = do
         self._budget_s = budget_s
         self._most = most
         self._tell = tell
+        self._twin = twin
         self._begun = time.monotonic()
         self.tried = Tried()
 
@@ -84,6 +88,8 @@ class _Budget:
         over = False
         for made in self._do(works):
             self.tried.add(made)
+            if self._twin is not None:
+                self._twin.take(made.checked, time.monotonic() - self._begun)
             if kept is not None:
                 kept += [one for one in made.kept if one.injections]
             if over := self.over:
@@ -103,10 +109,11 @@ def search(
 ) -> Tried:
     """Draw and try schedules for at most `budget_s` seconds, and at most `most` schedules.
 
-    The counterexample does not depend on the number of processes unless the time runs out.
+    The counterexample does not depend on the number of processes unless the time runs out. Raises
+    Unknown if a run cannot be repeated (twin.py).
     """
-    with (crew or local(processes))(setting) as do:
-        budget = _Budget(do, budget_s, most, tell)
+    with (crew or local(processes))(setting) as do, Twin(setting) as twin:
+        budget = _Budget(do, budget_s, most, tell, twin)
         tried, first = budget.tried, 0
         while not budget.over:
             count = min(_ROUND, max(_FIRST_ROUND, first))
@@ -114,6 +121,8 @@ def search(
             budget.spend(Drawn(seed, number, weights) for number in range(first, first + count))
             first += count
             tried.weights = _learned_weights(tried)
+        if tried.found is None:
+            twin.finish()
     return tried
 
 
