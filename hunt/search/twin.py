@@ -2,8 +2,8 @@
 
 A counterexample is worth something only if its schedule can be replayed. So nothing but the
 schedule may decide a run: not the order of a set, not what earlier runs left in a module. The twin
-has another hash seed and runs only these schedules, so both show as a difference. The hunt goes on
-meanwhile, and ends with the first call or event that differs.
+has another hash seed and runs only these schedules, so both show as a difference. Meanwhile the
+hunt continues. It ends with the first call or event that differs.
 
 The twin starts once a hunt has lasted for some seconds: it costs a second of processor time, and
 then as much as its schedules.

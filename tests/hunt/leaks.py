@@ -16,11 +16,6 @@ import uuid
 import redis
 
 DATES = importlib.import_module("datetime")
-RANDOM = """
-math.randomseed(7)
-seen = nil
-return tostring(math.random())
-"""
 SOURCES = {
     "Random": lambda: random.Random().random(),
     "seed": lambda: (random.seed(), random.random()),
@@ -53,7 +48,6 @@ class Everything:
     def acquire(self, name, ttl):
         drawn = repr([(name, source()) for name, source in SOURCES.items()])
         self.secret = hashlib.sha256(drawn.encode()).hexdigest()
-        self.client.incrby("sum", int(self.secret[:8], 16))
         return bool(self.client.set(name, self.secret, nx=True, px=int(ttl * 1000)))
 
     def release(self, name):
@@ -84,7 +78,7 @@ class Keeps(Everything):
 
     def acquire(self, name, ttl):
         random.acquired = getattr(random, "acquired", 0) + 1
-        time.sleep(random.acquired / 1000)
+        self.client.get(f"seen-{random.acquired % 7}")
         return bool(self.client.set(name, "held", nx=True, px=int(ttl * 1000)))
 
     def release(self, name):
