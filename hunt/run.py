@@ -50,6 +50,8 @@ class Run:
     """
 
     most_steps = 200_000
+    last_steps = 10_000
+    """The number of steps before the last one in which some time must pass."""
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class Run:
         # A sorted list is a heap, and steps rise.
         self._injections = list(schedule.injections)
         self.injected: list[tuple[int, int]] = []
+        self._last_ns: int | None = None
         self._pending: Action | None = None
         self.missed = False
         self.working = len(self.clients)
@@ -154,7 +157,8 @@ class Run:
     # Decisions.
 
     def _next(self) -> int:
-        return min(self._injections[0][0], self.most_steps) if self._injections else self.most_steps
+        end = self.most_steps - (self.last_steps if self._last_ns is None else 0)
+        return min(self._injections[0][0], end) if self._injections else end
 
     def inject_after(self, steps: int, action: int) -> None:
         """Schedule an action to be injected after this number of steps."""
@@ -167,10 +171,10 @@ class Run:
         """Inject the actions due at this step; return the next step with an action."""
         step = self.world.step
         if step >= self.most_steps:
-            where = where_now()
-            error = LockError(f"the lock does not terminate within {step:,} steps{where}")
-            self._fail(error)
+            self._fail(self._endless())
             raise GreenletExit  # a lock that catches every Exception does not catch this
+        if step >= self.most_steps - self.last_steps and self._last_ns is None:
+            self._last_ns = self.world.now
         if self._being_created:
             return step + 1
         if self._pending is not None:
@@ -191,6 +195,21 @@ class Run:
                     self._pending = action
                     return step + 1
         return max(step + 1, self._next())
+
+    def _endless(self) -> Exception:
+        """Return the error for a run that has taken all its steps."""
+        where = where_now("" if self.setting.own is None else self.setting.own.folder)
+        if self.world.now == self._last_ns:
+            return Unknown(
+                f"it waits in a loop without a sleep{where}. Code takes no time in the simulation, "
+                "so such a loop never ends: sleep in it, for example for 1 ms"
+            )
+        waits_s = (self.world.now - max(row[0] for row in self.rows)) / 1e9
+        return LockError(
+            f"the lock does not terminate within {self.most_steps:,} steps{where}: its op still "
+            f"waits after {waits_s:.0f} s of simulated time. Limit the time that acquire waits, or "
+            "give the lock a TTL, so that a dead holder does not keep it"
+        )
 
     @property
     def _no_more_faults(self) -> bool:

@@ -1,7 +1,8 @@
 """Checks whether a user lock can run in simulation: reads its files without importing them.
 
-Sockets, `time`, `threading`, `random` and `uuid` are simulated (hunt/intercept). The modules listed
-here are not: code that uses them would reach the real machine, and its run would not be repeatable.
+Sockets, `time`, `datetime`, `threading`, `random` and `uuid` are simulated (hunt/intercept). The
+modules listed here are not: code that uses them would reach the real machine, and its run would not
+be repeatable.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _WHY = {
-    "datetime": "its clock is not simulated: use time.time() or time.monotonic()",
     "multiprocessing": "other processes are not simulated",
     "subprocess": "other processes are not simulated",
     "ssl": "TLS is not simulated",

@@ -90,6 +90,16 @@ def here() -> Place | None:
     return place
 
 
+def either(real: Callable[..., Any], simulated: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls the second one in a simulated client, and otherwise the first
+    one."""
+
+    def chosen(*args: Any, **more: Any) -> Any:
+        return real(*args, **more) if here() is None else simulated(*args, **more)
+
+    return chosen
+
+
 def load(module: str) -> None:
     """Import a library outside of the simulation, unless it is loaded.
 

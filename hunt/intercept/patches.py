@@ -1,4 +1,4 @@
-"""Replaces Python's sockets, clocks, sleep, threads and random numbers.
+"""Replaces Python's sockets, clocks, sleep, threads, random numbers and files.
 
 The replacements are installed at the first use and stay. Each call checks where it comes from:
 outside of a simulated client a replacement does what the original does. Names that a module has
@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import queue
-import random
-import secrets
 import select
 import selectors
 import socket
 import sys
 import threading
-import time
-import timeit
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -31,47 +28,20 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from fencepost.hunt.intercept import loops, numbers, readiness, sockets, threads
-from fencepost.hunt.intercept.context import here
-from fencepost.hunt.sim.client_node import ClientNode
-from fencepost.hunt.sim.clock import EPOCH_NS, MONOTONIC_NS
+from fencepost.hunt.intercept import (
+    chance,
+    clocks,
+    dates,
+    files,
+    loops,
+    numbers,
+    readiness,
+    sockets,
+    threads,
+)
+from fencepost.hunt.intercept.context import either, here
+from fencepost.hunt.sim.world import Node
 
-
-def _clock(real: Callable[[], Any], zero_ns: int, in_s: bool) -> Callable[[], Any]:
-    def clock() -> Any:
-        place = here()
-        if place is None:
-            return real()
-        ns = zero_ns + place.step()
-        return ns / 1e9 if in_s else ns
-
-    return clock
-
-
-def _wall(real: Callable[[], Any], in_s: bool) -> Callable[[], Any]:
-    def clock() -> Any:
-        place = here()
-        if place is None:
-            return real()
-        now, node = place.step(), place.task.node
-        ns = node.clock.ns(now) if isinstance(node, ClientNode) else EPOCH_NS + now
-        return ns / 1e9 if in_s else ns
-
-    return clock
-
-
-def _sleep(seconds: float) -> None:
-    place = here()
-    if place is None:
-        _REAL_SLEEP(seconds)
-        return
-    if seconds < 0:
-        raise ValueError("sleep length must be non-negative")
-    place.step()
-    place.world.sleep(round(seconds * 1e9))
-
-
-_REAL_SLEEP = time.sleep
 _REAL_SOCKET = socket.socket
 
 
@@ -104,13 +74,6 @@ class _Local(_REAL_LOCAL):
         return super().__new__(cls, *args, **more)
 
 
-def _either(real: Callable[..., Any], simulated: Callable[..., Any]) -> Callable[..., Any]:
-    def chosen(*args: Any, **more: Any) -> Any:
-        return real(*args, **more) if here() is None else simulated(*args, **more)
-
-    return chosen
-
-
 def _refuse(real: Callable[..., Any], name: str) -> Callable[..., Any]:
     def refused(*args: Any, **more: Any) -> Any:
         place = here()
@@ -126,16 +89,32 @@ def _cpu_count() -> int:
     return 4
 
 
-def _uuid1(node: int | None = None, clock_seq: int | None = None) -> uuid.UUID:
-    return uuid.UUID(bytes=random.randbytes(16), version=1)
+def _pid() -> int:
+    """Return the process of the running client: each has its own."""
+    return _PIDS + _node().index
 
 
-def _uuid4() -> uuid.UUID:
-    return uuid.UUID(bytes=random.randbytes(16), version=4)
+def _node() -> Node:
+    place = here()
+    assert place is not None
+    return place.task.node
 
 
-def _token_bytes(many: int | None = None) -> bytes:
-    return random.randbytes(32 if many is None else many)
+def _host_name() -> str:
+    return _node().name
+
+
+def _uname(real: Callable[[], Any]) -> Callable[[], Any]:
+    def uname() -> Any:
+        found = real()
+        return type(found)((found[0], _host_name(), *found[2:]))
+
+    return uname
+
+
+_PIDS, _PARENT = 1000, 1
+_MAC = 0x020000000000
+"""The network address of client 0."""
 
 
 def _code(loader: SourceFileLoader, data: bytes, path: str, **more: Any) -> CodeType:
@@ -149,31 +128,26 @@ def _compiled(data: bytes, path: str) -> CodeType:
 
 def _places() -> Iterator[tuple[Any, str, Any]]:
     """Yield each owner, the name to replace in it, and the replacement."""
-    for name in ("monotonic", "perf_counter"):
-        for word, in_s in ((name, True), (f"{name}_ns", False)):
-            yield time, word, _clock(getattr(time, word), MONOTONIC_NS, in_s)
-    yield time, "time", _wall(time.time, True)
-    yield time, "time_ns", _wall(time.time_ns, False)
-    yield time, "sleep", _sleep
-    yield threading, "_time", time.monotonic
-    yield queue, "time", time.monotonic
-    yield timeit, "default_timer", time.perf_counter
+    yield from clocks.places()
+    yield from chance.places()
+    yield from dates.places()
+    yield from files.places()
     yield socket, "socket", _Socket
-    yield socket, "getaddrinfo", _either(socket.getaddrinfo, sockets.address_info)
-    yield socket, "gethostbyname", _either(socket.gethostbyname, sockets.host_address)
-    yield socket, "socketpair", _either(socket.socketpair, readiness.pair)
-    yield select, "select", _either(select.select, readiness.select)
-    yield selectors, "DefaultSelector", _either(selectors.DefaultSelector, readiness.Selector)
+    yield socket, "getaddrinfo", either(socket.getaddrinfo, sockets.address_info)
+    yield socket, "gethostbyname", either(socket.gethostbyname, sockets.host_address)
+    yield socket, "socketpair", either(socket.socketpair, readiness.pair)
+    yield select, "select", either(select.select, readiness.select)
+    yield selectors, "DefaultSelector", either(selectors.DefaultSelector, readiness.Selector)
     yield from loops.places()
     for module, name in (
         (select, "poll"), (select, "epoll"), (os, "fork"), (os, "system"), (os, "popen"),
     ):  # fmt: skip
         if hasattr(module, name):
             yield module, name, _refuse(getattr(module, name), f"{module.__name__}.{name}")
-    lock = _either(threading.Lock, threads.Lock)
+    lock = either(threading.Lock, threads.Lock)
     yield threading, "Lock", lock
     yield threading, "_allocate_lock", lock
-    yield threading, "RLock", _either(threading.RLock, threading._PyRLock)  # type: ignore[attr-defined]
+    yield threading, "RLock", either(threading.RLock, threading._PyRLock)  # type: ignore[attr-defined]
     yield threading, "get_ident", threads.ident
     yield threading, "local", _Local
     yield threading, "current_thread", threads.current
@@ -182,18 +156,21 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield threading.Thread, "is_alive", threads.is_alive
     for name in ("cpu_count", "process_cpu_count"):
         if hasattr(os, name):
-            yield os, name, _either(getattr(os, name), _cpu_count)
+            yield os, name, either(getattr(os, name), _cpu_count)
     yield pools, "_global_shutdown_lock", threads.Own(pools._global_shutdown_lock)
-    yield queue, "SimpleQueue", _either(queue.SimpleQueue, queue._PySimpleQueue)  # type: ignore[attr-defined]
-    yield os, "urandom", _either(os.urandom, random.randbytes)
-    yield random, "_urandom", _either(os.urandom, random.randbytes)
-    yield uuid, "uuid1", _either(uuid.uuid1, _uuid1)
-    yield uuid, "uuid4", _either(uuid.uuid4, _uuid4)
+    yield queue, "SimpleQueue", either(queue.SimpleQueue, queue._PySimpleQueue)  # type: ignore[attr-defined]
+    yield os, "getpid", either(os.getpid, _pid)
+    yield os, "getppid", either(os.getppid, lambda: _PARENT)
+    yield threading, "get_native_id", either(threading.get_native_id, threads.ident)
+    yield socket, "gethostname", either(socket.gethostname, _host_name)
+    yield platform, "node", either(platform.node, _host_name)
+    yield uuid, "getnode", either(uuid.getnode, lambda: _MAC + _node().index)
+    if hasattr(os, "uname"):
+        yield os, "uname", either(os.uname, _uname(os.uname))
     # redis-py looks up its own version with every client, which reads and parses a file.
     yield metadata, "version", cache(metadata.version)
     # Each client imports the files of a user lock again; to compile them takes half of a run.
-    yield SourceFileLoader, "source_to_code", _either(SourceFileLoader.source_to_code, _code)
-    yield secrets, "token_bytes", _either(secrets.token_bytes, _token_bytes)
+    yield SourceFileLoader, "source_to_code", either(SourceFileLoader.source_to_code, _code)
 
 
 _replaced: dict[int, Any] = {}

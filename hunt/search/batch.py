@@ -18,6 +18,7 @@ from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.exhaustive import Every, Probe, probes
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.prefilter import SAMPLE
+from fencepost.hunt.search.twin import EVERY, Checked, Trace
 from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
@@ -45,7 +46,7 @@ Work = Drawn | Every
 @dataclass
 class Batch:
     """The results of one batch. `found`: the schedule that broke a promise, and the checkers;
-    `cpu_s`: the processor time that it took.
+    `checked`: the runs that are repeated (twin.py); `cpu_s`: the processor time that it took.
 
     For an exhaustive search, `known` is the number of schedules that led to known states, and
     `kept` contains the others.
@@ -59,6 +60,7 @@ class Batch:
     states: set[int] = field(default_factory=set)
     covered: dict[Covered, int] = field(default_factory=dict)
     injected: Counter[str] = field(default_factory=Counter)
+    checked: list[Checked] = field(default_factory=list)
     found: tuple[Schedule, tuple[str, ...]] | None = None
     failure: str = ""
     cpu_s: float = 0.0
@@ -68,6 +70,8 @@ class Batch:
         self.tried += 1
         self.steps += run.world.step
         self.events += len(run.rows)
+        if isinstance(run.tap, Trace):
+            self.checked.append(Checked(run.exact_schedule, run.tap.moments(run.rows)))
         self.states.add(shape(run.rows))
         for pair in run.seen:
             self.covered[pair] = self.covered.get(pair, 0) + 1
@@ -146,8 +150,9 @@ class Searcher:
         for place in range(SIZE):
             # The first run of a hunt has no faults.
             schedule, aims = (Schedule(), ()) if work.number == place == 0 else drawer.draw(random)
-            surely = (work.number * SIZE + place) % SAMPLE == 0
-            yield Run(setting, schedule, actions, aims=aims), surely
+            number = work.number * SIZE + place
+            tap = Trace() if number % EVERY == EVERY - 1 else None
+            yield Run(setting, schedule, actions, tap, aims), number % SAMPLE == 0
 
     def _every(self, work: Every) -> Iterator[tuple[Run, bool]]:
         for place, run in enumerate(probes(self._setting, self._actions, work)):

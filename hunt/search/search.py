@@ -17,6 +17,7 @@ from fencepost.hunt.search.batch import Batch, Covered, Drawn, Work
 from fencepost.hunt.search.exhaustive import batches
 from fencepost.hunt.search.inherent import Comparison
 from fencepost.hunt.search.pool import Crew, Do, local
+from fencepost.hunt.search.twin import Twin
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 
@@ -71,12 +72,19 @@ class _Budget:
     """Adds up batches until a counterexample is found or the budget is used up."""
 
     def __init__(
-        self, do: Do, budget_s: float, most: int | None, tell: Tell, tried: Tried | None
+        self,
+        do: Do,
+        budget_s: float,
+        most: int | None,
+        tell: Tell,
+        tried: Tried | None,
+        twin: Twin | None = None,
     ) -> None:
         self._do = do
         self._budget_s = budget_s
         self._most = most
         self._tell = tell
+        self._twin = twin
         self.tried = tried or Tried()
         self.tried.found = None
         self._begun = time.monotonic() - self.tried.seconds
@@ -94,6 +102,8 @@ class _Budget:
         over = False
         for made in self._do(works):
             self.tried.add(made)
+            if self._twin is not None:
+                self._twin.take(made.checked, time.monotonic() - self._begun)
             if kept is not None:
                 kept += [one for one in made.kept if one.injections]
             if over := self.over:
@@ -116,10 +126,11 @@ def search(
     """Draw and try schedules for at most `budget_s` seconds, and at most `most` schedules.
 
     The counterexample does not depend on the number of processes unless the time runs out.
-    `without`: the numbers of actions to leave out; `before`: the totals so far.
+    `without`: the numbers of actions to leave out; `before`: the totals so far. Raises Unknown if a
+    run cannot be repeated (twin.py).
     """
-    with (crew or local(processes))(setting) as do:
-        budget = _Budget(do, budget_s, most, tell, before)
+    with (crew or local(processes))(setting) as do, Twin(setting) as twin:
+        budget = _Budget(do, budget_s, most, tell, before, twin)
         tried, first = budget.tried, 0
         while not budget.over:
             count = min(_ROUND, max(_FIRST_ROUND, first))
@@ -128,6 +139,8 @@ def search(
             budget.spend(Drawn(seed, number, weights, without) for number in numbers)
             first += count
             tried.weights = _learned_weights(tried)
+        if tried.found is None:
+            twin.finish()
     return tried
 
 

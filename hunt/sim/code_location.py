@@ -16,10 +16,10 @@ def where_in(error: BaseException) -> str:
     return f"{last.filename}:{last.lineno}: {last.line}" if last.line else last.filename
 
 
-def where_now() -> str:
-    """Return the line of the lock's own code that is running."""
-    for frame, line in traceback.walk_stack(None):
-        name = frame.f_code.co_filename
-        if not name.startswith(_HUNT):
-            return f" ({name}:{line})"
-    return ""
+def where_now(folder: str) -> str:
+    """Return the line of the lock's own code that is running: in its folder, or "" for a library's
+    lock, of the library."""
+    stack = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(None))
+    theirs = [(name, line) for name, line in stack if not name.startswith(_HUNT)]
+    own = [(name, line) for name, line in theirs if folder and name.startswith(folder)]
+    return next((f" ({name}:{line})" for name, line in own or theirs), "")

@@ -158,6 +158,16 @@ class Loops(Right):
                 time.time()
 
 
+class Insists(Right):
+    """Asks until it is granted a lock that no client releases."""
+
+    def acquire(self, name, ttl):
+        self.client.set(name, "kept")
+        while not self.client.set(name, "held", nx=True):
+            time.sleep(0.1)
+        return True
+
+
 class Spins(Right):
     def acquire(self, name, ttl):
         while True:

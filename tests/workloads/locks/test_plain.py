@@ -246,3 +246,8 @@ def test_a_class_without_a_verb_is_refused_when_it_is_made():
     env = SimpleNamespace(now=lambda: 0, address=lambda node: ("h", 1), random=Random(1))
     with pytest.raises(BadAnswer, match="mine has no acquire; a lock needs acquire and release"):
         PlainLock("mine", lambda servers: object(), env, ["redis-1"], {}, late=True)
+
+
+def test_an_error_s_text_can_be_written_to_a_file_whatever_it_has():
+    error = Failed("unreachable", "no \udcff")
+    assert error.text == str(error) == "no \\udcff"

@@ -1,14 +1,14 @@
-"""A lock that reads a clock without a patch."""
+"""A lock that uses a module without a replacement."""
 
 from __future__ import annotations
 
-import datetime
+import asyncio
 
 
-class Dates:
+class Waits:
     def __init__(self, servers): ...
 
     def acquire(self, name, ttl):
-        return datetime.datetime.now() is not None
+        return asyncio.run(asyncio.sleep(0)) is None
 
     def release(self, name): ...
