@@ -31,8 +31,8 @@ ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *REQUESTS[1:])
 # hold the lock, or to rest, first.
 POINT_S = 8.0
 _EXTEND_S = 5.0
-# A client whose lock sends several requests in any op has sent them by then.
-_RELEASES = 2
+# Clients whose lock sends several requests in any op have sent them after so many of each op.
+_OPS = 2
 # How long a client takes at most to learn that the failpoint is disarmed.
 _HEARS_S = 0.1
 
@@ -74,16 +74,24 @@ def _first(clients: Mapping[str, Client], point: str) -> str | None:
     """Return the client that reaches the failpoint first; None if no client does in time, or if
     their locks send only one request in an op."""
     end = time.monotonic() + max(_waits_s(client, point) for client in clients.values())
-    most = sum(client.releases for client in clients.values()) + _RELEASES
+    begun = _answered(clients)
     while time.monotonic() < end:
         for node, client in clients.items():
             if client.wait_failpoint(point, 0.0):
                 return node
-        released = sum(client.releases for client in clients.values())
-        if point == "between-requests" and released >= most:
+        if point == "between-requests" and all(
+            now >= before + _OPS for now, before in zip(_answered(clients), begun, strict=True)
+        ):
             return None
         time.sleep(0.002)
     return None
+
+
+def _answered(clients: Mapping[str, Client]) -> list[int]:
+    """Return how many releases were answered ok, and how many extends if the lock has them."""
+    extends = any(client.extends for client in clients.values())
+    ops = ("release", "extend") if extends else ("release",)
+    return [sum(client.answered(f) for client in clients.values()) for f in ops]
 
 
 def await_failpoint(site: Site, fault: Fault) -> None:

@@ -99,9 +99,8 @@ class Client(Clocked, Protocol):
     def extends(self) -> bool:
         """Return whether its lock can be extended."""
 
-    @property
-    def releases(self) -> int:
-        """Return how many of its releases were answered ok."""
+    def answered(self, f: str) -> int:
+        """Return how many of these ops were answered ok."""
 
     def arm(self, point: str) -> None: ...
     def disarm(self, point: str) -> None: ...

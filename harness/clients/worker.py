@@ -12,6 +12,7 @@ import json
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -59,8 +60,7 @@ class Worker:
     `broken` is the client's own mistake: reported by it, shown by a line that it wrote, or its
     unexpected end. `called` is its program's name; `spawn` starts it, if the node's remote does
     not. `extends`: its lock has that verb, as its `ready` said. `gone`: its program has ended.
-    `releases`: how many of its releases were answered ok. `at_point`: the failpoint at which it
-    has stopped, None if it has not.
+    `at_point`: the failpoint at which it has stopped, None if it has not.
     """
 
     # Of a client's clocks, only the wall clock is shown (`look_at_clock`).
@@ -84,7 +84,7 @@ class Worker:
         self._own = setup.own is not None
         self._seed = work_seed(setup.seed, setup.process)
         self._generates = self.extends = True
-        self.releases = 0
+        self._answered: Counter[str] = Counter()
         self.promises: list[str] | None = None
         self.broken = ""
         self._driver: Driver | None = None
@@ -313,10 +313,14 @@ class Worker:
             self.broken = self.broken or self._hearing.mistake
             self.at_point = None  # a program that writes again has passed its failpoint
             self._doing.take(events, heard.lines)
-            self.releases += sum(one.f == "release" and one.type == "ok" for one in events)
+            self._answered.update(one.f for one in events if one.type == "ok")
             self._keep_hold_events(heard)
             self._take_answers(heard.answers)
             self._changed.notify_all()
+
+    def answered(self, f: str) -> int:
+        """Return how many of these ops were answered ok."""
+        return self._answered[f]
 
     def _keep_hold_events(self, heard: Heard) -> None:
         """Keep an event about a hold, from a client without a generator, for the generator here.
