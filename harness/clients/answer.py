@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from fencepost.harness.clients.event import Number
+
 VERSIONS = (1,)
 """Versions of the line protocol that this version of fencepost supports."""
 
@@ -13,8 +15,8 @@ class Ready(msgspec.Struct, tag_field="control", tag="ready"):
     `generates`: it runs the generator itself; `extends`: its lock has that verb;
     `promises`: those of its lock in addition to exclusion, None if it does not name them."""
 
-    pid: int
-    version: int = 1
+    pid: Number
+    version: Number = 1
     generates: bool = True
     extends: bool = True
     promises: list[str] | None = None
@@ -29,14 +31,14 @@ class Point(msgspec.Struct, tag_field="control", tag="point"):
     it uses next, if it does."""
 
     point: str
-    port: int = 0
+    port: Number = 0
 
 
 class Clock(msgspec.Struct, tag_field="control", tag="clock"):
     """Bounds of the client's wall clock minus its monotonic clock, in ns."""
 
-    low_ns: int
-    high_ns: int
+    low_ns: Number
+    high_ns: Number
 
 
 class Broken(msgspec.Struct, tag_field="control", tag="broken"):
@@ -48,7 +50,7 @@ class Broken(msgspec.Struct, tag_field="control", tag="broken"):
 class Cut(msgspec.Struct, tag_field="control", tag="cut"):
     """The pump dropped this many bytes of the client's output (workloads/client/spool.py)."""
 
-    bytes: int
+    bytes: Number
 
 
 class Over(msgspec.Struct, tag_field="control", tag="over"):
@@ -57,7 +59,7 @@ class Over(msgspec.Struct, tag_field="control", tag="over"):
     `code` is its exit code, or the negative number of the signal that ended it.
     """
 
-    code: int | None = None
+    code: Number | None = None
 
 
 Answer = Ready | Idle | Point | Clock | Broken | Cut | Over

@@ -25,6 +25,7 @@ def analyze(
         typer.Option(
             metavar="MB",
             min=1.0,
+            max=1e9,
             help="Limit of growth in MB; beyond it the verdict is unknown.",
             show_default=False,
         ),

@@ -50,6 +50,7 @@ DOUBTFUL = {
     "a torn answer": b'{"control":"rea',
     "an unknown answer": b'{"control":"hello"}',
     "an answer of the wrong type": b'{"control":"ready","pid":"17"}',
+    "an answer with a number of a hundred digits": b'{"control":"cut","bytes":' + b"9" * 100 + b"}",
     "two events": line("ok") + line("ok"),
     "two events and a comma": line("ok") + b"," + line("ok"),
     "a list of events": b"[" + line("ok") + b"]",
