@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 
-from fencepost.hunt.models.redis.arguments import CommandError, integer
+from fencepost.hunt.models.redis.arguments import LARGEST, CommandError, integer
 
 Command = tuple[str, ...]
 MALFORMED = "(MALFORMED)"
 """The name of the last command of a connection, whose argument is Redis' error."""
 _END = b"\r\n"
+_DOLLAR = ord("$")
+_FREQUENT = {b"%d" % number: number for number in range(100)}
 _MOST_WORDS, _LONGEST, _LONGEST_LINE = 2**31 - 1, 512 * 2**20, 64 * 2**10
 _QUOTED = re.compile(rb"""\s*(?:"((?:[^"\\]|\\.)*)"(?=\s|\Z)|'((?:[^'\\]|\\.)*)'(?=\s|\Z))""", re.S)
 _BARE = re.compile(rb"\s*([^\s\"']+)")
@@ -62,43 +64,45 @@ class Decoder:
         return _split(self._rest[:end].removesuffix(b"\r")), end + 1
 
     def _array(self) -> tuple[list[bytes] | None, int]:
-        end = self._end(0, "too big mbulk count string")
+        data = self._rest
+        end = data.find(_END)
         if end < 0:
+            self._bounded(0, "too big mbulk count string")
             return None, 0
         words: list[bytes] = []
-        count, at = self._number(1, end, _MOST_WORDS, "invalid multibulk length"), end + 2
-        for _ in range(count):
-            end = self._end(at, "too big bulk count string")
+        at = end + 2
+        for _ in range(_number(data[1:end], "invalid multibulk length", -LARGEST, _MOST_WORDS)):
+            end = data.find(_END, at)
             if end < 0:
+                self._bounded(at, "too big bulk count string")
                 return None, 0
-            if self._rest[at : at + 1] != b"$":
-                raise _Malformed(f"expected '$', got '{_text(self._rest[at : at + 1])}'")
-            size = self._number(at + 1, end, _LONGEST, "invalid bulk length", 0)
-            at = end + 2 + size + 2
-            if len(self._rest) < at:
+            if data[at] != _DOLLAR:
+                raise _Malformed(f"expected '$', got '{_text(data[at : at + 1])}'")
+            begin = end + 2
+            end = begin + _number(data[at + 1 : end], "invalid bulk length", 0, _LONGEST)
+            at = end + 2
+            if len(data) < at:
                 return None, 0
-            words.append(self._rest[end + 2 : end + 2 + size])
+            words.append(data[begin:end])
         return words, at
 
-    def _end(self, at: int, too_long: str) -> int:
-        """Return the end of the line that begins here; -1: it is incomplete."""
-        end = self._rest.find(_END, at)
-        if end < 0:
-            self._bounded(at, too_long)
-        return end
-
     def _bounded(self, at: int, words: str) -> None:
+        """Check the length of a line that begins here and is incomplete."""
         if len(self._rest) - at > _LONGEST_LINE:
             raise _Malformed(words)
 
-    def _number(self, at: int, end: int, most: int, words: str, least: int | None = None) -> int:
-        try:
-            found = integer(_text(self._rest[at:end]))
-        except CommandError:
-            raise _Malformed(words) from None
-        if found > most or (least is not None and found < least):
-            raise _Malformed(words)
+
+def _number(digits: bytes, words: str, least: int, most: int) -> int:
+    found = _FREQUENT.get(digits)
+    if found is not None:
         return found
+    try:
+        found = integer(_text(digits))
+    except CommandError:
+        raise _Malformed(words) from None
+    if not least <= found <= most:
+        raise _Malformed(words)
+    return found
 
 
 def _split(line: bytes) -> list[bytes]:

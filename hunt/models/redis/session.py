@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast
 
 from fencepost.hunt.models.redis.arguments import SYNTAX, CommandError, integer
 from fencepost.hunt.models.redis.decoder import MALFORMED, Command, Decoder
@@ -27,7 +27,6 @@ _NO_PASSWORD = (
 )
 
 
-@runtime_checkable
 class Transactional(Protocol):
     """A server that can execute several commands as one."""
 
@@ -41,6 +40,10 @@ class Transactional(Protocol):
 
     @property
     def role(self) -> str: ...
+
+
+def _transactional(server: Server) -> Transactional:
+    return cast(Transactional, server)  # isinstance would take as long as a command
 
 
 class Session:
@@ -85,9 +88,10 @@ class Session:
 
     def _admit(self, server: Server, command: Command) -> None:
         """Check a command before its execution; an error spoils a transaction."""
-        assert isinstance(server, Transactional)
         try:
-            server.admit(command, self._queued is not None and command[0] not in _AT_ONCE)
+            _transactional(server).admit(
+                command, self._queued is not None and command[0] not in _AT_ONCE
+            )
         except CommandError as error:
             self._spoilt = self._queued is not None
             if command[0] == "EXEC":
@@ -121,14 +125,13 @@ class Session:
             raise CommandError("ERR EXEC without MULTI")
         commands, spoilt = self._queued, self._spoilt
         self._queued, self._spoilt = None, False
-        assert isinstance(server, Transactional)
         try:
-            server.admit_all(commands)
+            _transactional(server).admit_all(commands)
         except CommandError as error:
             raise CommandError(f"{_ABORTED} because of: {error}") from None
         if spoilt:
             raise CommandError(f"{_ABORTED} because of previous errors.")
-        with server.together():
+        with _transactional(server).together():
             return Transaction(self.encoded(one, self.execute(server, one)) for one in commands)
 
     # The connection.
@@ -146,9 +149,8 @@ class Session:
                 raise CommandError("NOPROTO unsupported protocol version")
         self._greet(args[1:])
         self._version = version
-        assert isinstance(server, Transactional)
         words = {"server": "redis", "version": _VERSION, "proto": version, "id": self._number}
-        return {**words, "mode": "standalone", "role": server.role, "modules": []}
+        return {**words, "mode": "standalone", "role": _transactional(server).role, "modules": []}
 
     def _greet(self, words: list[str]) -> None:
         """Take HELLO's options; those before an invalid one count."""
