@@ -38,9 +38,9 @@ LEFT = 0.05
 """The part of a lease that is left at its edge."""
 MEETS = ("delay", "packet", "partition", "pause")
 """The families whose faults can be aimed at a request."""
-_LONG = 4
-"""One of so many triggers outlasts a lease and the bound of liveness, if it can hit servers. Only
-such a fault shows whether the lock is granted while these servers are away."""
+_LONG = 3
+"""One of so many triggers of an entry outlasts a lease and the bound of liveness, if it can hit
+servers. Only such a fault shows whether the lock is granted while these servers are away."""
 _TRIES = 20
 
 
@@ -111,7 +111,8 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
     asked = check(entries, at)
     one = _turn(random, asked, seed, number)
     rest_s = random.uniform(0.1, 0.6) * at.ttl_s
-    if number % _LONG == 0 and (long := _long(random, at, one, rest_s)) is not None:
+    round_ = (number - 1) // len(asked)
+    if round_ % _LONG == _LONG - 1 and (long := _long(random, at, one, rest_s)) is not None:
         return long
     if random.random() < 0.7 and (trigger := _split(random, at, asked, one, rest_s)) is not None:
         return trigger
@@ -246,22 +247,20 @@ def _request(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger |
 
 
 def _long(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger | None:
-    """Return a fault of servers that outlasts a lease and the bound of liveness; None if the entry
-    strikes no servers."""
-    for _ in range(_TRIES):
-        injection, lasts_s = _own(random, at, one, 0.0)
-        if _hits_servers(injection, at):
-            lasts_s = max(lasts_s, random.uniform(1.2, 2) * at.ttl_s + at.bound_s)
-            return Trigger("hold", [], [injection], 0.05, lasts_s, False, rest_s)
-    return None
+    """Return a fault of servers that outlasts a lease and the bound of liveness; None if the
+    family's own draw hits no servers."""
+    injection, lasts_s = _own(random, at, one, 0.0)
+    if not _hits_servers(injection, at):
+        return None
+    lasts_s = max(lasts_s, random.uniform(1.2, 2) * at.ttl_s + at.bound_s)
+    return Trigger("hold", [], [injection], 0.05, lasts_s, False, rest_s)
 
 
 def _hits_servers(injection: Injection, at: Layout) -> bool:
-    """Return whether a fault hits servers alone. A partition names the nodes that it cuts off
-    first."""
-    first, *others = injection.targets
-    cut = all(first in link for link in injection.arguments.get("links", [[]]))
-    return first in at.servers and (cut or set(others) <= set(at.servers))
+    """Return whether a fault hits servers alone; a partition also has the nodes on the other side
+    as targets."""
+    shape = injection.arguments.get("shape")
+    return shape in SERVERS if shape else set(injection.targets) <= set(at.servers)
 
 
 def _forgets(family: Family) -> bool:

@@ -78,17 +78,19 @@ def test_where_requests_are_counted_faults_of_the_network_and_of_servers_meet_th
     assert all(draw(("partition",), seed, n, REDIS).kind != "request" for n in range(1, 20))
 
 
-@given(SEEDS, st.sampled_from(["pause:one", "partition:one", "packet:one/loss"]))
-def test_every_fourth_fault_of_servers_outlasts_a_lease_and_the_bound(seed, entry):
-    plays = [draw((entry,), seed, number, COUNTED) for number in range(4, 20, 4)]
+@given(SEEDS, st.sampled_from(["pause:one", "partition:minority", "packet:one/loss"]))
+def test_every_third_fault_of_servers_outlasts_a_lease_and_the_bound(seed, entry):
+    plays = [draw((entry,), seed, number, COUNTED) for number in range(3, 20, 3)]
     assert all(play.lasts_s >= 1.2 * COUNTED.ttl_s + COUNTED.bound_s for play in plays)
+    both = [draw((entry, "kill:client"), seed, number, COUNTED) for number in range(1, 7)]
+    assert any(play.lasts_s >= 1.2 * COUNTED.ttl_s + COUNTED.bound_s for play in both)
 
 
 def test_a_pause_until_another_grant_lasts_until_a_lock_that_is_kept_shows_it():
     plays = [draw(("pause:client",), 1, number, COUNTED) for number in range(1, 20)]
     held = [play for play in plays if play.until_grant]
     assert held
-    assert all(play.lasts_s > COUNTED.ttl_s + COUNTED.bound_s for play in held)
+    assert any(play.lasts_s > COUNTED.ttl_s + COUNTED.bound_s for play in held)
 
 
 def reached(links, client, servers):
