@@ -1,4 +1,4 @@
-"""The exit code is the verdict's whatever becomes of the output, and no text controls a terminal."""
+"""The exit code is the verdict's whatever becomes of the output; no text controls a terminal."""
 
 from __future__ import annotations
 
@@ -105,10 +105,11 @@ def test_a_character_that_the_terminal_lacks_is_replaced(encoding, guarded):
 
 def test_a_full_disk_below_the_output_is_reported_and_raises_nothing(guarded):
     guarded()
-    sys.stdout = output._Visible(output._Lasting(Path("/dev/full").open("w")))
-    print("x")
-    sys.stdout.flush()
-    assert output.lost() == "No space left on device"
+    with Path("/dev/full").open("w") as full:
+        sys.stdout = output._Visible(output._Lasting(full))
+        print("x")
+        sys.stdout.flush()
+        assert output.lost() == "No space left on device"
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from fencepost import plainfile
 from fencepost.commandline import command
 from fencepost.harness.campaigns import baseline, defects, track_record
 from fencepost.harness.campaigns import outcomes as entries
@@ -93,7 +94,7 @@ def read(folder: Path) -> NightlyRun:
     """
     path = folder / FILE
     try:
-        found = msgspec.convert(decode(path.read_bytes()), NightlyRun)
+        found = msgspec.convert(decode(plainfile.read(path)), NightlyRun)
         if found.schema != SCHEMA:
             raise ValueError(f"its schema is {found.schema}, and not {SCHEMA}")
     except OSError as error:

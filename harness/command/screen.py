@@ -55,7 +55,7 @@ def _console_class() -> type[Console]:
         def file(self, new: IO[str]) -> None:
             self._file = new
 
-        def render_str(self, text: str, **how: Any) -> Text:  # type: ignore[override]
+        def render_str(self, text: str, **how: Any) -> Text:
             return super().render_str(visible(text), **how)  # before a table measures it
 
         def render(self, *args: Any, **kwargs: Any) -> Iterable[Segment]:

@@ -79,7 +79,7 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path, folder):
     def write(number):
         together.wait()
         for n in range(each):
-            results.write(path, {"writer": number, "n": n})
+            results.write(path, {"writer": number, "n": n, "checkers": {}})
             results.create("redlock")
             assert results.read(tmp_path)["n"] < each
 
