@@ -40,6 +40,7 @@ from fencepost.workloads.scenarios.scenario import (
     Timed,
 )
 from tests.fuzz import spoil
+from tests.report import matrices
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 RUN = RECORDED / "redlock-clock-jump"
@@ -136,6 +137,10 @@ def _suite() -> bytes:
     shares = {"resource": {"count": 1, "of": 2}}
     rate = row | {"test": "b", "rate": {"runs": [{"run": row["run"]}], "shares": shares}}
     return json.dumps([row, rate]).encode()
+
+
+def _matrix() -> bytes:
+    return json.dumps(matrices.stored(matrices.cell(matrices.run()))).encode()
 
 
 def _history() -> bytes:
@@ -312,6 +317,11 @@ def doors() -> list[Door]:
         Door("ls results.json", _results(), spoil.json_text, _stored("results.json", *listing)),
         Door("ls test.json", test, spoil.json_text, _stored("test.json", *listing)),
         Door("ls suite.json", _suite(), spoil.json_text, _stored("suite.json", *listing)),
+        Door("ls matrix.json", _matrix(), spoil.json_text, _stored("matrix.json", *listing)),
+        Door(
+            "baseline suite.json", _suite(), spoil.json_text,
+            _stored("suite.json", "nightly baseline test --baseline baseline.json"),
+        ),
         Door("fencepost.toml", TOML, None, _project),
         Door("replay test.json", test, spoil.json_text, _replay),
         Door(
