@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fencepost import plainfile
 from fencepost.checker.checker import Checker, Run
 from fencepost.checker.facts.crash_lines import BAD, BY_LOSS, FULL
 from fencepost.checker.facts.faults import faults
@@ -102,9 +103,12 @@ def server_log(run: Run) -> Verdict:
 
 
 def _lines(log: Path | None) -> list[str]:
-    if log is None or not log.is_file():
+    if log is None:
         return []
-    return log.read_text(errors="replace").splitlines()
+    try:
+        return plainfile.read(log).decode(errors="replace").splitlines()
+    except (OSError, ValueError):
+        return []
 
 
 def _gaps(lines: list[str]) -> list[tuple[int, bool]]:

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 
-from fencepost.broken_pipe import outlive_readers
+from fencepost.output import guard_output
+
+INTERRUPTED, CRASHED = 130, 255
 
 
 def main() -> None:
-    outlive_readers()
+    guard_output()
     try:
         code = _run()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception:  # Python would exit with 1, which means "invalid" here
+        traceback.print_exc()
+        code = CRASHED
+    sys.stdout.flush()
+    sys.stderr.flush()
     sys.exit(code)
 
 
@@ -41,7 +48,7 @@ def _run() -> int:
             "it; for the rest: pip install 'fencepost[harness]', or `make install` in a checkout.",
             file=sys.stderr,
         )
-        return 255
+        return CRASHED
     return run()
 
 

@@ -39,7 +39,8 @@ def locked(path: Path) -> Iterator[None]:
 def is_live(path: Path) -> bool:
     """Return whether a process holds the lock of this file or folder."""
     try:
-        opened = os.open(path, os.O_RDONLY)
+        # It may be a pipe, which would wait for its writer.
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return False  # no such file; its reader reports that
     try:

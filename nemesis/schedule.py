@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
+from fencepost import plainfile
 from fencepost.nemesis.failpoints import patience_s
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
 from fencepost.nemesis.fault_spec import Asked
@@ -58,7 +59,7 @@ def read(path: Path, seed: int, layout: Layout) -> list[Scheduled]:
         ValueError: the text names the file, the fault and the problem.
     """
     try:
-        rows = decode(path.read_bytes())
+        rows = decode(plainfile.read(path))
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:

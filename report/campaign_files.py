@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from fencepost import plainfile
 from fencepost.atomic_write import replace
 from fencepost.report import older_files
 from fencepost.report.stored import ReportError
@@ -84,8 +85,8 @@ def kind(folder: Path) -> str:
 
 def _named(folder: Path) -> str:
     """Return the kind that campaign.json names, which it does from version 2 on."""
-    with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((folder / ASKED).read_bytes(), type=_Kind).kind
+    with suppress(OSError, ValueError, RecursionError):
+        return msgspec.json.decode(plainfile.read(folder / ASKED), type=_Kind).kind
     return ""
 
 
@@ -96,15 +97,15 @@ def read(folder: Path, kind: str) -> Stored:
         ReportError: there is no such campaign, or its files are malformed.
     """
     named, older = _named(folder), older_files.FILES[kind]
-    path = folder / (ASKED if named or not (folder / older).is_file() else older)
+    path = folder / (ASKED if named or not plainfile.exists(folder / older) else older)
     try:
         if not named:
             plan, rows, versions = older_files.read(folder, kind)
             return Stored(kind, plan, rows, versions, older)
         if named != kind:
             raise ValueError(f"it is of a {named}")
-        return _read(decode(path.read_bytes()), folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return _read(decode(plainfile.read(path)), folder)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ReportError(
             f"{path} cannot be read ({error}): name the folder of a {kind}, such as "
             f"results/{kind}/latest"
@@ -128,7 +129,7 @@ def _read(asked: Mapping[str, Any], folder: Path) -> Stored:
 def lines(path: Path) -> list[Row]:
     """Return the lines of a file, without an unfinished last one. Raise ValueError if one is not
     JSON."""
-    content = path.read_bytes() if path.exists() else b""
+    content = plainfile.read(path) if path.exists() else b""
     return [decode(line) for line in content.split(b"\n")[:-1]]
 
 
@@ -165,7 +166,7 @@ def mend(folder: Path) -> None:
     """Cut off an unfinished last line, before others are appended."""
     path = folder / LINES
     if path.exists():
-        content = path.read_bytes()
+        content = plainfile.read(path)
         os.truncate(path, content.rfind(b"\n") + 1)
 
 

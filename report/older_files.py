@@ -6,11 +6,11 @@ benches bench.json, and campaigns of hunts a campaign.json without a kind, with 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fencepost import plainfile, runfiles
 from fencepost.strictjson import decode
 
 FILES = {
@@ -28,7 +28,7 @@ Table = tuple[Mapping[str, Any], list[Row], dict[str, dict[str, str]]]
 
 def kind(folder: Path) -> str:
     """Return the kind of campaign that an earlier version stored in this folder, or ''."""
-    return next((name for name, file in FILES.items() if (folder / file).is_file()), "")
+    return next((name for name, file in FILES.items() if plainfile.exists(folder / file)), "")
 
 
 def read(folder: Path, kind: str) -> Table:
@@ -37,7 +37,7 @@ def read(folder: Path, kind: str) -> Table:
     Raises:
         OSError, ValueError, KeyError, TypeError: its file is missing or malformed.
     """
-    content = decode((folder / FILES[kind]).read_bytes())
+    content = decode(plainfile.read(folder / FILES[kind]))
     if isinstance(content, dict) and content.get("schema", _SCHEMA) != _SCHEMA:
         raise ValueError(f"its version is {content['schema']}, and this fencepost knows {_SCHEMA}")
     match kind:
@@ -74,7 +74,7 @@ def _sweep(content: Row) -> Table:
 
 def _hunts(content: Row, folder: Path) -> Table:
     path = folder / _SEEDS
-    found = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    found = plainfile.read(path).split(b"\n")[:-1] if path.exists() else []
     by_seed: dict[int, list[Row]] = {int(seed): [] for seed in content["seeds"]}
     for line in map(decode, found):
         by_seed[line["seed"]].append(line)
@@ -107,7 +107,7 @@ def _seed(folder: Path, content: Any) -> dict[str, int]:
     """Return the seed of a suite or a track record, which only its runs have."""
     for one in content if isinstance(content, list) else ():
         try:
-            test = json.loads((folder / one["run"] / "test.json").read_text(encoding="utf-8"))
+            test = runfiles.test(folder / one["run"] / "test.json")
             return {"seed": int(test["seed"])}
         except (OSError, ValueError, KeyError, TypeError):
             continue

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost import runfiles
+from fencepost import plainfile, runfiles
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*/test.json"))
 
@@ -107,7 +107,7 @@ def test_a_value_that_is_not_an_object_is_refused(tmp_path, text, why):
 
 
 def test_a_file_that_is_too_long_is_not_read_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(runfiles, "_MOST", 1 << 20)
+    monkeypatch.setattr(plainfile, "MOST", 1 << 20)
     path = tmp_path / "test.json"
     path.write_bytes(b" " * (1 << 20) + b"{}")
     with pytest.raises(ValueError, match="larger than 1 MB"):

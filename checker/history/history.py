@@ -9,6 +9,7 @@ stamps its own ops and may be paused right after. A finished run is sorted by ti
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,6 +20,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from msgspec.structs import force_setattr
 
+from fencepost import plainfile
 from fencepost.atomic_write import replace
 from fencepost.checker.history import compact, decoding
 from fencepost.checker.history.op import LOCK_OPS, NEMESIS, SPONTANEOUS, TYPES, Call, Op, Type
@@ -131,8 +133,8 @@ def read(path: Path) -> History:
     ops: list[Op] = []
     number = 0
     try:
-        is_long = path.stat().st_size > _LONG
-        with path.open("rb") as file:
+        with plainfile.opened(path) as file:
+            is_long = os.fstat(file.fileno()).st_size > _LONG
             for lines in _whole_lines(path, file):
                 if lines.endswith(b"\n"):
                     found = _decoded(path, number, lines)
@@ -160,7 +162,7 @@ class Tail:
             HistoryError: as `read` does.
         """
         try:
-            with self._path.open("rb") as file:
+            with plainfile.opened(self._path) as file:
                 file.seek(self._place)
                 for lines in _whole_lines(self._path, file, self._number):
                     if not lines.endswith(b"\n"):

@@ -146,7 +146,7 @@ def _file(file: str, model: Model, arguments: argparse.Namespace) -> int:
         print(error.at(file=file), file=sys.stderr)
         return BAD
     except OSError as error:
-        print(f"{error.filename}: cannot be written: {error.strerror}", file=sys.stderr)
+        print(f"{arguments.html}: cannot be written: {error.strerror}", file=sys.stderr)
         return BAD
     except Exception:  # a defect of lincheck: it must not look like a verdict
         print(f"{file}: lincheck crashed", file=sys.stderr)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from fencepost import plainfile
 from fencepost.atomic_write import replace
 from fencepost.harness.campaigns.outcomes import CALM, UNKNOWN, Entry
 from fencepost.harness.errors import BadArguments, Crashed
@@ -48,7 +49,7 @@ def read(path: Path) -> dict[str, Known]:
         BadArguments: the file does not exist, or is not a baseline.
     """
     try:
-        found = msgspec.convert(decode(path.read_bytes()), _File)
+        found = msgspec.convert(decode(plainfile.read(path)), _File)
         if found.schema != SCHEMA:
             raise ValueError(f"its schema is {found.schema}, and not {SCHEMA}")
     except FileNotFoundError as error:

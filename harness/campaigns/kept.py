@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fencepost import plainfile
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.results import results
 from fencepost.strictjson import decode
@@ -19,7 +20,7 @@ def read(path: Path, field: str, what: str = "rows") -> list[dict[str, Any]]:
         BadArguments: the file has another format.
     """
     try:
-        rows = decode(path.read_bytes())
+        rows = decode(plainfile.read(path))
         if not isinstance(rows, list) or not all(isinstance(r, dict) and field in r for r in rows):
             raise ValueError(f"it is not a list of {what}")
     except FileNotFoundError:

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from fencepost import plainfile
 from fencepost.commandline import command
 from fencepost.harness.campaigns import baseline, defects, track_record
 from fencepost.harness.campaigns import outcomes as entries
@@ -93,7 +94,7 @@ def read(folder: Path) -> NightlyRun:
     """
     path = folder / FILE
     try:
-        found = msgspec.convert(decode(path.read_bytes()), NightlyRun)
+        found = msgspec.convert(decode(plainfile.read(path)), NightlyRun)
         if found.schema != SCHEMA:
             raise ValueError(f"its schema is {found.schema}, and not {SCHEMA}")
     except OSError as error:
@@ -125,7 +126,13 @@ def outcomes(name: str) -> tuple[list[Entry], str, int | None]:
     if one.came is None or one.kind not in _ENTRIES:
         raise BadArguments(f"{one.name} is not a nightly run, suite, matrix, track record or play")
     began = one.began.isoformat(timespec="seconds").replace("+00:00", "Z")
-    return _ENTRIES[one.kind](one.folder), began, one.came.seed
+    try:
+        return _ENTRIES[one.kind](one.folder), began, one.came.seed
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise BadArguments(
+            f"the results of {one.folder} cannot be used ({type(error).__name__}: {error}): name "
+            "another nightly run, suite, matrix, track record or play"
+        ) from error
 
 
 _ENTRIES = {

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from fencepost import plainfile
+
 NAME, _OLD_NAME = "rejected.jsonl", "set-aside.jsonl"
 """Its file in a run's folder. The old name, of version 0.1.0, is read for one version."""
 _MOST = 200
@@ -129,8 +131,8 @@ def _file(folder: Path) -> Path:
 def _rows(path: Path) -> list[Row]:
     decode = msgspec.json.Decoder(Row).decode
     rows = []
-    with suppress(OSError):
-        for line in path.read_bytes().splitlines():
+    with suppress(OSError, ValueError):
+        for line in plainfile.read(path).splitlines():
             with suppress(ValueError):  # the torn last line of a killed run
                 rows.append(decode(line))
     return rows

@@ -21,6 +21,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from fencepost import plainfile
 from fencepost.harness.cluster.nodes import every
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.remote.ssh import Host
@@ -73,7 +74,7 @@ class Hosts:
 def read(path: Path) -> Hosts:
     """Read the file. Raise BadArguments, which names the wrong line or field."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(plainfile.read(path).decode())
     except OSError as error:
         raise BadArguments(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # tomllib's error has line and column

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fencepost import output
 from fencepost.harness import old_names
 from fencepost.harness.command.exits import BAD_ARGUMENTS, CRASHED, INTERRUPTED
 from fencepost.harness.errors import BadArguments, Crashed
@@ -219,7 +220,14 @@ def run() -> int:
         return _failed(error)
     if code == INTERRUPTED:  # typer's code for an interrupt
         return _interrupted()
-    return code if isinstance(code, int) else 0
+    return code if isinstance(code, int) else _without_verdict()
+
+
+def _without_verdict() -> int:
+    """Return the exit code of a command that only prints: 0 if it could."""
+    sys.stdout.flush()
+    why = output.lost()
+    return _say(f"the output cannot be written: {why}", CRASHED) if why else 0
 
 
 def _defaults(words: list[str], made: typer.Typer) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def _written_down(
 
 def _print_progress(tried: Tried) -> None:
     if tried.schedules and screen.console().is_terminal:
-        screen.console().print(_line(tried), end="\r", style="cyan", markup=False)
+        screen.overwrite(_line(tried), style="cyan")
 
 
 def _line(tried: Tried) -> str:
@@ -251,7 +251,9 @@ def _injections(count: int) -> str:
 
 
 def _print_counterexample(asked: Hunt, tried: Tried, find: Counterexample, command: str) -> Bridge:
-    """Print the story, and write it as a run's folder; return the bridge to real servers."""
+    """Store the counterexample as a run's folder, then print it; return the bridge to real
+    servers."""
+    outcome, made = asked.store(tried, find, command)
     found_after = f"{tried.schedules:,} schedules, {tried.seconds:.2f} s"
     _written("", asked.compared(tried, None))
     screen.write(f"Found after {found_after}; shrunk in {find.runs:,} more runs.")
@@ -261,7 +263,6 @@ def _print_counterexample(asked: Hunt, tried: Tried, find: Counterexample, comma
     screen.write("")
     _written("  ", drawn(find.story, find.run))
     screen.write("")
-    outcome, made = asked.store(tried, find, command)
     screen.write(f"again: {command}")
     schedule = outcome.folder / "schedule.json"
     screen.write(f"on real servers: {asked.on_real_servers(schedule)}")

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fencepost import plainfile
 from fencepost.harness import old_names
 from fencepost.harness.errors import BadArguments, choose
 
@@ -65,8 +66,8 @@ def _by_word(command: Any) -> dict[str, Any]:
 
 def _read() -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(NAME).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return tomllib.loads(plainfile.read(Path(NAME)).decode())
+    except (OSError, ValueError, RecursionError) as error:
         raise BadArguments(f"{NAME} cannot be read: {error}") from error
 
 

@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from fencepost.checker.verdict import Valid
+from fencepost.output import unescaped, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from fencepost.harness.execute.progress import Progress, Status
     from fencepost.harness.judge.judge import Outcome
@@ -25,11 +27,42 @@ STYLE: dict[Valid, str] = {True: "green", False: "red", "unknown": "yellow"}
 
 @cache
 def console() -> Console:
-    """Return the console of standard output, created on first use."""
+    """Return the console of standard output, created on first use. Its text has no markup."""
     from rich.console import Console
 
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=_LOG_WIDTH)
+    is_terminal = Console().is_terminal
+    return _console_class()(
+        highlight=False, markup=False, emoji=False, width=None if is_terminal else _LOG_WIDTH
+    )
+
+
+@cache
+def _console_class() -> type[Console]:
+    """Return the class of the console; it is made on first use, as rich is slow to import.
+
+    The console writes colours past the stream that shows control characters (output.py), and so
+    has to show those of the text itself.
+    """
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Escaping(Console):
+        @property
+        def file(self) -> IO[str]:
+            return unescaped(super().file)
+
+        @file.setter
+        def file(self, new: IO[str]) -> None:
+            self._file = new
+
+        def render_str(self, text: str, **how: Any) -> Text:
+            return super().render_str(visible(text), **how)  # before a table measures it
+
+        def render(self, *args: Any, **kwargs: Any) -> Iterable[Segment]:
+            for text, style, control in super().render(*args, **kwargs):
+                yield Segment(text if control else visible(text), style, control)
+
+    return Escaping
 
 
 @contextmanager
@@ -45,12 +78,21 @@ def muted(is_muted: bool = True) -> Iterator[None]:
 
 def say(text: str) -> None:
     """Print a line about the progress of a command."""
-    console().print(text, style="dim", markup=False, soft_wrap=True)
+    console().print(text, style="dim", soft_wrap=True)
 
 
 def write(text: str) -> None:
     """Print a line of the result."""
-    console().print(text, markup=False, soft_wrap=True)
+    console().print(text, soft_wrap=True)
+
+
+def overwrite(text: str, style: str = "") -> None:
+    """Print a line that the next one overwrites."""
+    from rich.control import Control
+    from rich.segment import ControlType
+
+    console().print(text, end="", style=style)
+    console().control(Control(ControlType.CARRIAGE_RETURN))
 
 
 def table(*titles: str, title: str = "", right: bool = False, whole: int = 0) -> Table:

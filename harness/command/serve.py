@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from ipaddress import IPv6Address, ip_address
+from threading import Timer
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -49,10 +54,35 @@ def serve(
             site(), log_level="warning", access_log=False, timeout_graceful_shutdown=_OPEN_S
         )
         screen.write(f"{root()}: {_address(listening)} (Ctrl-C ends it)")
+        late = _exit_later()
         try:
-            uvicorn.Server(settings).run(sockets=[listening])
+            server = uvicorn.Server(settings)
+            server.handle_exit = _then(server.handle_exit, late)  # type: ignore[method-assign]
+            server.run(sockets=[listening])
         except KeyboardInterrupt:
             return  # Ctrl-C is the normal end
+
+
+def _exit_later() -> Timer:
+    """Return a timer that ends this process.
+
+    Python waits for all threads; one that reads a file system that hangs never ends. The timer
+    itself does not keep the process.
+    """
+    made = Timer(2 * _OPEN_S, os._exit, [0])
+    made.daemon = True
+    return made
+
+
+def _then(end: Callable[[int, FrameType | None], None], late: Timer) -> Callable[..., None]:
+    """Return a handler of signals that also starts the timer."""
+
+    def ended(signal: int, frame: FrameType | None) -> None:
+        end(signal, frame)
+        with suppress(RuntimeError):  # it runs already
+            late.start()
+
+    return ended
 
 
 def _listening(host: str, port: int) -> socket.socket:

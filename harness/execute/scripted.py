@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fencepost import plainfile
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.make import make
@@ -31,7 +32,7 @@ def read(path: Path) -> Scenario | None:
         BadArguments: naming the invalid step and the problem.
     """
     try:
-        decoded = decode(path.read_bytes())
+        decoded = decode(plainfile.read(path))
     except (OSError, ValueError):
         return None  # the reader of fault schedules reports the error
     if not file.is_scenario(decoded):

@@ -14,6 +14,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from fencepost import plainfile
+from fencepost.harness.errors import BadArguments
 from fencepost.report.pages import page
 
 FIRST = ("findings", "claims", "track-record")
@@ -24,7 +26,7 @@ _NO_WORD = re.compile(r"[^\w\- ]")
 
 def write(docs: Path, to: Path) -> list[tuple[str, str]]:
     """Write a page for each document of a folder; return the name and the title of each."""
-    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(docs.glob("*.md"))}
+    found = {path.stem: _read(path) for path in sorted(docs.glob("*.md"))}
     if found:
         to.mkdir()
     rows = []
@@ -33,6 +35,16 @@ def write(docs: Path, to: Path) -> list[tuple[str, str]]:
         page.write(to / f"{name}.html", "document.html", {"title": title, "body": Markup(body)})
         rows.append((name, title))
     return rows
+
+
+def _read(path: Path) -> str:
+    try:
+        return plainfile.read(path).decode()
+    except OSError as error:
+        why = error.strerror
+    except ValueError as error:
+        why = f"it is not UTF-8 ({error})" if isinstance(error, UnicodeError) else str(error)
+    raise BadArguments(f"the document {path} cannot be read: {why}; mend it or remove it")
 
 
 def rendered(text: str, names: set[str]) -> tuple[str, str]:

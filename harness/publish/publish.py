@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from fencepost import plainfile
 from fencepost.atomic_write import beside
 from fencepost.harness.campaigns import nightly
 from fencepost.harness.errors import BadArguments, Crashed
@@ -127,9 +128,7 @@ def _chosen(most_bytes: int) -> _Shelf:
 
 def _add(shelf: _Shelf, name: str, one: Stored, every: dict[str, Stored]) -> None:
     """Add a collection (a suite, a matrix or the like) with its runs, if all of it fits."""
-    assert one.came is not None
-    places = (one.folder / run for run in one.came.runs)
-    names = dict.fromkeys(run_index.name_of(place.resolve()) for place in places)
+    names = dict.fromkeys(run_index.name_of(place) for place in run_index.named(one))
     runs = {run: every[run] for run in names if run in every and every[run].came is None}
     new = [run for run in runs if run not in shelf.runs]
     size = sum(_size(one.folder / file) for file in _files(one))
@@ -167,7 +166,7 @@ def _changed(shelf: _Shelf) -> set[str]:
 
 def _size(path: Path) -> int:
     """Return the size of a file in bytes; 0 if it does not exist or is a link."""
-    return path.stat().st_size if path.is_file() and not path.is_symlink() else 0
+    return path.stat().st_size if plainfile.exists(path) and not path.is_symlink() else 0
 
 
 def _write(to: Path, shelf: _Shelf, docs: Path, most_bytes: int) -> None:
@@ -243,7 +242,7 @@ def _row(name: str, one: Stored) -> dict[str, Any]:
 
 
 def _link(name: str) -> str:
-    return f"runs/{quote(name)}/report.html"
+    return f"runs/{quote(name, errors='replace')}/report.html"
 
 
 def _summary(name: str, one: Stored) -> dict[str, Any]:

@@ -33,5 +33,7 @@ def read(folder: Path) -> Collected | None:
         raise BadArguments(str(error)) from error
     except OSError as error:
         raise BadArguments(f"{folder} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+    ) as error:  # fmt: skip
         raise BadArguments(f"the files of {folder} cannot be used: {error}") from error

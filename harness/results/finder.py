@@ -7,9 +7,11 @@ the requested kind is meant; `latest` is the newest of its kind.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from fencepost import plainfile
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.results.results import root
 
@@ -46,7 +48,7 @@ def newest(most: int, kind: str = RUN) -> list[str]:
 
 def is_one(folder: Path, kind: str) -> bool:
     """Return whether this folder is one of this kind."""
-    if kind in (RUN, ANY) and any((folder / name).is_file() for name in _RUN_FILES):
+    if kind in (RUN, ANY) and any(plainfile.exists(folder / name) for name in _RUN_FILES):
         return True
     if kind == RUN or not folder.is_dir():
         return False
@@ -76,4 +78,6 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 def _newest_first(folders: Iterable[Path]) -> list[Path]:
-    return sorted(folders, key=lambda folder: folder.resolve().name, reverse=True)
+    return sorted(
+        folders, key=lambda folder: os.path.basename(os.path.realpath(folder)), reverse=True
+    )

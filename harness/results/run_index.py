@@ -147,8 +147,12 @@ def runs(test: str = "") -> Iterator[Stored]:
 
 def folders(test: str = "") -> list[Path]:
     """Return their folders, newest first."""
-    root = results.root()
-    found = [path for path in root.glob(f"{test or '*'}/*Z") if is_run(path)]
+    return [path for path in candidates(test) if is_run(path)]
+
+
+def candidates(test: str = "") -> list[Path]:
+    """Return the folders that may be runs by their names, newest first."""
+    found = results.root().glob(f"{test or '*'}/*Z")
     return sorted(found, key=lambda path: path.name, reverse=True)
 
 
@@ -164,7 +168,15 @@ def is_live(folder: Path) -> bool:
 
 
 def entry_of(folder: Path, name: str) -> Stored:
-    """Read the run in this folder."""
+    """Read the run in this folder. A folder that cannot be read has a `problem`."""
+    try:
+        return _read(folder, name)
+    except Exception as error:  # whoever wrote it: one folder never takes the list away
+        why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        return Stored(name, folder, {}, {}, False, f"{folder} cannot be read: {why}")
+
+
+def _read(folder: Path, name: str) -> Stored:
     live, problems = is_live(folder), []
     if batch_index.kind(folder):
         came = None
@@ -305,17 +317,19 @@ def remove(folders: Iterable[Path]) -> None:
             raise BadArguments(
                 f"{place} is still running: end it first (Ctrl-C); nothing is removed"
             )
+    left = []
     for place in places:
         try:
             shutil.rmtree(place)
         except OSError as error:
-            where = error.filename or place
-            raise Crashed(f"{where} could not be removed: {error.strerror}") from error
+            left.append(f"{error.filename or place} could not be removed: {error.strerror}")
     for test in {place.parent for place in places}:
         _point(test / "latest", [one for one in test.glob("*Z") if is_run(one)])
         with suppress(OSError):  # other runs of it exist
             test.rmdir()
     _point(root / "latest", [one for one in root.glob("*/*Z") if is_run(one)])
+    if left:
+        raise Crashed("; ".join(left))
 
 
 def _point(link: Path, to: list[Path]) -> None:
@@ -330,7 +344,25 @@ def _point(link: Path, to: list[Path]) -> None:
 
 def is_run(path: Path) -> bool:
     """Return whether a folder is a run or a multi-run folder."""
-    return path.is_dir() and not path.is_symlink() and finder.is_one(path, finder.ANY)
+    try:
+        return path.is_dir() and not path.is_symlink() and _has_run(path)
+    except OSError:
+        return False
+
+
+def _has_run(path: Path) -> bool:
+    """Return whether it has the files of a run, or hides its files from this user."""
+    same = os.access in os.supports_effective_ids
+    return not os.access(path, os.R_OK | os.X_OK, effective_ids=same) or finder.is_one(
+        path, finder.ANY
+    )
+
+
+def named(collection: Stored) -> Iterator[Path]:
+    """Yield the folders of the runs that a multi-run folder names."""
+    for run in collection.came.runs if collection.came else ():
+        with suppress(ValueError, RuntimeError):  # it is not a path, or a loop of links
+            yield (collection.folder / run).resolve()
 
 
 def _began(folder: Path) -> datetime:
@@ -339,4 +371,11 @@ def _began(folder: Path) -> datetime:
     try:
         return datetime.strptime(folder.name, _STAMP).replace(tzinfo=UTC)
     except ValueError:
-        return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        return datetime.fromtimestamp(_modified_s(folder), UTC)
+
+
+def _modified_s(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -56,7 +56,7 @@ def _name(words: list[str], files: dict[str, Path]) -> str:
     """Return the name of its runs: that of its file, or of the file that its interpreter runs."""
     own = [word for word in words if str(PurePosixPath(word)) in files]
     arguments = [word for word in words if not word.startswith("-")]
-    word = (own or (words if "/" in words[0] else arguments[::-1]))[0]
+    word = (own or (words if "/" in words[0] else arguments[::-1] or words))[0]
     return _NO_NAME.sub("-", PurePosixPath(word).stem) or "program"
 
 

@@ -93,6 +93,10 @@ def _parsed(path: Path, given: str) -> ast.Module:
         raise BadArguments(
             f"{given}: {path.name}, line {error.lineno}, is not valid Python: {error.msg}"
         ) from error
+    except (MemoryError, RecursionError) as error:  # of Python's parser
+        raise BadArguments(
+            f"{given}: {path.name} has expressions that are nested too deeply for Python"
+        ) from error
     except (OSError, ValueError) as error:
         raise BadArguments(f"{given}: cannot read {path.name}: {error}") from error
 

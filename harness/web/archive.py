@@ -13,7 +13,8 @@ from fencepost.harness.web.place import files
 
 _CHUNK = 1 << 18
 _OLDEST = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that the zip format can store."""
+_NEWEST = (2107, 12, 31, 23, 59, 58)
+"""The times that the zip format can store lie between these."""
 
 
 class _Buffer:
@@ -49,7 +50,8 @@ def zipped(folders: Sequence[Path]) -> Iterator[bytes]:
                     continue  # the file was replaced meanwhile
                 modified = datetime.fromtimestamp(found.st_mtime).timetuple()[:6]
                 info = zipfile.ZipInfo(
-                    f"{folder.parent.name}/{folder.name}/{name}", max(_OLDEST, modified)
+                    _portable(f"{folder.parent.name}/{folder.name}/{name}"),
+                    min(max(_OLDEST, modified), _NEWEST),
                 )
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = 0o100644 << 16
@@ -62,3 +64,9 @@ def zipped(folders: Sequence[Path]) -> Iterator[bytes]:
                         yield buffer.take()
                 yield buffer.take()
     yield buffer.take()
+
+
+def _portable(name: str) -> str:
+    """Return a name that every program unpacks into its folder: in UTF-8, and without backslashes,
+    which Windows takes for slashes."""
+    return name.encode(errors="replace").decode().replace("\\", "_")

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from fencepost import plainfile
 from fencepost.harness import locked
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.progress import Status, read
@@ -92,7 +93,7 @@ def growth(run: Path) -> Growth:
 def _place(run: Path) -> tuple[Path, int]:
     """Return the folder that the run writes to, and its segment's number (0 for a short run)."""
     if results.is_long(run):
-        parts = sorted(run.glob(f"{results.SEGMENTS}/*/harness.log"))
+        parts = sorted(run.glob(f"{results.SEGMENTS}/[0-9][0-9][0-9][0-9]/harness.log"))
         if parts:
             return parts[-1].parent, int(parts[-1].parent.name)
     return run, 0
@@ -100,7 +101,7 @@ def _place(run: Path) -> tuple[Path, int]:
 
 def _statuses(log: Path) -> list[Status]:
     """Return the statuses in the first and the last lines of a log, in order."""
-    with suppress(OSError), log.open("rb") as file:
+    with suppress(OSError), plainfile.opened(log) as file:
         head = file.read(_HEAD)
         size = file.seek(0, 2)
         file.seek(max(size - _TAIL, len(head)))

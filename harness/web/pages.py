@@ -22,13 +22,14 @@ SCRIPT = _FILES["web.js"]
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    return _environment().get_template(template).render(values)
+    made = _environment().get_template(template).render(values)
+    return made.encode(errors="replace").decode()  # names of files may be bytes of no character
 
 
 def query(values: Any) -> str:
     """Encode a mapping, or pairs, as the query of a URL; leave empty values out."""
     pairs = values.items() if isinstance(values, Mapping) else values
-    return urlencode([(name, value) for name, value in pairs if value])
+    return urlencode([(name, value) for name, value in pairs if value], errors="replace")
 
 
 @cache
@@ -36,7 +37,7 @@ def _environment() -> Environment:
     made = page.environment(_FILES)
     made.filters |= {
         "query": query,
-        "place": lambda name: quote(name),
+        "place": lambda name: quote(name, errors="replace"),
         "sized": run_index.sized,
         "words": run_index.words,
         "valid": verdict,

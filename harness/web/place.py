@@ -63,9 +63,7 @@ def with_runs(folders: Iterable[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for folder in folders:
         found[folder] = None
-        came = run_index.entry_of(folder, run_index.name_of(folder)).came
-        for name in came.runs if came else ():
-            place = (folder / name).resolve()
+        for place in run_index.named(run_index.entry_of(folder, run_index.name_of(folder))):
             if place.parent.parent == root and run_index.is_run(place):
                 found[place] = None
     return list(found)

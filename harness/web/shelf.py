@@ -6,11 +6,14 @@ cached until one of its files changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread, current_thread
 from typing import Any
 
+from fencepost import plainfile
 from fencepost.harness.results import run_index
 
 _FILES = (
@@ -32,6 +35,7 @@ VERDICTS = {
 }  # fmt: skip
 
 Row = dict[str, Any]
+_Answers = SimpleQueue[tuple[Path, Thread | Row | None]]
 
 
 @dataclass(frozen=True)
@@ -93,28 +97,69 @@ def both_ways(column: str) -> tuple[str, str]:
 
 
 class Shelf:
-    """The rows of the results folder; each call reads its current state."""
+    """The rows of the results folder; each call reads its current state.
 
-    def __init__(self) -> None:
+    A folder on a file system that hangs keeps its reader waiting, maybe for ever. So a thread of
+    its own reads the folders. If it gets no answer for `patience_s`, the folder is listed without
+    its content while the thread waits, and another thread reads the rest.
+    """
+
+    def __init__(self, patience_s: float = 2.0) -> None:
+        self._patience_s = patience_s
         self._known: dict[Path, tuple[Any, Row]] = {}
+        self._stuck: dict[Path, Thread] = {}
 
     def rows(self) -> list[Row]:
         """Return all rows, the newest first."""
-        known, rows = {}, []
-        for folder in run_index.folders():
-            if folder.parent.is_symlink():
-                continue  # it may lead out of the results folder
+        # A folder whose parent is a link may lead out of the results folder.
+        folders = [one for one in run_index.candidates() if not one.parent.is_symlink()]
+        self._stuck = {one: reader for one, reader in self._stuck.items() if reader.is_alive()}
+        rows: dict[Path, Row | None] = {one: _hanging(one) for one in folders if one in self._stuck}
+        self._read(folders, rows)
+        self._known = {one: self._known[one] for one in folders if one in self._known}
+        return [found for one in folders if (found := rows[one]) is not None]
+
+    def _read(self, folders: Sequence[Path], rows: dict[Path, Row | None]) -> None:
+        """Add the rows of the folders that have none yet."""
+        todo = iter([one for one in folders if one not in rows])
+        answers: _Answers = SimpleQueue()
+        reading: dict[Path, Thread] = {}
+        self._read_on(todo, answers)
+        while len(rows) < len(folders):
             try:
-                signature = _signature(folder)
-                cached = self._known.get(folder)
-                if cached is None or cached[0] != signature or cached[1]["live"]:
-                    cached = signature, row(run_index.entry_of(folder, run_index.name_of(folder)))
-            except OSError:
-                continue  # the run was removed just now
-            known[folder] = cached
-            rows.append(cached[1])
-        self._known = known
-        return rows
+                folder, answer = answers.get(timeout=self._patience_s)
+            except Empty:
+                stuck = {one: reader for one, reader in reading.items() if one not in rows}
+                self._stuck |= stuck
+                rows |= {one: _hanging(one) for one in stuck}
+                self._read_on(todo, answers)
+                continue
+            if isinstance(answer, Thread):
+                reading[folder] = answer
+            else:
+                rows[folder] = answer
+
+    def _read_on(self, todo: Iterator[Path], answers: _Answers) -> None:
+        def read() -> None:
+            for folder in todo:
+                answers.put((folder, current_thread()))
+                answers.put((folder, self._row(folder)))
+
+        Thread(target=read, daemon=True).start()
+
+    def _row(self, folder: Path) -> Row | None:
+        """Return the row of a folder; None if it is no run, or no longer one."""
+        try:
+            if not run_index.is_run(folder):
+                return None
+            signature = _signature(folder)
+            cached = self._known.get(folder)
+            if cached is None or cached[0] != signature or cached[1]["live"]:
+                cached = signature, row(run_index.entry_of(folder, run_index.name_of(folder)))
+        except OSError:
+            return None  # the run was removed just now
+        self._known[folder] = cached
+        return cached[1]
 
     def asked(self, asked: Asked) -> list[Row]:
         """Return the rows that a request asks for, in its order."""
@@ -128,10 +173,21 @@ class Shelf:
 def row(run: run_index.Stored) -> Row:
     """Return the row that the list shows for a run."""
     locks = run.came.locks if run.came else [run.lock]
-    page = (run.folder / "report.html").is_file()
+    page = plainfile.exists(run.folder / "report.html")
     test, time = run.folder.parent.name, run.folder.name
     more = {"verdict": verdict_of(run), "locks": locks, "page": page, "test": test, "time": time}
     return run.to_json() | more
+
+
+def _hanging(folder: Path) -> Row:
+    """Return the row of a folder that cannot be read now; nothing here asks its file system."""
+    what, test, time = "its file system does not answer", folder.parent.name, folder.name
+    return {
+        "run": f"{test}/{time}", "kind": "run", "what": what, "folder": str(folder),
+        "valid": None, "broken": [], "live": False, "lock": None, "guard": None, "faults": [],
+        "seed": None, "holds": None, "duration_s": None, "began": time, "bytes": 0,
+        "problem": what, "verdict": "none", "locks": [], "page": False, "test": test, "time": time,
+    }  # fmt: skip
 
 
 def verdict_of(run: run_index.Stored) -> str:

@@ -21,6 +21,7 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from fencepost import plainfile
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.results import results, run_index
 from fencepost.harness.results.batch_index import KINDS
@@ -145,7 +146,7 @@ def _file(request: Request) -> Response:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with plainfile.opened(path) as file:
         while data := file.read(_PIECE):
             yield data
 
@@ -168,7 +169,7 @@ def _zip(request: Request) -> Response:
     found = _chosen(request.query_params.getlist("run"))
     names = [run_index.name_of(folder) for folder in found]
     name = names[0].replace("/", "-") if len(names) == 1 else f"fencepost-{len(names)}-runs"
-    attached = f"attachment; filename*=UTF-8''{quote(name, safe='')}.zip"
+    attached = f"attachment; filename*=UTF-8''{quote(name, safe='', errors='replace')}.zip"
     headers = {"Content-Disposition": attached}
     return StreamingResponse(
         zipped(place.with_runs(found)), media_type="application/zip", headers=headers

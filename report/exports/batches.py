@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from fencepost import plainfile
 from fencepost.checker.verdict import Valid, count
 from fencepost.report import campaign_files, defect_scores, known_defects
 from fencepost.report.pages import matrix, nightly, suite, sweep
@@ -74,7 +75,7 @@ class Collected:
 
 def kind(folder: Path) -> str:
     """Return the kind of this folder, one of KINDS, or '' if it is another."""
-    return "night" if (folder / _NIGHT).is_file() else campaign_files.kind(folder)
+    return "night" if plainfile.exists(folder / _NIGHT) else campaign_files.kind(folder)
 
 
 def read(folder: Path) -> Collected:
@@ -293,7 +294,7 @@ def hunted(broken: list[str], injections: int, schedules: int, story: list[str])
 
 
 def _night(folder: Path) -> Collected:
-    stored = decode((folder / _NIGHT).read_bytes())
+    stored = decode(plainfile.read(folder / _NIGHT))
     rows = stored["entries"]
     states = {row.get("state") for row in rows}
     runs = [run for row in rows for run in (row.get("run"), row.get("known", {}).get("run"))]

@@ -15,6 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from fencepost import plainfile
+
 MOMENTS = 3
 """Largest number of moments around which logs are shown."""
 LINES = 40
@@ -123,8 +125,9 @@ def _around(log: Path, began_s: float, spans: Sequence[tuple[float, float]]) -> 
     counts = [0] * len(spans)
     time_ns: int | None = None
     try:
-        with log.open(encoding="utf-8", errors="replace") as lines:
-            for text in lines:
+        with plainfile.opened(log) as lines:
+            for line in lines:
+                text = line.decode(errors="replace")
                 when = unix_s(text)
                 # A line without a time, such as one of a stack trace, belongs to the one before it.
                 time_ns = time_ns if when is None else round((when - began_s) * 1e9)

@@ -205,10 +205,10 @@ def markdown(night: Mapping[str, Any]) -> str:
         lines += ["| what | baseline | now | why |", "| --- | --- | --- | --- |"]
         for one in changed:
             cells = (known(one), _outcome(one), str(one["said"]))
-            lines.append(" | ".join([f"| {one['key']}", *map(_cell, cells)]) + " |")
+            lines.append(" | ".join([f"| {_cell(one['key'])}", *map(_cell, cells)]) + " |")
         lines.append("")
     for name in ("crashed", "unknown"):
-        keys = [one["key"] for one in night["entries"] if one["state"] == name]
+        keys = [_cell(one["key"]) for one in night["entries"] if one["state"] == name]
         if keys:
             lines += [f"- {name}: {', '.join(keys[:20])}{' and more' if len(keys) > 20 else ''}"]
     return "\n".join([*lines, ""])

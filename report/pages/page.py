@@ -30,7 +30,7 @@ _WORDS = {True: "holds", False: "broken", "unknown": "unknown", None: "not check
 
 def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
     """Replace `path` atomically by the rendered template; return it."""
-    replace(path, [_environment().get_template(template).render(values).encode()])
+    replace(path, [_environment().get_template(template).render(values).encode(errors="replace")])
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def again(test: Mapping[str, Any], run: Path) -> str | None:
     if test.get("scenario"):
         return _played(test, str(test["scenario"].get("name", "")))
     if test.get("simulated"):
-        return str((test.get("hunt") or {}).get("command") or "") or None
+        stored = str((test.get("hunt") or {}).get("command") or "")
+        return stored if _is_hunt(stored) else None
     if test.get("scheduled") or test.get("plays") or (test.get("lock") or {}).get("own"):
         # No seed reproduces given faults, and a user lock is stored with the run as it was then.
         return command("test", "--replay", f"{run.parent.name}/{run.name}")
@@ -60,6 +62,17 @@ def again(test: Mapping[str, Any], run: Path) -> str | None:
         option("until-violation", bool(test.get("until_violation"))),
         lock_options(lock.get("options") or {}),
     )
+
+
+def _is_hunt(stored: str) -> bool:
+    """Return whether a stored command only hunts: a person may copy it, and a file may come from
+    anyone."""
+    try:
+        words = shlex.split(stored)
+    except ValueError:
+        return False
+    # A hunt's own command is quoted in this way, so that a shell runs nothing else.
+    return words[:2] == ["fencepost", "hunt"] and shlex.join(words) == stored
 
 
 def _played(test: Mapping[str, Any], scenario: str) -> str | None:

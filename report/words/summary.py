@@ -38,4 +38,5 @@ def _cell(text: str) -> str:
     """Escape a table cell: a bar or newline would begin the next cell or row, and text must not act
     as markup."""
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+    plain = plain.replace("[", "&#91;").replace("@", "&#64;").replace("://", "&#58;//")
     return " ".join(plain.split())

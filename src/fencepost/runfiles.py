@@ -20,15 +20,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from fencepost import plainfile
 from fencepost.strictjson import decode
 
 TEST, FACTS, RESULTS = "test.json", "run.json", "results.json"
 SCHEMA = 1
 """The version of results.json; report/results.schema.json describes its fields."""
-
-# Largest file in bytes. A day with four families has some 60,000 faults, and results of up to 80
-# MB.
-_MOST = 128 << 20
 
 # No real time, seed or port is larger, and computing with a huge number fills the memory.
 _Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -104,15 +101,15 @@ class _Test(msgspec.Struct):
 
 
 class _Piece(msgspec.Struct):
-    what: str | UnsetType = UNSET
+    what: str
     time_ns: _Time | UnsetType | None = UNSET
     until_ns: _Time | UnsetType | None = UNSET
     holds: list[Any] | UnsetType | None = UNSET
 
 
 class _Judged(msgspec.Struct):
+    summary: str
     valid: Any = UNSET
-    summary: str | UnsetType = UNSET
     evidence: list[_Piece] | UnsetType = UNSET
 
 
@@ -120,6 +117,15 @@ class _Stats(msgspec.Struct):
     ops: _Whole | UnsetType = UNSET
     holds: _Whole | UnsetType = UNSET
     duration_s: _Time | UnsetType = UNSET
+    by_f: dict[str, dict[str, _Whole]] | UnsetType = UNSET
+
+
+class _Injected(msgspec.Struct):
+    family: str | UnsetType = UNSET
+    targets: _Words = UNSET
+    arguments: dict[str, Any] | UnsetType = UNSET
+    start_ns: _Time | UnsetType | None = UNSET
+    end_ns: _Time | UnsetType | None = UNSET
 
 
 class _Broken(msgspec.Struct):
@@ -138,7 +144,8 @@ class _Segment(msgspec.Struct):
 
 
 class _Results(msgspec.Struct):
-    checkers: dict[str, _Judged] | UnsetType = UNSET
+    checkers: dict[str, _Judged]
+    faults: list[_Injected] | UnsetType = UNSET
     stats: _Stats | UnsetType = UNSET
     first_violation: _Broken | UnsetType | None = UNSET
     segments: list[_Segment] | UnsetType = UNSET
@@ -167,7 +174,7 @@ def description(run: Path, read: Reader = test) -> dict[str, Any]:
     Raises as `read` does, which reads each file; OSError if the folder has neither.
     """
     test, facts = run / TEST, run / FACTS
-    if not facts.is_file():
+    if not plainfile.exists(facts):
         return read(test)
     return merged(read(test) if test.exists() else {}, read(facts))
 
@@ -186,9 +193,7 @@ def results(path: Path) -> dict[str, Any]:
 
 
 def _read(path: Path, type: type[msgspec.Struct]) -> dict[str, Any]:
-    if path.stat().st_size > _MOST:
-        raise ValueError(f"it is larger than {_MOST >> 20} MB")
-    row = decode(path.read_bytes())
+    row = decode(plainfile.read(path))
     if not isinstance(row, dict):
         raise ValueError("it is not a JSON object")
     try:

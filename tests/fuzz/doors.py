@@ -40,6 +40,7 @@ from fencepost.workloads.scenarios.scenario import (
     Timed,
 )
 from tests.fuzz import spoil
+from tests.report import matrices
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 RUN = RECORDED / "redlock-clock-jump"
@@ -109,6 +110,37 @@ def _run(replaced: str, *words: str) -> Callable[[bytes], Answer]:
         return command(*words, str(folder))
 
     return hand
+
+
+def _stored(replaced: str, *commands: str) -> Callable[[bytes], Answer]:
+    """Run commands on a results folder with a run of which one file is corrupt."""
+
+    def hand(content: bytes) -> Answer:
+        folder = Path("results", "test", "20260101T000000.000001Z")
+        folder.mkdir(parents=True)
+        (folder / "history.jsonl").write_bytes(b"")
+        (folder / "test.json").write_bytes((RUN / "test.json").read_bytes())
+        (folder / replaced).write_bytes(content)
+        answers = [command(*words.split(), "--results", "results") for words in commands]
+        return next(filter(None, answers), "")
+
+    return hand
+
+
+def _suite() -> bytes:
+    """Return a suite.json with a scenario, a rate and a cost."""
+    row = {
+        "test": "a", "scenario": "a", "lock": "redis", "guard": "none", "what": "w", "why": "",
+        "expected": {"resource": True}, "observed": {"resource": True}, "as_expected": True,
+        "run": "../../test/20260101T000000.000001Z", "claim": "c", "source": "s",
+    }  # fmt: skip
+    shares = {"resource": {"count": 1, "of": 2}}
+    rate = row | {"test": "b", "rate": {"runs": [{"run": row["run"]}], "shares": shares}}
+    return json.dumps([row, rate]).encode()
+
+
+def _matrix() -> bytes:
+    return json.dumps(matrices.stored(matrices.cell(matrices.run()))).encode()
 
 
 def _history() -> bytes:
@@ -257,9 +289,22 @@ sudo = true
 """
 
 
+TOML = b"""[test]
+lock = "redis"
+time = "10s"
+faults = ["kill", "pause"]
+"""
+
+
+def _project(content: bytes) -> Answer:
+    Path("fencepost.toml").write_bytes(content)
+    return command("test", "--help")
+
+
 def doors() -> list[Door]:
     """Return all readers. Call it in a folder that it may write to."""
     test, run = (RUN / "test.json").read_bytes(), _run
+    listing = ("ls", "show test", "compare test test", "site site --docs .")
     return [
         Door("analyze history.jsonl", _history(), spoil.lines, run("history.jsonl", "analyze")),
         Door("analyze test.json", test, spoil.json_text, run("test.json", "analyze")),
@@ -268,6 +313,16 @@ def doors() -> list[Door]:
         Door("report history.jsonl", _history(), spoil.lines, run("history.jsonl", "report")),
         Door("report test.json", test, spoil.json_text, run("test.json", "report")),
         Door("report results.json", _results(), spoil.json_text, run("results.json", "report")),
+        Door("explain results.json", _results(), spoil.json_text, run("results.json", "explain")),
+        Door("ls results.json", _results(), spoil.json_text, _stored("results.json", *listing)),
+        Door("ls test.json", test, spoil.json_text, _stored("test.json", *listing)),
+        Door("ls suite.json", _suite(), spoil.json_text, _stored("suite.json", *listing)),
+        Door("ls matrix.json", _matrix(), spoil.json_text, _stored("matrix.json", *listing)),
+        Door(
+            "baseline suite.json", _suite(), spoil.json_text,
+            _stored("suite.json", "nightly baseline test --baseline baseline.json"),
+        ),
+        Door("fencepost.toml", TOML, None, _project),
         Door("replay test.json", test, spoil.json_text, _replay),
         Door(
             "schedule", _schedule(), spoil.json_text,

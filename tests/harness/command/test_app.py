@@ -56,7 +56,10 @@ def run(monkeypatch, capsys, tmp_path):
         (["test", "redlock", "--nemesis", "kill:primary"], "none of its servers leads"),
         (["test", "redlock", "--nemesis", "clock:client/-1x"], "'1x' is not a duration"),
         (["test", "redlock", "--schedule", "/no/such"], "schedule /no/such cannot be read: No"),
-        (["test", "redlock", "--schedule", "/dev/null"], "schedule /dev/null is not JSON"),
+        (
+            ["test", "redlock", "--schedule", "/dev/null"],
+            "schedule /dev/null cannot be read: it is not a regular file",
+        ),
         (["test", "redlock", "--schedule", "x", "--nemesis", "pause"], "exclude one another"),
         (["test", "--replay", "nowhere"], "'nowhere' is not a run (the path of a folder, or"),
         (

@@ -79,3 +79,34 @@ def test_it_serves_until_it_is_ended_and_frees_its_port(tmp_path, number):
         assert server.wait(20) == 0
     with socket.create_server(("127.0.0.1", int(address[1]))):
         pass
+
+
+HANGING = """
+import sys, threading
+from fencepost.harness.results import run_index
+run_index.candidates = lambda test="": threading.Event().wait()
+from fencepost.harness import __main__
+sys.argv = ["fencepost", "serve", "--port", "0", "--results", "."]
+__main__.main()
+"""
+
+
+@pytest.mark.slow
+def test_one_signal_ends_it_while_a_page_waits_for_a_file_system_that_hangs(tmp_path, monkeypatch):
+    path = os.pathsep.join(map(os.path.abspath, ["src", "."]))
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGING],
+        stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path},
+    ) as server:  # fmt: skip
+        assert server.stdout is not None
+        address = re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())
+        assert address is not None
+        with socket.create_connection(("127.0.0.1", int(address[1]))) as asked:
+            asked.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            with urllib.request.urlopen(f"http://{address[0]}/style.css", timeout=30) as answer:
+                assert answer.status == 200
+            server.send_signal(signal.SIGINT)
+            try:
+                assert server.wait(60) == 0
+            finally:
+                server.kill()

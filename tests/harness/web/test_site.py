@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import threading
 import zipfile
 
 import pytest
 
 from fencepost.harness.locked import locked
-from fencepost.harness.results import results
+from fencepost.harness.results import results, run_index
+from fencepost.harness.web.shelf import Shelf
 from tests.harness.web.conftest import HERE, name_of
 
 
@@ -192,3 +195,38 @@ def test_a_run_with_corrupt_files_has_a_page_with_the_reason(made, browser):
     assert listed(browser.get("/?verdict=none")) == ["one"]
     page = browser.get(f"/run/{name_of(run)}")
     assert (page.status_code, "cannot be used" in heading(page)) == (200, True)
+
+
+def test_a_folder_that_hangs_keeps_no_other_from_being_listed(made, monkeypatch):
+    for name in ("one", "two", "three"):
+        made(name, True)
+    answers, read = threading.Event(), run_index.entry_of
+
+    def hangs(folder, name):
+        if folder.parent.name == "two":
+            answers.wait()
+        return read(folder, name)
+
+    monkeypatch.setattr(run_index, "entry_of", hangs)
+    shelf = Shelf(patience_s=0.02)
+    for _ in range(3):
+        rows = {row["test"]: row["verdict"] for row in shelf.rows()}
+        assert rows == {"three": "valid", "two": "none", "one": "valid"}
+    (reader,) = shelf._stuck.values()  # one thread waits, however often the list is read
+    answers.set()
+    reader.join()
+    assert {row["verdict"] for row in shelf.rows()} == {"valid"}
+
+
+def test_names_that_are_no_text_are_listed_shown_and_zipped(made, browser, root):
+    run = made("one", True)
+    (run / os.fsdecode(b"a\xff")).write_text("a")
+    (run / "..\\..\\evil.bat").write_text("b")
+    os.utime(run / "test.json", (2**33, 2**33))
+    assert browser.get(f"/run/{name_of(run)}").status_code == 200
+    content = browser.get(f"/zip?run={name_of(run)}").content
+    names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert f"{name_of(run)}/a?" in names
+    assert not any("\\" in name for name in names)
+    run.parent.rename(root / os.fsdecode(b"b\xff"))
+    assert listed(browser.get("/")) == ["b?"]
