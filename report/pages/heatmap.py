@@ -133,10 +133,16 @@ def _plain(valid: Any) -> str | None:
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV, with a column for each name."""
+    """Return rows as CSV, with a column for each name. Text that a spreadsheet takes for a formula
+    begins with an apostrophe."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     file = io.StringIO()
     writer = csv.DictWriter(file, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
     return file.getvalue()
+
+
+def _text(value: Any) -> Any:
+    formula = isinstance(value, str) and value[:1] in ("=", "+", "-", "@")
+    return f"'{value}" if formula else value

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from fencepost.report.pages import heatmap
 from fencepost.report.pages.matrix import render, with_sums
 from fencepost.report.stored import ReportError
 from fencepost.report.words.cells import STATES
@@ -227,3 +228,8 @@ def test_the_colours_of_tiles_carry_dark_letters_legibly(page, tmp_path):
     ink = light("111111")
     # WCAG 2.2, 1.4.3: normal text needs a contrast of 4.5.
     assert all((light(one) + 0.05) / (ink + 0.05) >= 4.5 for one in colours)
+
+
+def test_text_that_a_spreadsheet_takes_for_a_formula_begins_with_an_apostrophe():
+    rows = [{"lock": "=HYPERLINK(1)", "holds": -3}, {"lock": "redlock", "holds": 2}]
+    assert heatmap.csv_of(rows) == "lock,holds\n'=HYPERLINK(1),-3\nredlock,2\n"
