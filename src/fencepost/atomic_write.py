@@ -9,8 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
+import time
 from collections.abc import Iterable
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
+
+_LEFT_S = 3600.0
 
 
 def replace(path: Path, content: Iterable[bytes]) -> None:
@@ -32,7 +38,12 @@ def replace(path: Path, content: Iterable[bytes]) -> None:
 
 
 def beside(path: Path) -> Path:
-    """Return a name in the same folder that no other writer uses."""
+    """Return a name in the same folder that no other writer uses. What a killed writer has left
+    there is removed once it is an hour old."""
+    for left in path.parent.glob(f".{escape(path.name)}.*-*"):
+        with suppress(OSError):  # another writer may be removing it
+            if time.time() - left.lstat().st_mtime > _LEFT_S:
+                shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
     return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
 
 
