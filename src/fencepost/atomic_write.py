@@ -38,8 +38,8 @@ def replace(path: Path, content: Iterable[bytes]) -> None:
 
 
 def beside(path: Path) -> Path:
-    """Return a name in the same folder that no other writer uses. What a killed writer has left
-    there is removed once it is an hour old."""
+    """Return a name in the same folder that no other writer uses. Files and folders that a killed
+    writer left there are removed once they are an hour old."""
     for left in path.parent.glob(f".{escape(path.name)}.*-*"):
         with suppress(OSError):  # another writer may be removing it
             if time.time() - left.lstat().st_mtime > _LEFT_S:
