@@ -234,23 +234,13 @@ def test_the_model_of_redis_answers_as_redis_does(redis: Redis) -> None:
     clock = Clock()
     model.clock = clock
     answers: dict[str, int] = {}
+    redis.flushall()
     for number in range(COMMANDS):
         command = commands.draw()
-        before, reply, after = asked(redis, command)
-        clock.shown = before
-        model.store.now_ms = before
-        kept = model.store.copy()
-        mine, theirs = of_model(model, command), told(command, reply)
-        if mine != theirs and after != before:
-            # The millisecond changed while the server executed the command.
-            kept.now_ms = clock.shown = after
-            model.store = kept
-            mine = of_model(model, command)
+        mine, theirs = answered(model, clock, redis, command)
         assert mine == theirs, (
             f"seed {seed}, command {number}: {command}: {mine!r}, and not {theirs!r}"
         )
-        if after != before:
-            catch_up(model, redis)
         answers[str(mine)[:20]] = answers.get(str(mine)[:20], 0) + 1
         if random.random() < 0.2:
             time.sleep(random.random() * 0.004)
@@ -276,8 +266,7 @@ def test_the_model_of_a_full_redis_answers_as_redis_does(redis: Redis) -> None:
             # Nothing expires here: a key could do so between the clock's reading and the command.
             if command[0] == "PEXPIREAT" or any(word in TIMES[:8] for word in command[1:]):
                 continue
-            clock.shown, reply, _ = asked(redis, command)
-            mine, theirs = of_model(model, command), told(command, reply)
+            mine, theirs = answered(model, clock, redis, command)
             assert mine == theirs, (
                 f"seed {seed}, command {number}: {command}: {mine!r}, and not {theirs!r}"
             )
@@ -286,6 +275,22 @@ def test_the_model_of_a_full_redis_answers_as_redis_does(redis: Redis) -> None:
         redis.config_set("maxmemory", "0")
         redis.flushall()
     assert refused > 100
+
+
+def answered(model: RedisServer, clock: Clock, redis: Redis, command: list[str]) -> tuple[Any, Any]:
+    """Return the model's answer and the server's, at the same millisecond."""
+    before, reply, after = asked(redis, command)
+    clock.shown = model.store.now_ms = before
+    kept = model.store.copy()
+    mine, theirs = of_model(model, command), told(command, reply)
+    if mine != theirs and after != before:
+        # The millisecond changed while the server executed the command.
+        kept.now_ms = clock.shown = after
+        model.store = kept
+        mine = of_model(model, command)
+    if after != before:
+        catch_up(model, redis)
+    return mine, theirs
 
 
 def catch_up(model: RedisServer, redis: Redis) -> None:
