@@ -69,7 +69,7 @@ def site():
     with brought_up(NODES, print) as cluster:
         site = Site(cluster)
         for node in NODES:
-            site.server(node).wait_ready(60)
+            site.server(node).wait_ready()
         yield site
 
 
@@ -165,7 +165,7 @@ def test_a_restarted_server_keeps_its_clock_s_offset(site, clocks, node):
     server = site.server(node)
     server.kill()
     server.start()
-    server.wait_ready(60)
+    server.wait_ready()
 
     low_s, high_s = server.look_at_clock("wall", {})
 
