@@ -31,7 +31,7 @@ def run(monkeypatch, capsys, tmp_path):
 
 ONE = ("--seed", "1", "--processes", "1")
 LOCKS = Path(__file__).parent / "locks.py"
-EVENT_LOOP = Path(__file__).parent / "event_loop.py"
+PROCESSES = Path(__file__).parent / "other_processes.py"
 
 
 def test_a_counterexample_exits_with_1_its_story_and_a_report(run, tmp_path):
@@ -81,7 +81,7 @@ def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(
         ((f"{LOCKS}:Right", "--servers", "etcd:3"), "its own connections to etcd"),
         ((f"{LOCKS}:Right", "--servers", "zookeeper:3"), "there is no model of zookeeper"),
         ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command PUBLISH"),
-        ((f"{EVENT_LOOP}:Waits", "--servers", "redis:1"), "imports asyncio"),
+        ((f"{PROCESSES}:Starts", "--servers", "redis:1"), "imports subprocess"),
         ((f"{LOCKS}:Loops", "--servers", "redis:1", *ONE), "in a loop without a sleep"),
         (("redlock", "--servers", "redis:1"), "--servers is for user locks"),
         (

@@ -215,8 +215,8 @@ def test_a_pool_of_threads_of_one_client_never_waits_for_that_of_another(monkeyp
 
 
 def test_a_file_that_imports_a_module_without_a_replacement_is_refused():
-    with pytest.raises(BadArguments, match="imports asyncio, and its event loop waits by itself"):
-        own("Waits", file="event_loop")
+    with pytest.raises(BadArguments, match="imports subprocess, and other processes are not"):
+        own("Starts", file="other_processes")
 
 
 def test_commands_are_read_however_they_are_cut_into_pieces():
