@@ -31,7 +31,7 @@ ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *REQUESTS[1:])
 # hold the lock, or to rest, first.
 POINT_S = 8.0
 _EXTEND_S = 5.0
-# Clients whose lock sends several requests in any op have sent them after so many of each op.
+# After two ops of each kind it is known whether any of them sends several requests.
 _OPS = 2
 # How long a client takes at most to learn that the failpoint is disarmed.
 _HEARS_S = 0.1

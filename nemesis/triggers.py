@@ -39,7 +39,7 @@ LEFT = 0.05
 MEETS = ("delay", "packet", "partition", "pause")
 """The families whose faults can be aimed at a request."""
 _LONG = 3
-"""One of so many triggers of an entry outlasts a lease and the bound of liveness, if it can hit
+"""Every third fault of an entry lasts longer than a lease and the bound of liveness, if it hits
 servers. Only such a fault shows whether the lock is granted while these servers are away."""
 _TRIES = 20
 

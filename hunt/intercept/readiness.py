@@ -38,9 +38,8 @@ def number(file: File, place: Place) -> int:
 def poke(file: File, place: Place, after_ns: int = 0) -> None:
     """Wake the tasks that wait for a file, because it may be ready by then."""
     for wake in file.watchers:
-        place.world.at(place.world.now + after_ns, Wake(wake.task) if after_ns else wake)
-    if not after_ns:
-        file.watchers.clear()
+        # It is off once its task has stopped waiting.
+        place.world.at(place.world.now + after_ns, wake)
 
 
 def select(

@@ -44,6 +44,8 @@ class Comparison:
 
     def sentence(self, servers: str) -> str:
         """Return the result as a sentence. `servers`: the servers in words."""
+        if not self.schedules:
+            return "Yours: it needs no fault."
         if not self.inherent:
             return (
                 f"Yours: `{self.lock}`, fencepost's own lock, survives these kinds of faults on "
@@ -66,6 +68,8 @@ def compared(
     reference: Setting, checker: str, used: Collection[str], seed: int | str
 ) -> Comparison:
     """Compare a violation of `checker` under these faults with a reference lock."""
+    if not used:
+        return Comparison(checker, reference.lock, (), 0)
     tried = _Tried(replace(reference, goals=(checker,)), seed)
     found = {one for one in used if tried.breaks({one})}
     if not found and len(used) > 1 and tried.breaks(used):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import select
 import sys
 import time
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -25,6 +29,27 @@ WORK = {
 def typed(setup: dict[str, Any]) -> Setup:
     """A setup's line, as the harness has it before it is written."""
     return msgspec.convert(setup, Setup, strict=False)
+
+
+class Fed:
+    """A Remote whose worker prints nothing: the test passes in its output."""
+
+    node = "client-1"
+    _into: int | None = None
+
+    def spawn(self, argv: Sequence[str]) -> SimpleNamespace:
+        out, self._into = os.pipe()
+        stdout = os.fdopen(out, "rb", buffering=0)
+        return SimpleNamespace(stdin=io.BytesIO(), stdout=stdout, stderr=io.BytesIO())
+
+    def feed(self, output: bytes) -> None:
+        assert self._into is not None
+        os.write(self._into, output)
+
+    def end(self) -> None:
+        if self._into is not None:
+            os.close(self._into)
+            self._into = None
 
 
 class Talk:

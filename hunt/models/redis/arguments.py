@@ -86,3 +86,15 @@ def between(values: list[str], first: int, last: int) -> list[str]:
     start = max(0, first + len(values) if first < 0 else first)
     stop = last + len(values) if last < 0 else last
     return values[start : stop + 1] if stop >= 0 else []
+
+
+def remove(store: Store, args: Arguments, kind: type) -> int:
+    """Remove fields of a hash, or members of a sorted set; return how many existed."""
+    key, *names = args
+    found = value_of(store, key, kind)
+    if found is None:
+        return 0
+    gone = sum(found.pop(name, None) is not None for name in names)
+    if not found:
+        store.delete(key)
+    return gone

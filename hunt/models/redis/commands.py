@@ -17,6 +17,7 @@ from fencepost.hunt.models.redis.arguments import (
     CommandError,
     integer,
     made,
+    remove,
     value_of,
 )
 from fencepost.hunt.models.redis.expiry import EXPIRY, expire_at, when
@@ -196,13 +197,7 @@ def _hmget(store: Store, args: Arguments) -> Any:
 
 
 def _hdel(store: Store, args: Arguments) -> Any:
-    fields = value_of(store, args[0], dict)
-    if fields is None:
-        return 0
-    gone = sum(fields.pop(name, None) is not None for name in args[1:])
-    if not fields:
-        store.delete(args[0])
-    return gone
+    return remove(store, args, dict)
 
 
 def _hincrby(store: Store, args: Arguments) -> Any:

@@ -17,6 +17,7 @@ from fencepost.hunt.models.redis.arguments import (
     integer,
     lenient_number,
     made,
+    remove,
     strict_number,
     value_of,
 )
@@ -86,13 +87,7 @@ def _change(scores: Scores, member: str, score: float, options: set[str]) -> tup
 
 
 def _remove(store: Store, args: Arguments) -> Any:
-    found = value_of(store, args[0], Scores)
-    if found is None:
-        return 0
-    gone = sum(found.pop(member, None) is not None for member in args[1:])
-    if not found:
-        store.delete(args[0])
-    return gone
+    return remove(store, args, Scores)
 
 
 def _remove_by_score(store: Store, args: Arguments) -> Any:

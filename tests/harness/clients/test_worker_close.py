@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import time
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 
 from fencepost.checker.history.history import read
 from fencepost.harness.clients.worker import Worker
 from tests.harness.local import recorded
-from tests.harness.talk import typed
-
-
-class Fed:
-    """A Remote whose worker prints nothing: the test passes in its output."""
-
-    node = "client-1"
-
-    def spawn(self, argv):
-        out, self._into = os.pipe()
-        stdout = os.fdopen(out, "rb", buffering=0)
-        return SimpleNamespace(stdin=io.BytesIO(), stdout=stdout, stderr=io.BytesIO())
-
-    def end(self):
-        if self._into is not None:
-            os.close(self._into)
-            self._into = None
+from tests.harness.talk import Fed, typed
 
 
 @pytest.fixture

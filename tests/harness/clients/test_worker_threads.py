@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import os
-from types import SimpleNamespace
-
 import pytest
 
 from fencepost.harness.clients import rejected
 from fencepost.harness.clients.driver import Driver
 from fencepost.harness.clients.worker import Worker
-from tests.harness.talk import typed
+from tests.harness.talk import Fed, typed
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 
-class Piped:
-    """A Remote whose program writes whatever the test writes into a pipe."""
-
-    node = "client-1"
-
-    def spawn(self, argv):
-        out, self.into = os.pipe()
-        stdout = os.fdopen(out, "rb", buffering=0)
-        return SimpleNamespace(stdin=io.BytesIO(), stdout=stdout, stderr=io.BytesIO())
-
-
 @pytest.fixture
 def piped():
-    remote = Piped()
+    remote = Fed()
     yield remote
-    os.close(remote.into)
+    remote.end()
 
 
 def test_an_error_of_the_reader_breaks_its_client_and_the_verdict(
@@ -43,7 +28,7 @@ def test_an_error_of_the_reader_breaks_its_client_and_the_verdict(
         raise KeyError("hold")
 
     monkeypatch.setattr(worker._hearing, "take", fails)
-    os.write(piped.into, b"a line\n")
+    piped.feed(b"a line\n")
     worker.wait_gone(10)
     assert worker.gone
     assert worker.broken == (

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.hunting.hunts import described
+from fencepost.hunt.search.inherent import compared
 from fencepost.hunt.search.search import search
 
 LOCKS = Path(__file__).parents[1] / "locks.py"
@@ -69,3 +70,10 @@ def test_a_sound_lock_with_tokens_is_not_accused_because_the_resource_heeds_them
     assert "resource" not in asked.setting.goals
     assert search(asked.setting, 1, 600, processes=1, most=200).found is None
     assert described(f"{LOCKS}:Right", {}, {}, servers="redis:1").setting.guard == "none"
+
+
+def test_a_lock_that_breaks_without_a_fault_is_not_compared():
+    setting = described(f"{LOCKS}:Right", {}, {}, servers="redis:1").setting
+    found = compared(setting.reference, "lease_exclusion", set(), 1)
+    assert (found.inherent, found.schedules) == ((), 0)
+    assert found.sentence("one Redis server") == "Yours: it needs no fault."
