@@ -19,7 +19,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import msgspec
 
@@ -29,7 +28,7 @@ from fencepost.harness.campaigns import baseline, defects, track_record
 from fencepost.harness.campaigns import outcomes as entries
 from fencepost.harness.campaigns.baseline import Known
 from fencepost.harness.campaigns.matrix import usual_locks
-from fencepost.harness.campaigns.outcomes import Entry
+from fencepost.harness.campaigns.outcomes import Entry, Figures
 from fencepost.harness.campaigns.usable_suites import usable
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.hunting.hunts import described
@@ -78,7 +77,7 @@ class NightlyRun(msgspec.Struct):
     over: bool = False
     parts: list[Stage] = []
     entries: list[Entry] = []
-    figures: dict[str, Any] = {}
+    figures: Figures = msgspec.field(default_factory=Figures)
 
 
 Carry = Callable[[Sequence[str], float], tuple[int, bool]]

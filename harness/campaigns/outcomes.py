@@ -29,6 +29,23 @@ CALM = frozenset(("kept", "nothing broken", "nothing found", "measured"))
 """Marks of entries without any violation."""
 
 
+class Share(msgspec.Struct):
+    """`count` violating holds `of` all holds that were judged."""
+
+    count: int
+    of: int
+
+
+class Figures(msgspec.Struct):
+    """The figures of a nightly run for the trend. `rates`: violating holds by question;
+    `acquire_p50_ms`: the median latency of each lock without faults; `regrant_s`: the `count`,
+    `median` and `longest` of the times from a holder's death to the next grant."""
+
+    rates: dict[str, Share] = {}
+    acquire_p50_ms: dict[str, float] = {}
+    regrant_s: dict[str, float | None] = {}
+
+
 class Entry(msgspec.Struct):
     """One entry of night.json. `run`: its run's folder, relative to the results folder.
 
@@ -222,25 +239,22 @@ def _granted_ms(run: Path) -> Iterator[float]:
             yield (call.end.time - call.begin.time) / 1e6
 
 
-def figures(entries: Sequence[Entry]) -> dict[str, Any]:
-    """Return the figures for the trend: violating holds of all counted holds, the median latency of
-    each lock without faults, and the times to a grant after a death."""
+def figures(entries: Sequence[Entry]) -> Figures:
+    """Return the figures of the entries for the trend."""
     rates = {}
     for question in ("service", "clients", "data"):
         # Rates count fixed schedules; cells are the same in each nightly run.
         found = [one.rates[question] for one in entries
                  if one.key.startswith("matrix/") and question in one.rates]  # fmt: skip
-        rates[question] = {
-            "count": sum(one["count"] for one in found), "of": sum(one["of"] for one in found)
-        }  # fmt: skip
+        rates[question] = Share(sum(one["count"] for one in found), sum(one["of"] for one in found))
     calm = [one for one in entries if one.key.startswith("matrix/") and "/none/" in one.key]
     deaths = [time_s for one in entries for time_s in one.regrant_s]
-    return {
-        "rates": rates,
-        "acquire_p50_ms": {one.lock: one.acquire_ms["p50"] for one in calm if one.acquire_ms},
-        "regrant_s": {
+    return Figures(
+        rates=rates,
+        acquire_p50_ms={one.lock: one.acquire_ms["p50"] for one in calm if one.acquire_ms},
+        regrant_s={
             "count": len(deaths),
             "median": round(median(deaths), 3) if deaths else None,
             "longest": max(deaths, default=None),
         },
-    }
+    )

@@ -28,6 +28,8 @@ _PLUGINS = tuple(
     for place in ("/usr/local/lib", "/usr/local/libexec", "/usr/lib", "/usr/libexec")
 )
 _SYSTEMCTL_S = 90.0
+# On a slow mirror, the packages of a Docker engine may take several minutes.
+_APT_S = 1800.0
 # How long a running daemon may take to answer.
 _BEGINS_S = 20.0
 # A killed daemon leaves a containerd behind, which may block the start of the next daemon.
@@ -162,9 +164,7 @@ def install(say: Say, *packages: str) -> None:
     say(f"Installing {', '.join(packages)} from the distribution")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
-        done = subprocess.run(
-            ["apt-get", *arguments], capture_output=True, text=True, env=environment, check=False
-        )
+        done = docker_calls.command(["apt-get", *arguments], _APT_S, env=environment)
         if done.returncode:
             raise Crashed(f"apt-get {' '.join(arguments)} failed: {done.stderr.strip()[-800:]}")
 

@@ -11,12 +11,12 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from fencepost.harness.cluster import docker_calls
 from fencepost.harness.cluster.docker_engine import Say, install, is_debian
 from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
@@ -30,6 +30,7 @@ CURATOR = (
     PACKAGE / "sdk" / "java" / "Fencepost.java",
 )
 """The client of Debian's Curator, compiled when the image is built."""
+_FETCH_S = 900.0
 
 
 def inputs() -> Iterator[Path]:
@@ -165,7 +166,7 @@ def _node(package: Path, home: Path, say: Say) -> None:
 
 
 def _must(command: list[str], what: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = docker_calls.command(command, _FETCH_S)
     if done.returncode:
         output = " ".join((done.stdout + done.stderr).strip().splitlines()[-3:])
         raise Crashed(f"{what} failed with exit code {done.returncode}: {output}")

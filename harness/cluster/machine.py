@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from fencepost.harness.cluster import docker_engine, image
+from fencepost.harness.cluster import docker_calls, docker_engine, image
 from fencepost.harness.errors import Crashed
 
 _GB = 1 << 30
@@ -28,6 +27,7 @@ _MACHINES = ("x86_64", "aarch64")
 _SLOW_CLOCKS = ("acpi_pm", "hpet", "pit", "jiffies")
 # The maximum drift between the two clocks during the check, and the duration of the check.
 _LOOK_S, _APART_S = 0.2, 0.02
+_FIREWALL_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,10 @@ def _firewall() -> Finding:
     what = "partitions: the kernel's packet filter"
     if os.geteuid() != 0 or shutil.which("iptables") is None:
         return Finding(True, what, "not checked: that needs root and iptables")
-    done = subprocess.run(
-        ["iptables", "-w", "2", "-n", "-L", "INPUT"], capture_output=True, text=True, check=False
-    )
+    try:
+        done = docker_calls.command(["iptables", "-w", "2", "-n", "-L", "INPUT"], _FIREWALL_S)
+    except docker_calls.Refused as error:
+        return Finding(False, what, str(error))
     if done.returncode:
         stderr = done.stderr.strip().splitlines()[:1]
         return Finding(False, what, f"{' '.join(stderr)}: load it (`modprobe ip_tables`)")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import runfiles
+from fencepost.atomic_write import replace
 from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
@@ -132,8 +133,8 @@ class Hunt:
         record.write(folder / "history.jsonl", find.run.rows)
         made = bridge(self.setting, find)
         text = file.to_text(made.scenario, made.notes, made.cannot)
-        (folder / "schedule.json").write_text(text, encoding="utf-8")
-        (folder / "schedule.py").write_text(file.python(made.scenario), encoding="utf-8")
+        replace(folder / "schedule.json", [text.encode()])
+        replace(folder / "schedule.py", [file.python(made.scenario).encode()])
         return judge(folder, []), made
 
     def test_of(self, scenario: Scenario, number: int) -> Spec:

@@ -7,7 +7,6 @@ from typing import Any
 
 from fencepost.report import campaign_files
 from fencepost.report.pages import page
-from fencepost.report.stored import ReportError
 
 COLUMNS = (
     ("alone", "acquire_p50", "Acquire, alone, p50 (ms)"),
@@ -29,6 +28,11 @@ def read(folder: Path) -> dict[str, Any]:
         ReportError: there are none.
     """
     stored = campaign_files.read(folder, "bench")
+    with page.usable(folder, "bench"):
+        return _merged(stored)
+
+
+def _merged(stored: campaign_files.Stored) -> dict[str, Any]:
     locks = [one for one in stored.flat if not one.get("crashed")]
     versions = [stored.plan.get("versions") or {}, *stored.versions.values()]
     merged = {name: said for one in versions for name, said in one.items()}
@@ -43,23 +47,21 @@ def render(folder: Path) -> Path:
         OSError: report.html cannot be written.
     """
     stored = read(folder)
-    try:
-        rows = relative(stored["locks"], stored["baseline"])
-    except (KeyError, TypeError) as error:
-        raise ReportError(f"{folder}: costs that cannot be used ({error!r})") from error
-    return page.write(
-        folder / "report.html",
-        "bench.html",
-        {
-            "baseline": stored["baseline"],
-            "command": stored["command"],
-            "versions": stored["versions"],
-            "columns": [title for _, _, title in COLUMNS],
-            "rows": rows,
-            "latency": _bars(rows, "alone", "pair_p50", "ms", cheap=True),
-            "rate": _bars(rows, "apart", "rate", "pairs/s", cheap=False),
-        },
-    )
+    with page.usable(folder, "bench"):
+        return page.write(folder / "report.html", "bench.html", _contents(stored))
+
+
+def _contents(stored: dict[str, Any]) -> dict[str, Any]:
+    rows = relative(stored["locks"], stored["baseline"])
+    return {
+        "baseline": stored["baseline"],
+        "command": stored["command"],
+        "versions": stored["versions"],
+        "columns": [title for _, _, title in COLUMNS],
+        "rows": rows,
+        "latency": _bars(rows, "alone", "pair_p50", "ms", cheap=True),
+        "rate": _bars(rows, "apart", "rate", "pairs/s", cheap=False),
+    }
 
 
 def relative(locks: list[dict[str, Any]], baseline: str) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from typing import Any
 
 from fencepost.report import campaign_files
 from fencepost.report.pages import page
-from fencepost.report.stored import ReportError
 from fencepost.report.words import cells
 from fencepost.report.words.cells import STATES, figure, unseen
 
@@ -32,10 +31,8 @@ def read(folder: Path, what: str, with_sums: WithSums) -> dict[str, Any]:
         ReportError: the file is missing or malformed.
     """
     stored = campaign_files.read(folder, what)
-    try:
+    with page.usable(folder, what):
         cells = with_sums(stored.rows)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ReportError(f"{folder}: a {what} whose cells cannot be used ({error!r})") from error
     file = stored.older or campaign_files.LINES
     return {"plan": stored.plan, "versions": stored.versions, "cells": cells, "file": file}
 

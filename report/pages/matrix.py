@@ -43,9 +43,10 @@ def render(folder: Path) -> Path:
         OSError: a file cannot be written.
     """
     stored = read(folder)
-    replace(folder / "matrix.csv", [heatmap.csv_of(flat(stored["cells"])).encode()])
-    shown = contents(folder.resolve().name, stored, stored["cells"])
-    return page.write(folder / "report.html", "matrix.html", shown)
+    with page.usable(folder, "matrix"):
+        replace(folder / "matrix.csv", [heatmap.csv_of(flat(stored["cells"])).encode()])
+        shown = contents(folder.resolve().name, stored, stored["cells"])
+        return page.write(folder / "report.html", "matrix.html", shown)
 
 
 def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:

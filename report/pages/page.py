@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
 from fencepost.atomic_write import replace
 from fencepost.checker.facts.holds import seconds
+from fencepost.report.stored import ReportError
 
 
 def templates(folder: Path) -> dict[str, str]:
@@ -32,6 +34,22 @@ def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
     """Replace `path` atomically by the rendered template; return it."""
     replace(path, [_environment().get_template(template).render(values).encode(errors="replace")])
     return path
+
+
+@contextmanager
+def usable(place: object, what: str) -> Iterator[None]:
+    """Raise ReportError if the block fails on the contents of `what`, which was read from `place`.
+
+    Campaigns keep what each planner and each lock gave them: no schema describes all of it.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, UndefinedError,
+            ValueError) as error:  # fmt: skip
+        raise ReportError(
+            f"{place}: the {what} cannot be shown ({type(error).__name__}: {error}): its files are "
+            f"damaged, or another version wrote them. Run it again"
+        ) from error
 
 
 def prepare(template: str) -> None:

@@ -66,7 +66,9 @@ def render(folder: Path) -> Path:
         ReportError: there is no suite in it.
         OSError: report.html cannot be written.
     """
-    return page.write(folder / "report.html", "suite.html", contents(_name(folder), read(folder)))
+    entries = read(folder)
+    with page.usable(folder, "suite"):
+        return page.write(folder / "report.html", "suite.html", contents(_name(folder), entries))
 
 
 def _name(folder: Path) -> str:

@@ -50,9 +50,10 @@ def render(folder: Path) -> Path:
         OSError: a file cannot be written.
     """
     stored = read(folder)
-    replace(folder / "sweep.csv", [heatmap.csv_of(flat(stored)).encode()])
-    shown = contents(folder.resolve().name, stored)
-    return page.write(folder / "report.html", "sweep.html", shown)
+    with page.usable(folder, "sweep"):
+        replace(folder / "sweep.csv", [heatmap.csv_of(flat(stored)).encode()])
+        shown = contents(folder.resolve().name, stored)
+        return page.write(folder / "report.html", "sweep.html", shown)
 
 
 def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:

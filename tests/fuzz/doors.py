@@ -18,7 +18,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+import msgspec
+
 from fencepost.harness import __main__ as command_line
+from fencepost.harness.campaigns import nightly, outcomes
 from fencepost.harness.cluster import hostsfile
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute import scripted
@@ -27,6 +30,8 @@ from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec import from_arguments
 from fencepost.nemesis import schedule
 from fencepost.nemesis.targets import Layout
+from fencepost.report.pages import bench, matrix, suite, sweep
+from fencepost.report.stored import ReportError
 from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import (
     Begin,
@@ -41,6 +46,7 @@ from fencepost.workloads.scenarios.scenario import (
 )
 from tests.fuzz import spoil
 from tests.report import matrices
+from tests.report.pages import test_sweep as sweeps
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 RUN = RECORDED / "redlock-clock-jump"
@@ -134,13 +140,54 @@ def _suite() -> bytes:
         "expected": {"resource": True}, "observed": {"resource": True}, "as_expected": True,
         "run": "../../test/20260101T000000.000001Z", "claim": "c", "source": "s",
     }  # fmt: skip
-    shares = {"resource": {"count": 1, "of": 2}}
+    shares = {"resource": {"count": 1, "of": 2, "low": 0.1, "high": 0.9}}
     rate = row | {"test": "b", "rate": {"runs": [{"run": row["run"]}], "shares": shares}}
     return json.dumps([row, rate]).encode()
 
 
 def _matrix() -> bytes:
     return json.dumps(matrices.stored(matrices.cell(matrices.run()))).encode()
+
+
+def _sweep() -> bytes:
+    return json.dumps(sweeps.stored(sweeps.RUNS)).encode()
+
+
+def _bench() -> bytes:
+    """Return a bench.json with one lock."""
+    figures = {"pair_p50": 1.0, "acquire_p50": 1.0, "acquire_p99": 2.0, "rate": 100.0}
+    phases = {phase: figures for phase in ("alone", "contended", "apart")}
+    lock = {"lock": "redis", "phases": phases, "trips": {"acquire": 1, "release": 1}}
+    stored = {"schema": 1, "baseline": "redis", "versions": {"redis": "7"}, "locks": [lock]}
+    return json.dumps(stored | {"command": "fencepost bench"}).encode()
+
+
+def _night() -> bytes:
+    """Return a night.json with an entry of a matrix."""
+    rate = {"count": 1, "of": 10, "per_1000": 100.0, "low": 0.1, "high": 0.4}
+    entry = outcomes.Entry(
+        "matrix/redis/none/none", "redis", marks=["kept"], holds=10, rates={"service": rate},
+        acquire_ms={"p50": 1.0}, regrant_s=[1.0], duration_s=1.0, state="changed", run="a/b",
+        known={"marks": ["kept"], "run": "a/b", "night": "x", "seed": 1},
+    )  # fmt: skip
+    night = nightly.NightlyRun(
+        nightly.SCHEMA, 7, 600.0, "2026-01-01T00:00:00Z", over=True, entries=[entry],
+        parts=[nightly.Stage("suites", "fencepost suite", 60.0, folders=["a/b"])],
+        figures=outcomes.figures([entry]),
+    )  # fmt: skip
+    return msgspec.json.encode(night)
+
+
+def _page(render: Callable[[Path], Path], name: str) -> Callable[[bytes], Answer]:
+    """Make the page of a campaign, whose one file has this name."""
+
+    def hand(content: bytes) -> Answer:
+        folder = Path("campaign")
+        folder.mkdir()
+        (folder / name).write_bytes(content)
+        return function(lambda _: render(folder), ReportError, b"")
+
+    return hand
 
 
 def _history() -> bytes:
@@ -305,6 +352,8 @@ def doors() -> list[Door]:
     """Return all readers. Call it in a folder that it may write to."""
     test, run = (RUN / "test.json").read_bytes(), _run
     listing = ("ls", "show test", "compare test test", "site site --docs .")
+    nights = ("ls", "site site --docs .", "nightly report", "nightly trend trend.html",
+              "nightly report-issue")  # fmt: skip
     return [
         Door("analyze history.jsonl", _history(), spoil.lines, run("history.jsonl", "analyze")),
         Door("analyze test.json", test, spoil.json_text, run("test.json", "analyze")),
@@ -322,6 +371,11 @@ def doors() -> list[Door]:
             "baseline suite.json", _suite(), spoil.json_text,
             _stored("suite.json", "nightly baseline test --baseline baseline.json"),
         ),
+        Door("night.json", _night(), spoil.json_text, _stored(nightly.FILE, *nights)),
+        Door("page of a matrix", _matrix(), spoil.json_text, _page(matrix.render, "matrix.json")),
+        Door("page of a sweep", _sweep(), spoil.json_text, _page(sweep.render, "sweep.json")),
+        Door("page of a bench", _bench(), spoil.json_text, _page(bench.render, "bench.json")),
+        Door("page of a suite", _suite(), spoil.json_text, _page(suite.render, "suite.json")),
         Door("fencepost.toml", TOML, None, _project),
         Door("replay test.json", test, spoil.json_text, _replay),
         Door(

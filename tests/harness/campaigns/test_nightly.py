@@ -92,7 +92,7 @@ def test_a_cell_has_its_marks_its_rates_and_its_holds():
     assert (calm.key, calm.marks, calm.holds) == ("matrix/redis/none/none", ["kept"], 1000)
     assert struck.marks == ["data damaged"] and struck.rates["data"]["count"] == 3
     assert not calm.sure
-    assert outcomes.figures([calm, struck])["rates"]["data"]["count"] == 3
+    assert outcomes.figures([calm, struck]).rates["data"].count == 3
 
 
 @pytest.mark.parametrize(

@@ -212,3 +212,12 @@ def test_where_docker_host_names_an_engine_no_other_one_is_started(root, monkeyp
         Crashed, match=r"no Docker engine answers at tcp://10\.0\.0\.9:2375 \(DOCKER_HOST\)"
     ):
         docker_engine.ensure(lambda text: None)
+
+
+def test_an_installation_that_hangs_ends_with_a_remedy(monkeypatch, tmp_path):
+    (tmp_path / "apt-get").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(docker_engine, "_APT_S", 0.5)
+    with pytest.raises(Crashed, match=r"apt-get update timed out after .* Check for the cause"):
+        docker_engine.install(lambda said: None, "docker.io")

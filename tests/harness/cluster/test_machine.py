@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import namedtuple
 
@@ -91,3 +92,13 @@ def test_the_checks_themselves_work_on_this_machine():
     assert machine._memory().what == "2 GB of memory"
     assert machine._clock().what == "a clock to order events"
     assert machine._firewall().ok in (True, False)
+
+
+def test_a_packet_filter_that_hangs_is_reported_and_not_waited_for(monkeypatch, tmp_path):
+    (tmp_path / "iptables").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "iptables").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(machine.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(machine, "_FIREWALL_S", 0.5)
+    found = machine._firewall()
+    assert (found.ok, "iptables -w timed out after" in found.how) == (False, True)
