@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
+
 from fencepost.atomic_write import beside, replace
 
 
@@ -27,3 +29,11 @@ def test_what_a_killed_writer_left_is_removed_later(tmp_path):
     replace(path, [b"{}"])
     assert path.read_bytes() == b"{}"
     assert (old.exists(), new.exists(), other.exists(), site.exists()) == (False, True, True, False)
+
+
+def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path):
+    path = tmp_path / "results.json"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError) as error:
+        replace(path, [b"x"])
+    assert (error.value.filename, list(tmp_path.iterdir())) == (str(path), [path])

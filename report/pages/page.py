@@ -40,7 +40,7 @@ def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
 def usable(place: object, what: str) -> Iterator[None]:
     """Raise ReportError if the block fails on the contents of `what`, which was read from `place`.
 
-    Campaigns keep what each planner and each lock gave them: no schema describes all of it.
+    No schema describes all of a campaign: each planner and each lock adds its own figures.
     """
     try:
         yield

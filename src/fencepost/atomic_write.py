@@ -32,6 +32,10 @@ def replace(path: Path, content: Iterable[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
         rename(scratch, path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        # The name of the temporary file tells a user nothing.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise

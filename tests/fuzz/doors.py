@@ -44,7 +44,7 @@ from fencepost.workloads.scenarios.scenario import (
     Scenario,
     Timed,
 )
-from tests.fuzz import spoil
+from tests.fuzz import odd, spoil
 from tests.report import matrices
 from tests.report.pages import test_sweep as sweeps
 
@@ -72,8 +72,8 @@ class Door:
     hand: Callable[[bytes], Answer]
 
 
-def command(*words: str) -> Answer:
-    """Return the error in how `fencepost WORDS` ends."""
+def command(*words: str, also: tuple[int, ...] = ()) -> Answer:
+    """Return the error in how `fencepost WORDS` ends. `also`: further exit codes to accept."""
     out, err = io.StringIO(), io.StringIO()
     argv, sys.argv = sys.argv, ["fencepost", *words]
     code: object = 0
@@ -85,7 +85,7 @@ def command(*words: str) -> Answer:
     finally:
         sys.argv = argv
     said = err.getvalue()
-    if code not in (*FINE, BAD) or "Traceback" in said:
+    if code not in (*FINE, BAD, *also) or "Traceback" in said:
         return f"exit code {code}: {said[-2000:]}"
     if code == BAD and not said.strip():
         return "bad input, and no word of why"
@@ -149,6 +149,26 @@ def _matrix() -> bytes:
     return json.dumps(matrices.stored(matrices.cell(matrices.run()))).encode()
 
 
+def _odd(content: bytes) -> Answer:
+    """Run every command that reads the results folder on one in which a file or a name is odd."""
+    random, results = Random(content), Path("results")
+    name = odd.folder(results, random)
+    place = results / name
+    (place / "history.jsonl").write_bytes(_history())
+    (place / "test.json").write_bytes((RUN / "test.json").read_bytes())
+    (place / "results.json").write_bytes(_results())
+    odd.spoil(place, random)
+    of_the_folder = ("ls", "show test", "compare test test", "site site --docs .", "nightly report")
+    of_the_run = ("analyze", "explain", "report", "rm --yes")
+    answers = [command(*words.split(), "--results", "results") for words in of_the_folder]
+    answers += [
+        # 255: a file cannot be replaced, because a folder has its name.
+        command(*words.split(), "--", str(place), also=(255,))
+        for words in of_the_run
+    ]
+    return next(filter(None, answers), "")
+
+
 def _sweep() -> bytes:
     return json.dumps(sweeps.stored(sweeps.RUNS)).encode()
 
@@ -156,7 +176,7 @@ def _sweep() -> bytes:
 def _bench() -> bytes:
     """Return a bench.json with one lock."""
     figures = {"pair_p50": 1.0, "acquire_p50": 1.0, "acquire_p99": 2.0, "rate": 100.0}
-    phases = {phase: figures for phase in ("alone", "contended", "apart")}
+    phases = dict.fromkeys(("alone", "contended", "apart"), figures)
     lock = {"lock": "redis", "phases": phases, "trips": {"acquire": 1, "release": 1}}
     stored = {"schema": 1, "baseline": "redis", "versions": {"redis": "7"}, "locks": [lock]}
     return json.dumps(stored | {"command": "fencepost bench"}).encode()
@@ -371,6 +391,7 @@ def doors() -> list[Door]:
             "baseline suite.json", _suite(), spoil.json_text,
             _stored("suite.json", "nightly baseline test --baseline baseline.json"),
         ),
+        Door("odd files and names", b"a seed", None, _odd),
         Door("night.json", _night(), spoil.json_text, _stored(nightly.FILE, *nights)),
         Door("page of a matrix", _matrix(), spoil.json_text, _page(matrix.render, "matrix.json")),
         Door("page of a sweep", _sweep(), spoil.json_text, _page(sweep.render, "sweep.json")),
