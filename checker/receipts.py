@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fencepost.checker.facts.faults import faults
+from fencepost.checker.facts.faults import Fault, faults
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Verdict
 
@@ -18,7 +18,8 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
     unhealed = [f for f in found if f.proved and not f.healed]
     evidence = [
         {
-            "what": f"{f.describe()}: no receipt; nothing proves that it took effect.",
+            "what": f"{f.describe()}: no receipt; nothing proves that it took effect."
+            + "".join(f" Reason: {why}." for why in _reasons([f])),
             "time_ns": f.start,
         }
         for f in unproved
@@ -27,8 +28,10 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
         for f in unhealed
     ]
     if evidence:
+        why = _reasons([*unproved, *unhealed])
+        shared = f" ({why[0]})" if len(why) == 1 else ""
         return Verdict(
-            "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt.", evidence
+            "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt{shared}.", evidence
         )
     came = {fault.family for fault in found}
     asked = _families(test.get("nemesis") or ())
@@ -39,6 +42,18 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
     if not found:
         return Verdict(True, "No faults were requested.")
     return Verdict(True, f"All {len(found)} faults have their receipts, and were healed.")
+
+
+def _reasons(found: Iterable[Fault]) -> list[str]:
+    """Return why faults have no receipt, as the nemesis recorded it, each reason once."""
+    receipts = (receipt for fault in found for receipt in fault.receipts)
+    return list(
+        dict.fromkeys(
+            str(receipt["how"]).rstrip(".")
+            for receipt in receipts
+            if not receipt.get("proved") and receipt.get("how")
+        )
+    )
 
 
 def _families(entries: Iterable[str]) -> list[str]:

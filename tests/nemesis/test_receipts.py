@@ -90,7 +90,11 @@ def test_a_fault_without_effect_has_no_receipt_and_the_run_is_unknown(
     assert done.value["receipt"]["proved"] is False
     verdict = receipts.check(recorded.history(), {})
     assert verdict.valid == "unknown"
-    assert "no receipt; nothing proves that it took effect" in verdict.evidence[0]["what"]
+    what = verdict.evidence[0]["what"]
+    assert what.endswith(
+        f"no receipt; nothing proves that it took effect. Reason: {receipt.how.rstrip('.')}."
+    )
+    assert verdict.summary == f"1 of 1 faults lack a receipt ({receipt.how.rstrip('.')})."
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,27 @@ def test_a_fault_without_a_receipt_makes_a_good_run_unknown(story):
     assert found.evidence == [
         {
             "what": (
-                "pause of redis-1 (from 0.050 s): no receipt; nothing proves that it took effect."
+                "pause of redis-1 (from 0.050 s): no receipt; nothing proves that it took effect. "
+                "Reason: as told."
             ),
             "time_ns": 50 * MS,
         }
     ]
+    assert found.summary == "1 of 1 faults lack a receipt (as told)."
     assert overall(story) == "unknown"
+
+
+def test_faults_without_receipts_for_different_reasons_are_summed_up_without_one(story):
+    for at, how in ((50, "the first reason."), (60, "another"), (70, "another")):
+        value = {"fault": f"p-{at}", "phase": "start", "targets": ["redis-1"], "arguments": {}}
+        story.op(at, "nemesis", "invoke", "pause", value)
+        receipt = {"proved": False, "how": how}
+        story.op(at + 1, "nemesis", "info", "pause", value | {"receipt": receipt})
+    found = verdict(story)
+    assert found.summary == "3 of 3 faults lack a receipt."
+    assert [one["what"].partition("effect.")[2] for one in found.evidence] == [
+        " Reason: the first reason.", " Reason: another.", " Reason: another.",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("end", [None, 100])
