@@ -19,7 +19,7 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
     evidence = [
         {
             "what": f"{f.describe()}: no receipt; nothing proves that it took effect."
-            + "".join(f" Reason: {why}." for why in _reasons([f])),
+            + (f" Reason: {_reason(f)}." if _reason(f) else ""),
             "time_ns": f.start,
         }
         for f in unproved
@@ -28,8 +28,9 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
         for f in unhealed
     ]
     if evidence:
-        why = _reasons([*unproved, *unhealed])
-        shared = f" ({why[0]})" if len(why) == 1 else ""
+        reasons = {_reason(fault) for fault in (*unproved, *unhealed)}
+        why = reasons.pop() if len(reasons) == 1 else ""
+        shared = f" ({why})" if why else ""
         return Verdict(
             "unknown", f"{len(evidence)} of {len(found)} faults lack a receipt{shared}.", evidence
         )
@@ -44,16 +45,10 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
     return Verdict(True, f"All {len(found)} faults have their receipts, and were healed.")
 
 
-def _reasons(found: Iterable[Fault]) -> list[str]:
-    """Return why faults have no receipt, as the nemesis recorded it, each reason once."""
-    receipts = (receipt for fault in found for receipt in fault.receipts)
-    return list(
-        dict.fromkeys(
-            str(receipt["how"]).rstrip(".")
-            for receipt in receipts
-            if not receipt.get("proved") and receipt.get("how")
-        )
-    )
+def _reason(fault: Fault) -> str:
+    """Return why a fault has no receipt, as the nemesis recorded it; "" if it did not."""
+    lacking = (receipt for receipt in fault.receipts if not receipt.get("proved"))
+    return str(next(lacking, {}).get("how") or "").rstrip(".")
 
 
 def _families(entries: Iterable[str]) -> list[str]:

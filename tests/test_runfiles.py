@@ -85,6 +85,8 @@ def test_a_test_with_a_field_of_another_type_is_refused(tmp_path, row, why):
         ({"checkers": {"store": 1}}, "^checkers"),
         ({"checkers": {"store": {"summary": 1}}}, "summary: "),
         ({"checkers": {"store": {"evidence": [1]}}}, "evidence"),
+        ({"checkers": {"store": {"summary": "x", "valid": "ok"}}}, "valid: Invalid enum value"),
+        ({"checkers": {}, "valid": 1}, "^valid: "),
         ({"stats": {"ops": "many"}}, "^stats.ops: "),
         ({"first_violation": {}}, "^first_violation: "),
         ({"notes": ["x", 1]}, "^notes"),

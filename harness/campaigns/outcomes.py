@@ -35,6 +35,10 @@ class Share(msgspec.Struct):
     count: int
     of: int
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.count <= self.of <= 2**63:
+            raise ValueError("its count is no share of its holds")
+
 
 class Figures(msgspec.Struct):
     """The figures of a nightly run for the trend. `rates`: violating holds by question;

@@ -30,6 +30,7 @@ CURATOR = (
     PACKAGE / "sdk" / "java" / "Fencepost.java",
 )
 """The client of Debian's Curator, compiled when the image is built."""
+# The download or the build of one library, also on a slow line.
 _FETCH_S = 900.0
 
 

@@ -48,7 +48,8 @@ def usable(place: object, what: str) -> Iterator[None]:
             ValueError) as error:  # fmt: skip
         raise ReportError(
             f"{place}: the {what} cannot be shown ({type(error).__name__}: {error}): its files are "
-            f"damaged, or another version wrote them. Run it again"
+            "damaged, or another version wrote them. If neither is true, please report a defect of "
+            "fencepost"
         ) from error
 
 

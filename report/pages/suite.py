@@ -24,7 +24,9 @@ def read(folder: Path) -> list[dict[str, Any]]:
     Raises:
         ReportError: there is no suite in it.
     """
-    return [entry(row) for row in campaign_files.read(folder, "suite").rows if row["runs"]]
+    stored = campaign_files.read(folder, "suite")
+    with page.usable(folder, "suite"):
+        return [entry(row) for row in stored.rows if row["runs"]]
 
 
 def entry(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,12 +33,12 @@ def replace(path: Path, content: Iterable[bytes]) -> None:
             os.fsync(file.fileno())
         rename(scratch, path)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
         # The name of the temporary file tells a user nothing.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    except BaseException:
-        scratch.unlink(missing_ok=True)
+        error.filename, error.filename2 = str(path), None
         raise
+    finally:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
 
 
 def beside(path: Path) -> Path:

@@ -32,6 +32,7 @@ _Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Length = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 _Time = Annotated[float, msgspec.Meta(ge=-1e19, le=1e19)]
 _Words = list[str] | UnsetType
+_Valid = bool | Literal["unknown"] | None
 
 
 class _Lock(msgspec.Struct):
@@ -109,7 +110,7 @@ class _Piece(msgspec.Struct):
 
 class _Judged(msgspec.Struct):
     summary: str
-    valid: Any = UNSET
+    valid: _Valid | UnsetType = UNSET
     evidence: list[_Piece] | UnsetType = UNSET
 
 
@@ -134,8 +135,8 @@ class _Broken(msgspec.Struct):
 
 class _Segment(msgspec.Struct):
     segment: _Whole
-    valid: bool | str
-    checkers: dict[str, bool | str]
+    valid: _Valid
+    checkers: dict[str, _Valid]
     duration_s: _Time
     ops: _Whole
     holds: _Whole
@@ -145,6 +146,7 @@ class _Segment(msgspec.Struct):
 
 class _Results(msgspec.Struct):
     checkers: dict[str, _Judged]
+    valid: _Valid | UnsetType = UNSET
     faults: list[_Injected] | UnsetType = UNSET
     stats: _Stats | UnsetType = UNSET
     first_violation: _Broken | UnsetType | None = UNSET

@@ -161,10 +161,12 @@ class Setting:
         if self.least is not None and self.most is not None:
             show = self.form.describe
             if not self.least <= value <= self.most:
-                raise ValueError(
-                    f"{self._noun} {show(value)} is out of range "
-                    f"({show(self.least)} to {show(self.most)})"
-                )
+                try:
+                    shown = show(value)
+                except (OverflowError, ValueError):  # no float, or no text, is that large
+                    shown = "(a huge number)"
+                allowed = f"{show(self.least)} to {show(self.most)}"
+                raise ValueError(f"{self._noun} {shown} is out of range ({allowed})")
 
     def written(self, value: Any) -> list[str]:
         """Return the words of a command line that set this value; none if it is the default."""

@@ -43,15 +43,14 @@ ODD: dict[str, Callable[[Path], object]] = {
 }
 
 
-def folder(results: Path, random: Random) -> str:
-    """Make a folder of a run with a sound description, of which something is odd; return its name,
-    relative to `results`."""
-    names = [os.fsdecode(random.choice(NAMES)), "20260101T000000.000001Z"]
-    test = names[0] if random.random() < 0.5 else "test"
-    time = os.fsdecode(random.choice(NAMES)) if random.random() < 0.2 else names[1]
+def folder(results: Path, random: Random) -> Path:
+    """Make the folder of a run, RESULTS/TEST/TIME, often with an odd TEST or TIME; return it."""
+    odd = [os.fsdecode(name) for name in random.sample(NAMES, 2)]
+    test = odd[0] if random.random() < 0.5 else "test"
+    time = odd[1] if random.random() < 0.2 else "20260101T000000.000001Z"
     place = results / test / time
     place.mkdir(parents=True)
-    return str(place.relative_to(results))
+    return place
 
 
 def spoil(place: Path, random: Random) -> None:

@@ -336,3 +336,15 @@ def test_a_folder_that_is_no_nightly_run_is_refused(root):
     (root / "x" / "night.json").write_text('{"schema": 99, "seed": 1, "budget_s": 1, "began": ""}')
     with pytest.raises(BadArguments, match="its schema is 99"):
         nightly.read(root / "x")
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [[], {"rates": {"data": 3}}, {"rates": {"data": {"count": 2, "of": 1}}},
+     {"rates": {"data": {"count": -1, "of": 1}}}, {"acquire_p50_ms": {"redis": "fast"}}],
+)  # fmt: skip
+def test_a_nightly_run_with_damaged_figures_is_refused(tmp_path, figures):
+    night = {"schema": nightly.SCHEMA, "seed": 1, "budget_s": 1.0, "began": "x", "figures": figures}
+    (tmp_path / nightly.FILE).write_text(json.dumps(night))
+    with pytest.raises(BadArguments, match="cannot be used"):
+        nightly.read(tmp_path)

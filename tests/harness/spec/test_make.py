@@ -48,6 +48,8 @@ def test_options_that_are_complete_and_typed_stay_as_they_are():
         ("redis", {}, {"tim": "3s"}, "there is no setting 'tim'"),
         ("redis", {}, {"ttl": "soon"}, "^TTL 'soon'"),
         ("redis", {}, {"ttl_ms": 50}, "TTL 50 ms is out of range"),
+        ("redis", {}, {"ttl_ms": 10**400}, r"TTL \(a huge number\) is out of range"),
+        ("redis", {}, {"locks": 10**400}, r"locks \(a huge number\) is out of range"),
         ("redis", {}, {"guard": "fenced"}, "guard fenced needs"),
         ("redis", {}, {"nemesis": ("partition:none",)}, "partition"),
         ("redis", {}, {"work": {"rest": 1}}, "there is no setting of work 'rest'"),

@@ -188,3 +188,9 @@ def test_a_suite_of_costs_alone_has_them_in_its_headline(tmp_path):
 def test_costs_without_versions_say_none(tmp_path):
     cost = {"locks": [{"lock": "redis", "ms": 0.5, "trips": 2}]}
     assert "On " not in page(tmp_path, [entry("costs", expected={}, cost=cost)])
+
+
+@pytest.mark.parametrize("rate", [0.5, {"runs": [{"run": "x"}]}, {"runs": [{"counts": 1}]}])
+def test_a_suite_with_a_damaged_rate_is_an_error_and_no_crash(tmp_path, rate):
+    with pytest.raises(ReportError, match=r"are damaged|cannot be read"):
+        page(tmp_path, [entry(rate=rate)])
