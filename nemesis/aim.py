@@ -37,6 +37,9 @@ background has no edge."""
 _FREE_TTLS = 3.0
 """How long one that meets the reply to an acquire waits until no client holds the lock: most other
 acquires are refused."""
+_FRESH_TTLS = 2.0
+"""How long one that meets a request of a holder waits for a new hold. A hold found at any time is
+mostly a long one, whose release comes after its lease."""
 _ENOUGH = 0.3
 """The part of a lease that must be left, so that an injection can have an effect before its end."""
 
@@ -197,7 +200,7 @@ class Aim:
         """Wait for the trigger's moment; return whether it came, and the hold."""
         if trigger.kind == "free":
             return True, None
-        begun = time.monotonic()
+        begun, since_ns = time.monotonic(), self._watch.now()
         ttl_s = self._layout.ttl_s
         while not self._stopped.is_set():
             waited_s = time.monotonic() - begun
@@ -205,6 +208,8 @@ class Aim:
                 break
             only = trigger.holder if waited_s < _SAME_TTLS * ttl_s else None
             leases = self._watch.leases()
+            if trigger.kind == "request" and waited_s < _FRESH_TTLS * ttl_s:
+                leases = [lease for lease in leases if lease.start_ns >= since_ns]
             if waited_s < _FREE_TTLS * ttl_s and triggers.meets_a_grant(trigger):
                 if all(map(self._over, leases)):
                     return True, None

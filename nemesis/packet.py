@@ -8,6 +8,7 @@ the run's verdict is unknown.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from random import Random
 from typing import Any
@@ -20,11 +21,12 @@ from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Remote, Server, Site
 from fencepost.nemesis.targets import PRIMARY, STORAGE, Drawn, Layout, listed, pick
 
-LOST = 0.3
-"""The part of the packets that is lost."""
+LOST, HEAVY = 0.3, 0.9
+"""The parts of the packets that are lost. TCP sends a lost packet again within 200 ms: at 30 % a
+request is late, and at 90 % its client sees a timeout."""
 KINDS = {
     "delay": ("delay", "100ms", "50ms"),
-    "loss": ("loss", f"{LOST:.0%}"),
+    "loss": ("loss",),
     "duplicate": ("duplicate", "20%"),
     # Packets without the delay overtake the others.
     "reorder": ("delay", "20ms", "reorder", "75%"),
@@ -56,14 +58,14 @@ class Packet:
                 "root` restores it"
             )
             return Receipt(False, how)
-        words = KINDS[fault.arguments["kind"]]
+        words = _words(fault.arguments)
         add = ["tc", "qdisc", "replace", "dev", device, "root", "handle", HANDLE, "netem", *words]
         done = remote.run(add, check=False)
         if done.code:
             why = done.err.strip()
             lacking = "qdisc kind is unknown" in why or "No such file" in why
             if lacking and fault.arguments["kind"] == "loss":
-                return self._lose(fault.name, node)
+                return self._lose(fault, node)
             return Receipt(False, "not supported here: no sch_netem" if lacking else why)
         after = queues(remote, device)
         return Receipt(bool(_OURS.match(after)), f"{device} on {node}: {after}", {"queue": after})
@@ -71,28 +73,29 @@ class Packet:
     def heal(self, fault: Fault) -> Receipt:
         (node,) = fault.targets
         if fault.name in self._by_rules:
-            return self._lose_no_more(fault.name, node)
+            return self._lose_no_more(fault, node)
         remote, device = self._site.remote(node), self._device(node)
         clear(remote, device)
         after = queues(remote, device)
         return Receipt(not _OURS.match(after), f"{device} on {node}: {after}", {"queue": after})
 
-    def _lose(self, fault: str, node: str) -> Receipt:
+    def _lose(self, fault: Fault, node: str) -> Receipt:
         """Lose a part of a node's packets, at all nodes that it may send to."""
-        self._by_rules.add(fault)
-        rule = Rule("IN", self._site.address(node), share=LOST)
+        self._by_rules.add(fault.name)
+        share = _share(fault.arguments)
+        rule = Rule("IN", self._site.address(node), share=share)
         others = [name for name in self._all() if name != node]
-        self._chains.add(fault, {name: [rule] for name in others})
+        self._chains.add(fault.name, {name: [rule] for name in others})
         there = [name for name in others if rule in self._chains.hits(name)]
-        how = f"iptables loses {LOST:.0%} of {node}'s packets at {len(there)} of "
+        how = f"iptables loses {share:.0%} of {node}'s packets at {len(there)} of "
         return Receipt(there == others, f"{how}{len(others)} nodes (no sch_netem)")
 
-    def _lose_no_more(self, fault: str, node: str) -> Receipt:
-        rule = Rule("IN", self._site.address(node), share=LOST)
+    def _lose_no_more(self, fault: Fault, node: str) -> Receipt:
+        rule = Rule("IN", self._site.address(node), share=_share(fault.arguments))
         others = [name for name in self._all() if name != node]
         lost = sum(self._chains.hits(name).get(rule, 0) for name in others)
-        self._chains.remove(fault)
-        self._by_rules.discard(fault)
+        self._chains.remove(fault.name)
+        self._by_rules.discard(fault.name)
         left = [name for name in others if rule in self._chains.hits(name)]
         how = f"{lost} of {node}'s packets were lost"
         how += f"; the rules are still on {listed(left)}" if left else ""
@@ -122,19 +125,39 @@ def clear(remote: Remote, device: str) -> None:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or random.choice(("one", "client")))
-    return [Drawn(nodes, {"kind": asked.variant or random.choice(tuple(KINDS))})]
+    arguments: dict[str, Any] = {"kind": asked.variant or random.choice(tuple(KINDS))}
+    if arguments["kind"] == "loss":
+        arguments["share"] = random.choice((LOST, HEAVY))
+    return [Drawn(nodes, arguments)]
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if arguments.get("kind") not in KINDS:
         raise ValueError(f"kind {arguments.get('kind')!r}: choose one of {', '.join(KINDS)}")
+    share = arguments.get("share")
+    if share is not None and not (arguments["kind"] == "loss" and 0 < _number(share) <= 1):
+        raise ValueError(f"share {share!r}: it belongs to loss, and is above 0 and at most 1")
     if len(targets) != 1:
         raise ValueError("it affects one node at a time")
 
 
 def describe(targets: list[str], arguments: dict[str, Any]) -> str:
+    return f"what {listed(targets)} sends: {' '.join(_words(arguments))}"
+
+
+def _words(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return netem's words for a kind of fault."""
     kind = str(arguments.get("kind"))
-    return f"what {listed(targets)} sends: {' '.join(KINDS.get(kind, (kind,)))}"
+    share = (f"{_share(arguments):.0%}",) if kind == "loss" else ()
+    return *KINDS.get(kind, (kind,)), *share
+
+
+def _share(arguments: Mapping[str, Any]) -> float:
+    return _number(arguments.get("share", LOST))
+
+
+def _number(share: Any) -> float:
+    return float(share) if isinstance(share, int | float) else 0.0
 
 
 def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:

@@ -242,6 +242,21 @@ def test_the_first_client_at_a_failpoint_is_hit_and_a_request_is_its_holder_s():
     ]
 
 
+def test_a_request_is_met_in_a_new_hold_and_without_one_in_any():
+    meets = Injection("packet", [HOLDER], {"point": "before-release", "client": HOLDER})
+    trigger = play("request", strike=[meets], lasts_s=0.01, until_grant=False)
+    run = Run()
+    run.holds("client-1", left_s=60.0)
+    timer = threading.Timer(0.1, lambda: run.holds("client-2"))
+    timer.start()
+    assert carried_out(run, trigger).triggered[0].holder == "client-2"
+    timer.join()
+    run = Run()
+    run.holds("client-1", left_s=60.0)
+    assert carried_out(run, trigger).triggered[0].holder == "client-1"
+    assert run.log[0][3] >= aim._FRESH_TTLS * TTL_S
+
+
 def test_the_reply_to_an_acquire_is_met_when_no_client_holds_the_lock():
     run = Run()
     run.holds("client-1", left_s=60.0)

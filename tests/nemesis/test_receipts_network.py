@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
-from fencepost.nemesis import delay, partition
+from fencepost.nemesis import delay, packet, partition
 from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault
 from tests.nemesis.receipt_faults import CUT, DELAYED, LATE, REJECTED, REPLIES, REQUESTS, cut
@@ -223,6 +224,29 @@ def test_without_sch_netem_packets_are_lost_at_every_other_node(director, site):
     healed = director.heal("d")
     assert healed.proved and healed.data["lost"] == 2
     assert all(node.rules == [] for node in site.nodes.values())
+
+
+def test_a_heavy_loss_has_its_share_in_the_rules_and_in_its_words(director, site):
+    site.deaf.add("sch_netem")
+    heavy = replace(LOSSY, arguments={"kind": "loss", "share": 0.9})
+    receipt = director.inject(heavy)
+    assert receipt.proved and "loses 90% of client-1's packets" in receipt.how
+    assert site.nodes["redis-1"].rules[0].share == 0.9
+    site.passes("client-1", "redis-1")
+    assert director.heal("d").proved
+    assert packet.describe(heavy.targets, heavy.arguments) == "what client-1 sends: loss 90%"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"kind": "delay", "share": 0.5},
+        *({"kind": "loss", "share": bad} for bad in (0, 1.1, "0.3", float("nan"))),
+    ],
+)
+def test_a_share_of_the_packets_belongs_to_loss_and_is_a_part(arguments):
+    with pytest.raises(ValueError, match="share"):
+        packet.validate(None, ["client-1"], arguments)
 
 
 def test_a_loss_by_which_no_packet_was_lost_has_no_receipt(director, site):
