@@ -34,6 +34,7 @@ from fencepost.checker.facts.obstacles import (
     freed,
     impairing,
     kills_clients,
+    lease_of,
     left,
     longest_lease,
     spans,
@@ -72,7 +73,8 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     promises = test.get("promises") or {}
     denied = Refusals()
     if promises.get("true_refusals"):
-        denied = refusals(acquires, found, events.own, apart)
+        unanswered = {index: over for lock in locks for index, over in run.unanswered(lock)}
+        denied = refusals(acquires, found, events.own, unanswered, apart)
     # A lost node may have been gone before this was noticed, and requests refused for it.
     gone = any(one.impairs is None and one.end is None and not one.proved for one in on)
     unfair = _unfair(fair, promises) + ([] if gone else denied.untrue)
@@ -189,6 +191,16 @@ class _Run:
             judged.served += times.served
             judged.leases += times.leases
         return judged
+
+    def unanswered(self, lock: Waited) -> Iterator[tuple[int, float]]:
+        """Yield until when each acquire of unknown outcome may hold a lock, with the index of its
+        invocation. One without a lease, or still open, may hold it for ever."""
+        for call, one in lock.requests:
+            lease = lease_of(call) or lock.lease
+            if one.over > one.begin and lease:
+                given_up = one.over - lease
+                more = given_up, lock.bound + lease
+                yield call.begin.index, self.hindered.settled(call.begin.node, one.begin, *more)
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])

@@ -64,6 +64,9 @@ class Hindered:
         self._clients, self._deaf = _by_node(mine), _by_node(deaf)
         self._one_by_one = one_by_one
         self._down = over_time(fault for fault in self.servers if fault.impairs != frozenset())
+        self._late = Spans(
+            (f.start, None if f.end is None else over_with(f, 0), f) for f in self.servers
+        )
 
     def met(self, node: str | None, begin: float, over: float) -> list[Span]:
         """Return the spans in which this client is hindered that touch [begin, over], in order."""
@@ -97,6 +100,26 @@ class Hindered:
         spans = known.get(hold.node or "")
         while spans is not None and over < FOREVER:
             later = max((end + lease for _, end in spans.touching(hold.start, over)), default=over)
+            if later <= over:
+                break
+            over = later
+        return over
+
+    def settled(self, node: str | None, begin: float, over: float, tail: float) -> float:
+        """Return by when a request without an answer can no longer be granted, nor hold the lock.
+
+        It was sent by `node` at `begin`, and given up at `over`; `tail`: how long it may hold the
+        lock once it has arrived. A fault in this time may have kept it from arriving. TCP doubles
+        the time between its attempts (RFC 6298, section 5.5), so that a message which was under
+        way for some time when the fault ended arrives at most as much later.
+        """
+        spans = self._clients.get(node or "")
+        over += tail
+        while over < FOREVER:
+            ended = self._late.until(begin, over)
+            if spans is not None:
+                ended = max(ended, spans.until(begin, over))
+            later = ended + (ended - begin) + tail
             if later <= over:
                 break
             over = later

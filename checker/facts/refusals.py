@@ -38,10 +38,16 @@ class Refusals:
 
 
 def refusals(
-    acquires: list[Call], found: list[Hold], events: Mapping[int, Iterable[Call]], apart: int
+    acquires: list[Call],
+    found: list[Hold],
+    events: Mapping[int, Iterable[Call]],
+    unanswered: Mapping[int, float],
+    apart: int,
 ) -> Refusals:
     """Judge refusals. `acquires` in order of invocation; `events`: the extends and releases of each
-    hold, by its index; stamps of two nodes are ordered if they are more than `apart` (ns)."""
+    hold, by its index; `unanswered`: until when an acquire of unknown outcome may hold the lock, by
+    the index of its invocation; stamps of two nodes are ordered if they are more than `apart`
+    (ns)."""
     seen = Refusals()
     by_lock: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -50,7 +56,7 @@ def refusals(
     for hold in sorted(found, key=lambda hold: hold.start):
         held.setdefault(hold.lock, []).append(hold)
     for lock, mine in by_lock.items():
-        for call in _alone(mine, list(_spans(held.get(lock, []), events)), apart):
+        for call in _alone(mine, list(_spans(held.get(lock, []), events)), unanswered, apart):
             seen.judged += 1
             if _was_refused(call):
                 seen.untrue.append(_untrue(call))
@@ -86,9 +92,11 @@ class _Next:
         return next((one.start for one in self._grants if one.process != hold.process), FOREVER)
 
 
-def _alone(acquires: list[Call], held: list[Span], apart: int) -> Iterator[Call]:
+def _alone(
+    acquires: list[Call], held: list[Span], unanswered: Mapping[int, float], apart: int
+) -> Iterator[Call]:
     """Return the answered acquires during which no other client had the lock or asked for it."""
-    spans = sorted([*held, *((call.begin.time, _over(call)) for call in acquires)])
+    spans = sorted([*held, *((call.begin.time, _over(call, unanswered)) for call in acquires)])
     begins = [begin for begin, _ in spans]
     # The latest end among the first one, two, ... spans.
     stood = [-FOREVER, *accumulate((over for _, over in spans), max)]
@@ -103,9 +111,11 @@ def _alone(acquires: list[Call], held: list[Span], apart: int) -> Iterator[Call]
             yield call
 
 
-def _over(call: Call) -> float:
+def _over(call: Call, unanswered: Mapping[int, float]) -> float:
     """Return how long an acquire obstructs others, apart from the hold that it was granted."""
-    return FOREVER if call.end is None or call.type == "info" else call.end.time
+    if call.end is None or call.type == "info":
+        return unanswered.get(call.begin.index, FOREVER)
+    return call.end.time
 
 
 def _was_refused(call: Call) -> bool:

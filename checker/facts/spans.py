@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import accumulate, islice
+from math import inf
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -45,6 +46,15 @@ class Spans(Generic[T]):
         open_ones = bisect_right(self._open_begins, end)
         found += [place for _, place in self._open[max(0, open_ones - most) : open_ones]]
         return [self._all[place] for place in sorted(found)[-most:]]
+
+    def until(self, start: float, end: float) -> float:
+        """Return the latest end of those that overlap [start, end]: infinity for one that was never
+        seen to end, minus infinity if there are none."""
+        if self._open_begins and self._open_begins[0] <= end:
+            return inf
+        right = bisect_right(self._begins, end)
+        over = self._last[right - 1] if right else -inf
+        return over if over >= start else -inf
 
     def count(self, start: float, end: float) -> int:
         """Return how many overlap [start, end]; start <= end."""

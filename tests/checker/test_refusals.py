@@ -79,10 +79,52 @@ def test_two_clients_that_ask_at_once_may_refuse_one_another(story):
     assert told(story).valid is True
 
 
-def test_a_request_with_a_possible_lost_grant_excuses_all_later_refusals(story):
+def test_a_request_without_an_answer_excuses_refusals_for_its_lease_and_the_bound(story):
     turn(story, 1, "a", 0, 100)
     info(story, 1, 200, 300)
+    story.denied(2, 6300, 6400)  # a lease of 1 s, and 5 s
+    turn(story, 1, "b", 20_000, 20_100)
+    assert told(story).valid is True
+    story.denied(2, 6401, 6450)
+    assert told(story).valid is False
+
+
+def test_a_request_held_back_by_a_fault_may_arrive_as_long_after_it_as_it_was_under_way(story):
+    turn(story, 1, "a", 0, 100)
+    story.fault("partition", 150, 2200, ["client-1", "redis-1"], impairs=["client-1"])
+    info(story, 1, 200, 300)
+    # It arrives by 2.2 + 2.0 s, and stands for 6 s.
+    story.denied(2, 10_200, 10_300)
+    turn(story, 2, "b", 20_000, 20_100)
+    assert told(story).valid is True
+    story.denied(2, 10_301, 10_310)
+    assert told(story).valid is False
+
+
+@pytest.mark.parametrize(("impairs", "valid"), [(["client-1"], True), (["client-3"], False)])
+def test_only_faults_in_the_way_of_a_request_hold_it_back(story, impairs, valid):
+    turn(story, 1, "a", 0, 100)
+    info(story, 1, 200, 300)
+    story.fault("pause", 6000, 6001, impairs, impairs=impairs)
+    story.denied(3, 7000, 7100)
+    turn(story, 3, "b", 20_000, 20_100)
+    assert told(story).valid is valid
+
+
+def test_a_request_that_is_still_open_excuses_all_later_refusals(story):
+    turn(story, 1, "a", 0, 100)
+    story.call(1, "acquire", 200, None, {"lock": "orders", "ttl": 1000 * MS})
     story.denied(2, 90_000, 90_100)
+    turn(story, 3, "b", 91_000, 91_100)
+    assert not any("was refused" in row["what"] for row in told(story).evidence)
+
+
+def test_a_request_without_any_lease_excuses_all_later_refusals(story):
+    turn(story, 1, "a", 0, 100)
+    story.call(3, "acquire", 200, 300, {"lock": "free"}, type="info", error=["timeout", "silence"])
+    story.call(
+        2, "acquire", 90_000, 90_100, {"lock": "free"}, type="fail", error=["not-granted", "False"]
+    )
     turn(story, 1, "b", 91_000, 91_100)
     assert told(story).valid is True
 

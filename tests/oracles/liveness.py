@@ -33,6 +33,9 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         _ask(drawing, 90 + number)
     for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
         _fault(drawing)
+    late = random.random() < 0.15
+    if late:
+        _refuse_after_silence(drawing)
     test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
     if random.random() < 0.2:
         test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
@@ -42,7 +45,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
             ("minority", 0.5),
             ("fifo", 0.5),
             ("one_wakeup", 0.5),
-            ("true_refusals", 0.25),
+            ("true_refusals", 0.9 if late else 0.25),
         )
         if random.random() < often
     }
@@ -97,6 +100,8 @@ def _fault(drawing: Drawing) -> None:
         arguments = {"links": [[near, one] for one in far if one != near]}
     if family == "delay":
         arguments = {"source": targets[0], "to": random.choice(SERVERS)}
+    if family == "clock":
+        arguments = random.choice(({"offset_s": -0.5}, {"offset_s": 2.0}, {"rate": 1.5}))
     before = len(drawing.ops)
     proved = random.random() < 0.9
     drawing.fault(family, at, at, targets, proved=proved, arguments=arguments, until=until)
@@ -107,6 +112,25 @@ def _fault(drawing: Drawing) -> None:
             drawing.ops[place] = Op(
                 0, op.time, op.process, op.type, op.f, op.value | says, op.error
             )
+
+
+def _refuse_after_silence(drawing: Drawing) -> None:
+    """Draw a lock of which one client gets no answer, and of which another is refused later."""
+    random = drawing.random
+    value = {"lock": "l9", "ttl": random.choice((3, 8)) * MS}
+    asked = random.randrange(10)
+    given_up = asked + random.randrange(6)
+    drawing.op(asked, 98, "invoke", "acquire", value, node="client-98")
+    drawing.op(given_up, 98, "info", "acquire", value, ["timeout", "-"], "client-98")
+    for family in random.choices(("partition", "pause", "clock", "power"), k=random.randrange(3)):
+        at = random.randrange(max(0, asked - 3), given_up + 12)
+        arguments = {"offset_s": random.choice((-0.5, 1.0))} if family == "clock" else {}
+        targets = [random.choice(("client-98", "client-98", "s1", "client-0"))]
+        until = at + random.choice((1, 3, 6))
+        drawing.fault(family, at, at, targets, arguments=arguments, until=until)
+    refused = given_up + random.randrange(70)
+    drawing.op(refused, 97, "invoke", "acquire", value, node="client-97")
+    drawing.op(refused + 1, 97, "fail", "acquire", value, ["not-granted", "-"], "client-97")
 
 
 def _slower(op: Op) -> Op:
@@ -148,7 +172,8 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         known = [fault for fault in faults if fault.impairs is not None]
         hidden = hidden or one_lock.dead(known)[0]
         given = {one.grant.index: one_lock.given_back(one) for one in held}
-        refused = test["promises"].get("true_refusals") and refused_untruly(ops, test, mine, held)
+        promised = test["promises"].get("true_refusals")
+        refused = promised and refused_untruly(ops, test, mine, held, earlier(faults))
         hidden = hidden or bool(refused and lost)
         if (refused and not lost) or unfair(ops, test, mine, found, faults, given):
             outcomes.append(False)
@@ -157,6 +182,16 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     if hidden and any(fault.impairs is None for fault in faults):
         return {"unknown"}
     return {True} if True in outcomes and "unknown" not in outcomes else {"unknown"}
+
+
+def earlier(faults: list[Fault]) -> list[Fault]:
+    """Begin the loss of a node at the start: it may have been gone before this was noticed."""
+    return [
+        replace(one, start=0)
+        if one.impairs is None and one.end == FOREVER and not one.proved
+        else one
+        for one in faults
+    ]
 
 
 class _Lock:
@@ -248,13 +283,7 @@ class _Lock:
 
     def dead(self, faults: list[Fault]) -> tuple[bool, bool]:
         """Return whether the lock was ever dead, and whether it was ever granted in time."""
-        # A node that was lost may have been gone before this was noticed.
-        faults = [
-            replace(one, start=0)
-            if one.impairs is None and one.end == FOREVER and not one.proved
-            else one
-            for one in faults
-        ]
+        faults = earlier(faults)
         ready = self.test.get("ready_s", 0) * 1_000_000_000
         spans = [*self._taken(faults), *self._taken_by_servers(faults)]
         dead = served = False
@@ -368,7 +397,7 @@ class _Lock:
         return False
 
     def _after(self, fault: Fault) -> float:
-        return fault.end + self._prolonged(fault)
+        return fault.end + self._prolonged(fault) + fault.wrong
 
     def _prolonged(self, fault: Fault) -> int:
         """Return the longest lease of those that a fault met."""

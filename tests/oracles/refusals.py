@@ -6,11 +6,15 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.holds import FOREVER, Held, bound, completion
-from tests.oracles.waiting import Asked
+from tests.oracles.waiting import Asked, Fault
 
 
 def refused_untruly(
-    ops: list[Op], test: dict[str, Any], asked: list[Asked], held: list[Held]
+    ops: list[Op],
+    test: dict[str, Any],
+    asked: list[Asked],
+    held: list[Held],
+    faults: list[Fault],
 ) -> bool:
     """Return whether a client was refused a lock that no client can have had. All are of one
     lock."""
@@ -20,17 +24,50 @@ def refused_untruly(
             continue
         begin, end = one.begun.time, one.done.time
         spans = [(hold.asked.time, _over(ops, hold, held)) for hold in held]
-        spans += [(other.begun.time, _answered(other)) for other in asked if other is not one]
+        spans += [
+            (other.begun.time, _stands(ops, test, other, faults))
+            for other in asked
+            if other is not one
+        ]
         if all(over + apart < begin or end + apart < since for since, over in spans):
             return True
     return False
 
 
-def _answered(other: Asked) -> float:
+def _stands(ops: list[Op], test: dict[str, Any], other: Asked, faults: list[Fault]) -> float:
     """Return until when a request may be, or come to be, granted."""
-    if other.done is None or other.done.type == "info":
+    begun = other.begun.time
+    if other.done is not None and other.done.type != "info":
+        return other.done.time
+    gone = other.died if other.done is None else other.done.time
+    if gone is None or not other.ttl:
         return FOREVER
-    return other.done.time
+    apart = 2 * max(bound(test, op.node) for op in ops)
+    stands_for = test["liveness_bound_s"] * 1e9 + apart + other.ttl
+    stands = gone + stands_for
+    for _ in range(100):
+        met = [fault for fault in faults if _holds_back(fault, test, other.begun.node)]
+        ends = [_ended(fault, test) for fault in met if fault.start <= stands]
+        ends = [end for end in ends if end >= begun]
+        stands = max([stands, *(end + (end - begun) + stands_for for end in ends)])
+    return stands
+
+
+def _holds_back(fault: Fault, test: dict[str, Any], node: str | None) -> bool:
+    if fault.kills:
+        return False
+    return _of_servers(fault, test) or node in (fault.impairs or set())
+
+
+def _ended(fault: Fault, test: dict[str, Any]) -> float:
+    """Return when a fault and what a server's wrong clock added to leases were over."""
+    return fault.end + (fault.wrong if _of_servers(fault, test) else 0)
+
+
+def _of_servers(fault: Fault, test: dict[str, Any]) -> bool:
+    if fault.impairs is None:
+        return True
+    return bool((fault.impairs or set(fault.targets)) & set(test["servers"]))
 
 
 def _over(ops: list[Op], hold: Held, held: list[Held]) -> float:

@@ -12,7 +12,7 @@ from tests.oracles.holds import FOREVER, Held, by_harness, completion
 @dataclass
 class Fault:
     """A fault in the history; `impairs` is None if that is not recorded. `deafens`: it may keep
-    answers from the nodes that it impairs."""
+    answers from the nodes that it impairs. `wrong`: by how much it sets a clock wrong (ns)."""
 
     start: float
     end: float
@@ -21,6 +21,7 @@ class Fault:
     targets: list[str]
     deafens: bool
     proved: bool
+    wrong: float
 
 
 @dataclass
@@ -68,8 +69,24 @@ def find_faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
         deafens = "links" not in value or bool(value["links"]) or value.get("loses", False)
         begun = [op for op in mine if op.value["phase"] == "start" and op.type == "ok"]
         proved = any(op.value.get("receipt", {}).get("proved") for op in begun)
-        found.append(Fault(mine[0].time, end, impairs, kills, targets, deafens, proved))
+        found.append(
+            Fault(
+                mine[0].time,
+                end,
+                impairs,
+                kills,
+                targets,
+                deafens,
+                proved,
+                _wrong(value["arguments"], end - mine[0].time),
+            )
+        )
     return found
+
+
+def _wrong(arguments: dict[str, Any], lasted: float) -> float:
+    drifted = 0.0 if lasted == FOREVER else abs(arguments.get("rate", 1) - 1) * lasted
+    return abs(arguments.get("offset_s", 0)) * 1e9 + drifted
 
 
 def _impairs(op: Op) -> set[str] | None:
