@@ -45,6 +45,8 @@ class Hindered:
         self.last = max((fault.end for fault in on if fault.end is not None), default=None)
         mine: dict[str, list[Span]] = {}
         deaf: dict[str, list[Span]] = {}
+        cut: dict[str, list[Span]] = {}
+        late: list[Fault] = []
         for fault in on:
             if kills_clients(fault, clients):
                 continue  # it ends at once, and dead clients ask for nothing
@@ -54,19 +56,23 @@ class Hindered:
                     # A node that was lost: it was noticed then, and may have been gone before.
                     fault = replace(fault, start=0)
                 self.servers.append(fault)
+                if only := _cut_off(fault, clients):
+                    for node in only:
+                        cut.setdefault(node, []).append((fault.start, _end(fault)))
+                else:
+                    late.append(fault)
                 continue
-            over = FOREVER if fault.end is None else fault.end
+            over = _end(fault)
             for node in fault.impairs:
                 mine.setdefault(node, []).append((fault.start, over))
+                cut.setdefault(node, []).append((fault.start, over))
                 if fault.links or fault.loses or fault.links is None:
                     deaf.setdefault(node, []).append((fault.start, over))
         self.survived = self._minorities(servers) if minority and servers else frozenset()
-        self._clients, self._deaf = _by_node(mine), _by_node(deaf)
+        self._clients, self._deaf, self._cut = _by_node(mine), _by_node(deaf), _by_node(cut)
+        self._late = Spans((fault.start, over_with(fault, 0), fault) for fault in late)
         self._one_by_one = one_by_one
         self._down = over_time(fault for fault in self.servers if fault.impairs != frozenset())
-        self._late = Spans(
-            (f.start, None if f.end is None else over_with(f, 0), f) for f in self.servers
-        )
 
     def met(self, node: str | None, begin: float, over: float) -> list[Span]:
         """Return the spans in which this client is hindered that touch [begin, over], in order."""
@@ -113,7 +119,7 @@ class Hindered:
         the time between its attempts (RFC 6298, section 5.5), so that a message which was under
         way for some time when the fault ended arrives at most as much later.
         """
-        spans = self._clients.get(node or "")
+        spans = self._cut.get(node or "")
         over += tail
         while over < FOREVER:
             ended = self._late.until(begin, over)
@@ -129,7 +135,7 @@ class Hindered:
         """Return the names of the faults during which a majority of the servers was always left."""
         marks: list[tuple[float, int, int, Fault]] = []
         for fault in self.servers:
-            over = FOREVER if fault.end is None else fault.end
+            over = _end(fault)
             # A fault ends before another begins at the same moment, unless it began then as well.
             marks.append((fault.start, 1, 1, fault))
             marks.append((over, 2 if over == fault.start else 0, -1, fault))
@@ -147,6 +153,18 @@ class Hindered:
                 lost |= active
                 active.clear()
         return frozenset(fault.name for fault in self.servers) - lost
+
+
+def _end(fault: Fault) -> float:
+    return FOREVER if fault.end is None else fault.end
+
+
+def _cut_off(fault: Fault, clients: frozenset[str]) -> frozenset[str]:
+    """Return the clients whose messages alone a fault of servers holds back: it separates nothing
+    but them and servers. Empty if it holds back others."""
+    ends = [clients.intersection(link) for link in fault.links or ()]
+    alone = fault.impairs is not None and all(ends)
+    return frozenset().union(*ends) if alone else frozenset()
 
 
 def _by_node(found: Mapping[str, list[Span]]) -> dict[str, Spans[Span]]:

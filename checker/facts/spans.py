@@ -48,8 +48,7 @@ class Spans(Generic[T]):
         return [self._all[place] for place in sorted(found)[-most:]]
 
     def until(self, start: float, end: float) -> float:
-        """Return the latest end of those that overlap [start, end]: infinity for one that was never
-        seen to end, minus infinity if there are none."""
+        """Return the latest end of those that overlap [start, end]; minus infinity if none does."""
         if self._open_begins and self._open_begins[0] <= end:
             return inf
         right = bisect_right(self._begins, end)

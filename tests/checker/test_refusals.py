@@ -111,6 +111,23 @@ def test_only_faults_in_the_way_of_a_request_hold_it_back(story, impairs, valid)
     assert told(story).valid is valid
 
 
+@pytest.mark.parametrize(
+    ("links", "valid"),
+    [
+        ([["client-1", "redis-1"]], True),
+        ([["client-3", "redis-1"]], False),
+        ([["client-3", "redis-1"], ["redis-2", "redis-1"]], True),
+    ],
+)
+def test_a_cut_holds_back_what_crosses_it(story, links, valid):
+    turn(story, 1, "a", 0, 100)
+    info(story, 1, 200, 300)
+    story.fault("partition", 6000, 6001, ["redis-1"], arguments={"links": links})
+    story.denied(3, 7000, 7100)
+    turn(story, 3, "b", 20_000, 20_100)
+    assert told(story, servers=["redis-1", "redis-2"]).valid is valid
+
+
 def test_a_request_that_is_still_open_excuses_all_later_refusals(story):
     turn(story, 1, "a", 0, 100)
     story.call(1, "acquire", 200, None, {"lock": "orders", "ttl": 1000 * MS})

@@ -124,8 +124,15 @@ def _refuse_after_silence(drawing: Drawing) -> None:
     drawing.op(given_up, 98, "info", "acquire", value, ["timeout", "-"], "client-98")
     for family in random.choices(("partition", "pause", "clock", "power"), k=random.randrange(3)):
         at = random.randrange(max(0, asked - 3), given_up + 12)
-        arguments = {"offset_s": random.choice((-0.5, 1.0))} if family == "clock" else {}
+        arguments: dict[str, Any] = {}
         targets = [random.choice(("client-98", "client-98", "s1", "client-0"))]
+        if family == "clock":
+            arguments = {"offset_s": random.choice((-0.5, 1.0))}
+        elif family == "partition" and random.random() < 0.7:
+            ends = ("client-98", "client-0", "client-97", "s2")
+            arguments = {
+                "links": [[one, "s1"] for one in random.sample(ends, random.choice((1, 2)))]
+            }
         until = at + random.choice((1, 3, 6))
         drawing.fault(family, at, at, targets, arguments=arguments, until=until)
     refused = given_up + random.randrange(70)

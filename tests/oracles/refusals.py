@@ -46,17 +46,24 @@ def _stands(ops: list[Op], test: dict[str, Any], other: Asked, faults: list[Faul
     stands_for = test["liveness_bound_s"] * 1e9 + apart + other.ttl
     stands = gone + stands_for
     for _ in range(100):
-        met = [fault for fault in faults if _holds_back(fault, test, other.begun.node)]
+        met = [fault for fault in faults if _holds_back(fault, ops, test, other.begun.node)]
         ends = [_ended(fault, test) for fault in met if fault.start <= stands]
         ends = [end for end in ends if end >= begun]
         stands = max([stands, *(end + (end - begun) + stands_for for end in ends)])
     return stands
 
 
-def _holds_back(fault: Fault, test: dict[str, Any], node: str | None) -> bool:
-    if fault.kills:
+def _holds_back(fault: Fault, ops: list[Op], test: dict[str, Any], node: str | None) -> bool:
+    elsewhere = [link for link in fault.links if node not in link]
+    others = fault.impairs is not None and fault.links and elsewhere == fault.links
+    if fault.kills or (others and all(_meets_client(link, ops, test) for link in fault.links)):
         return False
     return _of_servers(fault, test) or node in (fault.impairs or set())
+
+
+def _meets_client(link: list[str], ops: list[Op], test: dict[str, Any]) -> bool:
+    clients = {op.node for op in ops if op.process != "nemesis"} - set(test["servers"])
+    return bool(clients & set(link))
 
 
 def _ended(fault: Fault, test: dict[str, Any]) -> float:

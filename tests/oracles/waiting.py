@@ -22,6 +22,7 @@ class Fault:
     deafens: bool
     proved: bool
     wrong: float
+    links: list[list[str]]
 
 
 @dataclass
@@ -79,6 +80,7 @@ def find_faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
                 deafens,
                 proved,
                 _wrong(value["arguments"], end - mine[0].time),
+                [list(link) for link in value.get("links", ())],
             )
         )
     return found
