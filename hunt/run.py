@@ -29,6 +29,7 @@ from fencepost.hunt.work import Plan, final_acquire, sections
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
+from fencepost.workloads.contract.lock import Interrupt
 from fencepost.workloads.locks.user_lock import forget
 
 _STORAGE = 99
@@ -43,7 +44,8 @@ class Run:
 
     `seen`: pairs of an injected action and the activities of the clients at that moment. `watch`:
     returns the watcher of a client's steps. `worked_ns`: when all clients had finished their work;
-    then one client checks that the lock recovers. `healed_ns`: when all faults had ended.
+    then one client checks that the lock recovers. `cancels`: calls of the lock can be
+    cancelled. `healed_ns`: when all faults had ended.
     `working`: the number of clients still at work. `denied`: the lock was not granted although only
     a minority of the servers was down. `missed`: an action waited for a message, but none came.
     `most_steps`: far more steps than any run of a working lock takes.
@@ -80,6 +82,7 @@ class Run:
             for index, name in enumerate(setting.clients)
         ]
         self.failure: BaseException | None = None
+        self.cancels = False
         self.came_back = True
         self.worked_ns = self.healed_ns = NEVER
         self.denied = False
@@ -133,7 +136,7 @@ class Run:
         for server in self.nodes.values():
             server.forget()
         for client in self.clients:
-            client.inject_after = _never
+            client.inject_after, client.cancel = _never, bool
 
     def _patched(self) -> AbstractContextManager[None]:
         """Replace sockets, clocks and threads for code that brings its own connections."""
@@ -301,7 +304,12 @@ class Run:
         steps = None if self._watch is None else Steps(self._watch(node.name))
         if steps is not None:
             self._sockets[node] = Sockets(steps)
-        return Client(setup, out, Failpoints(self.world), machine, steps)
+        client = Client(setup, out, Failpoints(self.world), machine, steps)
+        self.cancels = client.cancels
+        node.cancel = client.cancel
+        if not client.cancels and self.world.running is not None:
+            node.cancel = partial(_interrupt, client, self.world.running)
+        return client
 
     def begin(self, node: Node, work: Callable[[], None], at: int | None = None) -> Task:
         """Start a task on a node, at once or at a time; an error in it ends the run."""
@@ -328,6 +336,15 @@ class Run:
         what = "the reply" if request.back else "the request"
         source, to = self.ends(request)
         return f"{what} of {source} to {to}"
+
+
+def _interrupt(client: Client, task: Task) -> bool:
+    """Raise an exception where a call of a client's lock waits, as a handler of a signal does.
+    Return whether there is such a call."""
+    found, client.calls = client.calls, False
+    if found:
+        task.throw(Interrupt())
+    return found
 
 
 def _never(steps: int, action: int) -> None:

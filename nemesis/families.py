@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import (
+    cancel,
     clock,
     cpu,
     delay,
@@ -42,6 +43,7 @@ FAMILIES: Registry[Family] = Registry(
         memory.FAMILY,
         disk.FAMILY,
         cpu.FAMILY,
+        cancel.FAMILY,
     ),
 )
 

@@ -120,6 +120,14 @@ class Client(Clocked, Protocol):
         """Return the local port of the connection that it is about to use, if it stopped before
         that; else 0."""
 
+    @property
+    def cancelled(self) -> int:
+        """Return how many calls of its lock it has reported as cancelled."""
+
+    def wait_cancelled(self, before: int, timeout_s: float) -> bool:
+        """Return whether it reports within that time that it has cancelled more calls than
+        `before`."""
+
     def wait_gone(self, timeout_s: float) -> None:
         """Wait until all output before its kill has been recorded."""
 

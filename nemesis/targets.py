@@ -64,6 +64,7 @@ class Layout:
     `foreign`: the servers are in external containers, whose networks end with them; `mortal` are
     those that Docker removes when they end. `failpoints`: those of the lock's own code. `renews`:
     whether threads of its clients renew leases; None: unknown. `bound_s`: the bound of liveness.
+    `cancels`: its clients can cancel a call of the lock.
     """
 
     servers: list[str]
@@ -81,6 +82,7 @@ class Layout:
     failpoints: tuple[str, ...] = ()
     renews: bool | None = False
     bound_s: float = 5.0
+    cancels: bool = True
 
     @property
     def nodes(self) -> list[str]:

@@ -41,6 +41,10 @@ class Clock(msgspec.Struct, tag_field="control", tag="clock"):
     high_ns: Number
 
 
+class Cancelled(msgspec.Struct, tag_field="control", tag="cancelled"):
+    """The client has cancelled a call of its lock, as it was asked to."""
+
+
 class Broken(msgspec.Struct, tag_field="control", tag="broken"):
     """The client reports its own mistake, not its lock's; `why` says what to change. It ends."""
 
@@ -62,7 +66,7 @@ class Over(msgspec.Struct, tag_field="control", tag="over"):
     code: Number | None = None
 
 
-Answer = Ready | Idle | Point | Clock | Broken | Cut | Over
+Answer = Ready | Idle | Point | Clock | Cancelled | Broken | Cut | Over
 
 decode = msgspec.json.Decoder(Answer).decode
 """Parse a line as an answer. Raise ValueError with the reason if it is none."""

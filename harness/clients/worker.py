@@ -24,6 +24,7 @@ from fencepost.harness.clients.answer import (
     VERSIONS,
     Answer,
     Broken,
+    Cancelled,
     Clock,
     Cut,
     Idle,
@@ -60,7 +61,8 @@ class Worker:
     `broken` is the client's own mistake: reported by it, shown by a line that it wrote, or its
     unexpected end. `called` is its program's name; `spawn` starts it, if the node's remote does
     not. `extends`: its lock has that verb, as its `ready` said. `gone`: its program has ended.
-    `at_point`: the failpoint at which it has stopped, None if it has not.
+    `at_point`: the failpoint at which it has stopped, None if it has not. `cancelled`: how many
+    calls of its lock it has cancelled.
     """
 
     # Of a client's clocks, only the wall clock is shown (`look_at_clock`).
@@ -99,6 +101,7 @@ class Worker:
         self._doing = OpenOp(setup.process, setup.stride)
         self.at_point: str | None = None
         self.connection = 0
+        self.cancelled = 0
         self.gone = False
         # All its output was received; it is being closed; its exit code, once it has ended.
         self._heard_all = self._told_to_end = False
@@ -266,6 +269,11 @@ class Worker:
         with self._changed:
             self.at_point = None
 
+    def wait_cancelled(self, before: int, timeout_s: float) -> bool:
+        with self._changed:
+            self._changed.wait_for(lambda: self.cancelled > before or self.gone, timeout_s)
+            return self.cancelled > before
+
     @property
     def busy(self) -> bool:
         """Return whether it is in an op."""
@@ -347,6 +355,8 @@ class Worker:
             match answer:
                 case Point(point, port):
                     self.at_point, self.connection = point, port
+                case Cancelled():
+                    self.cancelled += 1
                 case Cut(bytes=count):
                     why = f"its pump dropped {count} bytes, because they were not read in time"
                     self._hearing.miss(why, b"", count, lost=True)

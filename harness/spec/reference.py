@@ -23,7 +23,8 @@ def of(spec: Spec) -> Spec | None:
     name = name or _OF_MANY.get(lock.kind, "")
     if not name:
         return None
-    return replace(spec, own=None, lock=name, options=LOCKS[name].read_options(given))
+    options = LOCKS[name].read_options(given)
+    return replace(spec, own=None, lock=name, options=options, after_cancel="close")
 
 
 def servers(spec: Spec) -> str:

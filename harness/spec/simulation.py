@@ -73,9 +73,11 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         library=lock.imported,
         **_own(spec),
     )
+    calm = None if spec.own is None else _undisturbed(setting)
+    setting = replace(setting, cancels=calm is not None and calm.cancels)
     setting = replace(setting, faults=_faults(faults, setting))
     setting = replace(setting, slow=simulated.slow(setting))
-    if spec.own is not None and not guarded and spec.guard == "none" and _hands_tokens(setting):
+    if calm is not None and not guarded and spec.guard == "none" and _hands_tokens(calm):
         return setting_of(replace(spec, guard="fenced"), faults, goal, guarded)
     compared = reference.of(spec)
     if compared is None:
@@ -86,12 +88,16 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     return replace(setting, reference=replace(other, servers=setting.servers, test=test))
 
 
-def _hands_tokens(setting: Setting) -> bool:
-    """Return whether every grant of an undisturbed run has a token."""
+def _undisturbed(setting: Setting) -> Run | None:
+    """Execute a run without faults; None if it fails, which the hunt reports."""
     try:
-        run = Run(setting, Schedule(), simulated.table(setting)).execute()
+        return Run(setting, Schedule(), ()).execute()
     except (LockError, Unknown):
-        return False  # the hunt reports it
+        return None
+
+
+def _hands_tokens(run: Run) -> bool:
+    """Return whether every grant of an undisturbed run has a token."""
     granted = [row[4] for row in run.rows if row[2:4] == ("ok", "acquire")]
     return bool(granted) and all(value.get("token") is not None for value in granted)
 

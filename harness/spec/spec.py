@@ -170,6 +170,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         failpoints=lock.failpoints or (_requests(lock) if counts_requests(spec) else ()),
         renews=lock.renews_with(spec.options),
         bound_s=spec.liveness_bound_s,
+        cancels=not lock.program,
     )
 
 

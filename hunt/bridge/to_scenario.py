@@ -264,7 +264,7 @@ class Writer:
         fault = deed.fault
         assert fault is not None
         family = SIMULATED[fault.family]
-        if family.messages:
+        if family.messages or family.in_a_call:
             self.cannot.append(f"cannot be reproduced: {fault.words}")
             return
         if any(self._clients[name].begun for name in self.unseen):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fencepost.hunt.faults import (
+    cancel,
     clock,
     delay,
     failover,
@@ -29,6 +30,7 @@ SIMULATED: Registry[Simulated] = Registry(
     "fencepost.simulated_faults",
     Simulated,
     (
+        cancel.SIMULATED,
         clock.SIMULATED,
         pause.SIMULATED,
         partition.SIMULATED,

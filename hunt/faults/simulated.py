@@ -61,6 +61,7 @@ class Simulated:
     - `messages`: it concerns single messages, not nodes or links.
     - `kills`: a client that it concerns does not return.
     - `unsynced_lost`: its servers lose unsynced data.
+    - `in_a_call`: it meets a place in a client's call that no step of a scenario names.
     - `unreplicated_lost`: the last writes of its first target never reach its second one.
     """
 
@@ -75,6 +76,7 @@ class Simulated:
     kills: bool = False
     unsynced_lost: bool = False
     unreplicated_lost: bool = False
+    in_a_call: bool = False
 
     @property
     def all_kinds(self) -> tuple[str, ...]:

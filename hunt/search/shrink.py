@@ -21,8 +21,10 @@ from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.sim.schedule import Schedule
 
 Breaks = Callable[[Schedule], bool]
+MILDEST = "cancel"
+"""The kind of action by which any other is replaced if the run then still breaks a promise."""
 _MOST = 3000
-_ELSEWHERE, _EARLY = 300, 12
+_ELSEWHERE, _EARLY, _MILDER = 300, 12, 100
 """Maximum number of runs of one shrinking."""
 
 
@@ -50,6 +52,7 @@ def shrink(
             step(lambda: best, actions, better)
         if before == best and not again:
             _elsewhere(lambda: best, actions, better)
+            _milder(lambda: best, actions, better)
     return best
 
 
@@ -160,7 +163,7 @@ def _elsewhere(best: Best, actions: Sequence[Action], better: Better) -> None:
     kinds = {actions[number - 1].kind for _, number in best().injections}
     numbers = [n for n, action in enumerate(actions, 1) if action.kind in kinds]
     last = max((step for step, _ in best().injections), default=1)
-    random = Random(f"Schedule(head={best().head!r}, strikes={best().injections!r})")
+    random = _random(best())
     many_ways = len(best().injections) > 2 or (any(best().head) and best().injections)
     for _ in range(_ELSEWHERE if many_ways else 0):
         many = 1 + random.randrange(min(3, len(best().injections)))
@@ -169,6 +172,22 @@ def _elsewhere(best: Best, actions: Sequence[Action], better: Better) -> None:
         steps = sorted({*first, *random.sample(range(_EARLY, last + 60), many - len(first))})
         if better(Schedule((), tuple((step, random.choice(numbers)) for step in steps))):
             return
+
+
+def _milder(best: Best, actions: Sequence[Action], better: Better) -> None:
+    """Search for a cancelled call that breaks the promise, too: then it takes no more than an
+    impatient client."""
+    numbers = [n for n, action in enumerate(actions, 1) if action.kind == MILDEST]
+    kinds = {actions[number - 1].kind for _, number in best().injections}
+    last, random = max((step for step, _ in best().injections), default=1), _random(best())
+    for _ in range(_MILDER if numbers and kinds - {MILDEST} else 0):
+        step = 1 + random.randrange(last + 60)
+        if better(replace(best(), injections=((step, random.choice(numbers)),))):
+            return
+
+
+def _random(schedule: Schedule) -> Random:
+    return Random(f"Schedule(head={schedule.head!r}, strikes={schedule.injections!r})")
 
 
 def _with(schedule: Schedule, place: int, step: int, number: int) -> Schedule:

@@ -14,10 +14,11 @@ class ClientNode(Node):
     """The node of a client.
 
     `activity` is its current op. `inject_after` injects an action after a number of steps. `clock`
-    is its wall clock, which only locks with Python's own clock read.
+    is its wall clock, which only locks with Python's own clock read. `cancel` cancels the running
+    call of its lock, and returns whether there is one.
     """
 
-    __slots__ = ("_aims", "activity", "clock", "inject_after", "out")
+    __slots__ = ("_aims", "activity", "cancel", "clock", "inject_after", "out")
 
     def __init__(
         self,
@@ -31,6 +32,7 @@ class ClientNode(Node):
         self.inject_after = inject_after
         self._aims = [aim for aim in aims if aim.client == index]
         self.activity = ""
+        self.cancel: Callable[[], bool] = bool
         self.out = out
         self.clock = WallClock()
 

@@ -167,10 +167,10 @@ class Task:
 
     `thread`: the object that represents it to code that asks for the current thread. `carrier`: the
     greenlet that runs it, once it has begun. `left`: it waited while it was being killed, and is
-    never resumed.
+    never resumed. `thrown`: an exception that its present wait raises, and the event that ends it.
     """
 
-    __slots__ = ("carrier", "left", "node", "over", "thread", "work", "world")
+    __slots__ = ("carrier", "left", "node", "over", "thread", "thrown", "work", "world")
 
     def __init__(self, world: World, node: Node, work: Callable[[], None]) -> None:
         self.world = world
@@ -178,6 +178,7 @@ class Task:
         self.work = work
         self.over = self.left = False
         self.thread: Any = None
+        self.thrown: tuple[BaseException, Wake] | None = None
         self.carrier: Carrier | None = None
 
     def begin(self) -> None:
@@ -194,6 +195,11 @@ class Task:
     def resume(self) -> None:
         """Resume the task after the present event."""
         self.world.ready = self
+
+    def throw(self, error: BaseException) -> None:
+        """End the wait of the task with an exception."""
+        self.thrown = error, Wake(self)
+        self.world.at(self.world.now, self.thrown[1])
 
     def kill(self) -> None:
         """End the task at its present step."""
@@ -306,6 +312,10 @@ class World:
         self.running = task
         if task.over:
             raise GreenletExit
+        if task.thrown is not None:
+            thrown, wake = task.thrown
+            task.thrown, wake.off = None, True
+            raise thrown
 
     def sleep(self, ns: int) -> None:
         time = self.now + ns if ns > 0 else self.now
@@ -319,8 +329,16 @@ class World:
             return
         assert self.running is not None
         self.sequence += 1
-        heappush(queue, (time, self.sequence, Wake(self.running)))
-        self.wait()
+        wake = Wake(self.running)
+        heappush(queue, (time, self.sequence, wake))
+        self._wait_for(wake)
+
+    def _wait_for(self, wake: Wake) -> None:
+        try:
+            self.wait()
+        except BaseException:
+            wake.off = True  # it ends no later wait
+            raise
 
     def point(self) -> None:
         """Take a step in the middle of a task's code."""
@@ -335,8 +353,9 @@ class World:
         self.decision = self.decide(None)
         task = self.running
         if task is not None and task.node.paused_until > self.now:
-            self.at(task.node.paused_until, Wake(task))
-            self.wait()
+            wake = Wake(task)
+            self.at(task.node.paused_until, wake)
+            self._wait_for(wake)
 
     def stop(self) -> None:
         """End all tasks."""

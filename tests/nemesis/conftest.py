@@ -199,6 +199,9 @@ class Node:
 
     def signal(self, pid: int, number: int, started: str | None = None) -> bool:
         if "signals" not in self.site.deaf:
+            if number == signal.SIGUSR1:
+                self.cancelled += 1
+                return pid in self.states
             after = {signal.SIGSTOP: "T", signal.SIGCONT: "S"}.get(signal.Signals(number))
             if after is None:
                 self.states.pop(pid, None)
@@ -262,6 +265,10 @@ class Node:
         return point in self.points & self.armed
 
     at_point: str | None = None
+    cancelled = 0
+
+    def wait_cancelled(self, before: int, timeout_s: float) -> bool:
+        return self.cancelled > before
 
     def leave_failpoint(self) -> None:
         self.at_point = None

@@ -47,6 +47,7 @@ EXAMPLES = {
     "memory": (["redis-1"], {"policy": "allkeys-lru"}, ["redis-1"], [], True),
     "disk": (["redis-1"], {}, ["redis-1"], [], True),
     "cpu": (["redis-1"], {"share": 0.02}, ["redis-1"], [], False),
+    "cancel": (["client-1"], {"point": None}, [], [], False),
 }
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
@@ -114,7 +115,7 @@ def test_an_unknown_family_has_no_facts():
     assert facts("gremlin", ["redis-1"], {}) == {}
 
 
-def test_every_fault_that_can_be_drawn_impairs_its_nodes_or_is_one_of_the_clock():
+def test_every_drawn_fault_impairs_its_nodes_unless_it_is_a_clock_or_a_cancelled_call():
     for name, family in FAMILIES.items():
         at = Layout(
             SERVERS,
@@ -129,7 +130,7 @@ def test_every_fault_that_can_be_drawn_impairs_its_nodes_or_is_one_of_the_clock(
         for seed in range(50):
             for drawn in family.draw(Random(seed), at, Asked(name)):
                 impairs = facts(name, drawn.targets, drawn.arguments)["impairs"]
-                assert bool(impairs) == (name != "clock"), drawn
+                assert bool(impairs) == (name not in ("clock", "cancel")), drawn
                 assert set(impairs) <= set(drawn.targets), drawn
 
 

@@ -7,6 +7,7 @@ may end it then. So the client writes it down, as an op `close` that was not req
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,20 +16,32 @@ from fencepost.workloads.client.holds import Holds
 from fencepost.workloads.client.machine import Machine, real
 from fencepost.workloads.client.steps import Steps
 from fencepost.workloads.client.wire import Said, Setup
-from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate, Lock, SharedLock
+from fencepost.workloads.contract.lock import (
+    CANCELLED,
+    Env,
+    Failed,
+    Grant,
+    Indeterminate,
+    Interrupt,
+    Lock,
+    SharedLock,
+)
 from fencepost.workloads.contract.resource import Resource
 from fencepost.workloads.contract.store import Opening
 from fencepost.workloads.locks import user_lock
-from fencepost.workloads.locks.plain import BadAnswer
+from fencepost.workloads.locks.plain import BadAnswer, PlainLock
 from fencepost.workloads.resources.registry import GUARDS, STORES
 
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0
+CALLS = ("acquire", "extend", "release")
+"""The ops that call the lock."""
 
 
 class Client:
     """Applies ops one at a time and reports how they ended. `machine`: the real one by default.
-    `steps` counts the steps of an op."""
+    `steps` counts the steps of an op. `calls`: a call of the lock is running, and was not
+    cancelled; `call_begins` is called when the next one begins."""
 
     def __init__(
         self,
@@ -45,6 +58,8 @@ class Client:
         self._machine = machine or real(setup)
         self._guard = GUARDS[setup.guard]
         self._count = 0
+        self.calls = False
+        self.call_begins: Callable[[], None] | None = None
         self._open()
 
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -58,16 +73,27 @@ class Client:
         self._out.event("invoke", f, value)
         self._out.flush()
         try:
-            answer: dict[str, Any] = value | _VERBS[f](self, value)
+            answer: dict[str, Any] = value | self._do(f, value)
         except Indeterminate as error:
             return self._failed("fail" if f == "read" else "info", f, value, error)
         except Failed as error:
             return self._failed("fail", f, value, error)
+        except Interrupt:
+            return self._failed("info", f, value, Indeterminate(CANCELLED, f"{f} was interrupted"))
         self._out.event("ok", f, answer)
         if f == "acquire":
             self._holds.say_if_lost_already(self._holds.granted(answer["hold"]))
             self._failpoints.reach("acquired")
         return "ok", answer
+
+    def _do(self, f: str, value: dict[str, Any]) -> dict[str, Any]:
+        self.calls = f in CALLS
+        if self.calls and self.call_begins is not None:
+            self.call_begins()
+        try:
+            return _VERBS[f](self, value)
+        finally:
+            self.calls = False
 
     def give_up(self, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Report a hold as lost if at most `left` ns of its lease are left, by this client's clock.
@@ -94,7 +120,7 @@ class Client:
     ) -> tuple[str, dict[str, Any]]:
         self._out.event(type, f, value, error)
         if type == "info":
-            self._succeed()
+            self._succeed(keeps_lock=f == "acquire" and self._keeps_lock(error))
         return type, value
 
     def _acquire(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -213,13 +239,33 @@ class Client:
         """Return whether its lock can be extended; a user lock may lack that verb."""
         return getattr(self._lock, "extends", True)
 
-    def _succeed(self) -> None:
-        """Start the successor of a process that is gone, with no state of it left."""
-        self.close()
+    def _succeed(self, keeps_lock: bool = False) -> None:
+        """Start the successor of a process that is gone, with no state of it left, except its lock
+        if it keeps that."""
+        if not keeps_lock:
+            self.close()
         with self._out.speaking:
-            self._holds.drop()
+            if not keeps_lock:
+                self._holds.drop()
             self._out.process += self._setup.stride
-        self._open()
+        if not keeps_lock:
+            self._open()
+
+    def _keeps_lock(self, error: Failed) -> bool:
+        """Return whether it continues with its lock after a cancelled acquire: it holds nothing,
+        which another process would have to release."""
+        return self._setup.goes_on and error.kind == CANCELLED and not self._holds.any
+
+    @property
+    def cancels(self) -> bool:
+        """Return whether calls of its lock can be cancelled."""
+        return getattr(self._lock, "cancels", False)
+
+    def cancel(self) -> bool:
+        """Cancel the running call of its lock, once; return whether there is one. Any thread may
+        call this."""
+        found, self.calls = self.calls, False
+        return found and cast(PlainLock, self._lock).cancel()
 
     def close(self) -> None:
         """Close sessions and connections, as an op of the current process.

@@ -38,6 +38,11 @@ class Holds:
             raise Failed("not-held", f"this process has no hold {hold}")
         return grant
 
+    @property
+    def any(self) -> bool:
+        """Whether a hold was not released."""
+        return bool(self._grants)
+
     def waits_for(self, lock: str | None) -> None:
         """Set the lock that is being acquired; None: the wait has ended."""
         self._waits_for = lock

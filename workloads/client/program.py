@@ -11,11 +11,13 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from random import Random
 from typing import NoReturn
 
 import msgspec
 
 from fencepost.workloads.client import loop, sockets
+from fencepost.workloads.client.cancelling import Cancelling
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.critical_section import work_seed
 from fencepost.workloads.client.failpoints import Failpoints
@@ -41,6 +43,7 @@ def main() -> None:
             raise
         _break(out, cannot_be_made(setup.own, setup.node, error))
     orders = Orders(inbox, out, failpoints)
+    Cancelling(client, out, Random(f"{setup.seed}/{setup.process}/cancel"))
     out.answer("ready", pid=os.getpid(), **({} if client.extends else {"extends": False}))
     try:
         _serve(client, orders, out, work_seed(setup.seed, setup.process))

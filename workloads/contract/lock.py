@@ -13,6 +13,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
+CANCELLED = "cancelled"
+"""The kind of an Indeterminate whose call was cancelled by a fault."""
+
+
+class Interrupt(KeyboardInterrupt):
+    """Raised in a call that does not run in an event loop, as a handler of a signal raises it."""
+
 
 class Failed(Exception):
     """The request has certainly not been carried out; `kind` is a word, `text` a sentence.
@@ -31,7 +38,8 @@ class Failed(Exception):
 
 
 class Indeterminate(Failed):
-    """The request may have been carried out, or may be later. Kinds: `timeout`, `no-quorum`."""
+    """The request may have been carried out, or may be later. Kinds: `timeout`, `no-quorum`,
+    `cancelled`."""
 
 
 @dataclass(frozen=True)

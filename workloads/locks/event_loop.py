@@ -28,6 +28,7 @@ class EventLoop:
 
     def __init__(self, lend: Callable[[int | None], None]) -> None:
         self._lend = lend
+        self._task: asyncio.Task[Any] | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
         self._thread.start()
@@ -36,9 +37,19 @@ class EventLoop:
         """Call a function in the loop, await its result if it has to be awaited, and return it."""
         self._lend(self._thread.ident)
         try:
-            return self._run(_awaited(do, *args, **options)).result()
+            return self._run(self._awaited(do, *args, **options)).result()
         finally:
+            self._task = None
             self._lend(None)
+
+    def cancel(self) -> bool:
+        """Cancel the running call at one of its awaits, as asyncio.timeout does; return whether
+        there is one. Any thread may call this."""
+        task = self._task
+        if task is None or task.done():
+            return False
+        self._loop.call_soon_threadsafe(task.cancel)
+        return True
 
     def close(self) -> None:
         """Cancel all tasks, and end the loop and its thread. A task that does not end in time is
@@ -50,10 +61,10 @@ class EventLoop:
     def _run(self, coroutine: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-
-async def _awaited(do: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    found = do(*args, **options)
-    return await found if inspect.isawaitable(found) else found
+    async def _awaited(self, do: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        self._task = asyncio.current_task()
+        found = do(*args, **options)
+        return await found if inspect.isawaitable(found) else found
 
 
 async def _cancelled() -> None:

@@ -25,13 +25,14 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from fencepost.workloads.contract import lock
-from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
+from fencepost.workloads.contract.lock import CANCELLED, Env, Failed, Indeterminate
 from fencepost.workloads.locks import event_loop
 
 # An exception of these types is a bug in the lock's code, whatever happened to the request.
@@ -87,6 +88,7 @@ class PlainLock:
         self._env = env
         self._what = make
         self._lock: Any = None
+        self._cancelled = False
         # The clock of a Grant is time.monotonic(); the env's has another zero.
         self._zero_ns = time.monotonic_ns() - env.now()
         servers = [env.address(node) for node in nodes]
@@ -103,6 +105,16 @@ class PlainLock:
     @property
     def extends(self) -> bool:
         return hasattr(self._what if self._lock is None else self._lock, "extend")
+
+    @property
+    def cancels(self) -> bool:
+        """Whether its calls can be cancelled."""
+        return self._loop is not None
+
+    def cancel(self) -> bool:
+        """Cancel the running call; return whether there is one. Any thread may call this."""
+        self._cancelled = self._loop is not None and self._loop.cancel()
+        return self._cancelled
 
     def acquire(self, name: str, ttl_ns: int) -> lock.Grant:
         begun = self._env.now()
@@ -224,8 +236,12 @@ class PlainLock:
         `certain` is the kind of a Failed without one; any other exception means that the op may
         have happened. An error about missing names or wrong arguments is a bug, not an answer.
         """
+        self._cancelled = False
         try:
             return call()
+        except CancelledError as error:
+            kind = CANCELLED if self._cancelled else "raised"
+            raise Indeterminate(kind, f"{verb} was cancelled") from error
         except BadAnswer:
             raise
         except Failed as error:

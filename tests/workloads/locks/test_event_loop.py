@@ -14,7 +14,7 @@ import pytest
 
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps
-from fencepost.workloads.contract.lock import Env, Failed, Indeterminate
+from fencepost.workloads.contract.lock import CANCELLED, Env, Failed, Indeterminate
 from fencepost.workloads.locks.event_loop import is_async
 from fencepost.workloads.locks.plain import BadAnswer, Grant, PlainLock
 
@@ -204,3 +204,59 @@ def counting(monkeypatch, sockets, address):
     for name in module._CALLS:
         monkeypatch.setattr(socket.socket, name, getattr(socket.socket, name), raising=False)
     module.count(sockets, {"redis-1": address})
+
+
+class Hangs(Base):
+    """Waits for as long as it is not cancelled."""
+
+    def __init__(self, servers):
+        super().__init__(servers)
+        self.asked = threading.Event()
+        self.after = "raise"
+
+    async def acquire(self, name, ttl):
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if self.after == "raise":
+                raise
+            return self.after == "granted"
+
+
+def cancelled(lock, after):
+    lock._lock.after = after
+    lock._lock.asked.clear()
+    cancels = threading.Thread(target=lambda: lock._lock.asked.wait(30) and lock.cancel())
+    cancels.start()
+    try:
+        return lock.acquire("orders", S)
+    finally:
+        cancels.join()
+
+
+def test_a_cancelled_call_is_unknown_unless_the_lock_answers(made):
+    lock = made(Hangs)
+    with pytest.raises(Indeterminate) as raised:
+        cancelled(lock, "raise")
+    assert raised.value.kind == CANCELLED
+    with pytest.raises(Failed, match="answered False") as failed:
+        cancelled(lock, "refused")
+    assert not isinstance(failed.value, Indeterminate)
+    assert cancelled(lock, "granted").name == "orders"
+
+
+def test_outside_of_a_call_there_is_nothing_to_cancel(made):
+    lock = made(Base)
+    lock.acquire("orders", S)
+    assert not lock.cancel()
+
+
+def test_a_lock_that_cancels_itself_was_not_cancelled_by_a_fault(made):
+    class Itself(Base):
+        async def acquire(self, name, ttl):
+            raise asyncio.CancelledError
+
+    with pytest.raises(Indeterminate) as raised:
+        made(Itself).acquire("orders", S)
+    assert raised.value.kind == "raised"
