@@ -44,8 +44,8 @@ class Run:
 
     `seen`: pairs of an injected action and the activities of the clients at that moment. `watch`:
     returns the watcher of a client's steps. `worked_ns`: when all clients had finished their work;
-    then one client checks that the lock recovers. `cancels`: calls of the lock can be
-    cancelled. `healed_ns`: when all faults had ended.
+    then one client checks that the lock recovers. `healed_ns`: when all faults had ended.
+    `in_loop`: calls of the lock run in an event loop.
     `working`: the number of clients still at work. `denied`: the lock was not granted although only
     a minority of the servers was down. `missed`: an action waited for a message, but none came.
     `most_steps`: far more steps than any run of a working lock takes.
@@ -82,7 +82,7 @@ class Run:
             for index, name in enumerate(setting.clients)
         ]
         self.failure: BaseException | None = None
-        self.cancels = False
+        self.in_loop = False
         self.came_back = True
         self.worked_ns = self.healed_ns = NEVER
         self.denied = False
@@ -136,7 +136,7 @@ class Run:
         for server in self.nodes.values():
             server.forget()
         for client in self.clients:
-            client.inject_after, client.cancel = _never, bool
+            client.inject_after, client.cancel = _never, _no_more
 
     def _patched(self) -> AbstractContextManager[None]:
         """Replace sockets, clocks and threads for code that brings its own connections."""
@@ -305,10 +305,9 @@ class Run:
         if steps is not None:
             self._sockets[node] = Sockets(steps)
         client = Client(setup, out, Failpoints(self.world), machine, steps)
-        self.cancels = client.cancels
-        node.cancel = client.cancel
-        if not client.cancels and self.world.running is not None:
-            node.cancel = partial(_interrupt, client, self.world.running)
+        self.in_loop = client.in_loop
+        assert self.world.running is not None, "a client is made in its own task"
+        node.cancel = partial(_cancel, client, self.world.running)
         return client
 
     def begin(self, node: Node, work: Callable[[], None], at: int | None = None) -> Task:
@@ -338,17 +337,23 @@ class Run:
         return f"{what} of {source} to {to}"
 
 
-def _interrupt(client: Client, task: Task) -> bool:
-    """Raise an exception where a call of a client's lock waits, as a handler of a signal does.
-    Return whether there is such a call."""
-    found, client.calls = client.calls, False
-    if found:
+def _cancel(client: Client, task: Task, then: Callable[[], None]) -> None:
+    """Cancel the running call of a client's lock, and call `then` if there is one. A call that does
+    not run in an event loop gets an exception where it waits, as from a signal's handler."""
+    if client.in_loop:
+        client.cancel(then)
+    elif client.calls:
+        client.calls = False
+        then()
         task.throw(Interrupt())
-    return found
 
 
 def _never(steps: int, action: int) -> None:
     """Ignore the injection: the run has ended."""
+
+
+def _no_more(then: Callable[[], None]) -> None:
+    """Cancel nothing: the run has ended."""
 
 
 def _confined(work: Callable[[], None]) -> Callable[[], None]:

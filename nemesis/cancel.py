@@ -47,7 +47,7 @@ class Cancel:
         return Receipt(proved, f"pid {client.pid} on {node} {how}, {data['at']}", data)
 
     def heal(self, fault: Fault) -> Receipt:
-        return Receipt(True, "the call has ended")
+        return Receipt(True, "a cancelled call leaves nothing to heal")
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:

@@ -108,9 +108,7 @@ def test_the_command_has_an_option_for_every_setting():
 def test_a_run_described_in_its_test_json_is_shown_with_every_setting_and_can_be_repeated(tmp_path):
     ours = {"services": (), "compose": "", "containers": ()}
     options = {**REDIS.options, "token": "incr"}
-    spec = replace(
-        REDIS, **{**OTHER, **ours, "shared": 0.0, "after_cancel": "close", "options": options}
-    )
+    spec = replace(REDIS, **{**OTHER, **ours, "shared": 0.0, "options": options})
     test = json.loads(json.dumps(spec.to_json()))
     assert respec(test) == spec
     shown = dict(settings(test))

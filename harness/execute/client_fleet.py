@@ -178,7 +178,6 @@ class ClientFleet:
             origin_ns=self._recorder.origin_ns + self._clocks[node].offset_ns,
             own=Own(OWN, own.python) if own and own.python else None,
             steps=bool((spec.scenario or {}).get("counted")) or counts_requests(spec),
-            goes_on=spec.after_cancel == "on",
         )
 
     def close(self) -> None:

@@ -38,9 +38,7 @@ from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
 SEARCHES = ("random", "exhaustive")
-SETTINGS_OF_A_HUNT = (
-    "guard", "ttl_ms", "persistence", "restart", "after_cancel", "seed", "server",
-)  # fmt: skip
+SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "seed", "server")
 """The settings of a test that a hunt has too."""
 OWN_WORDS = tuple(
     SETTINGS[name].word for name in SETTINGS_OF_A_HUNT if name not in ("seed", "server")

@@ -23,8 +23,7 @@ def of(spec: Spec) -> Spec | None:
     name = name or _OF_MANY.get(lock.kind, "")
     if not name:
         return None
-    options = LOCKS[name].read_options(given)
-    return replace(spec, own=None, lock=name, options=options, after_cancel="close")
+    return replace(spec, own=None, lock=name, options=LOCKS[name].read_options(given))
 
 
 def servers(spec: Spec) -> str:

@@ -74,7 +74,7 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         **_own(spec),
     )
     calm = None if spec.own is None else _undisturbed(setting)
-    setting = replace(setting, cancels=calm is not None and calm.cancels)
+    setting = replace(setting, in_loop=calm is not None and calm.in_loop)
     setting = replace(setting, faults=_faults(faults, setting))
     setting = replace(setting, slow=simulated.slow(setting))
     if calm is not None and not guarded and spec.guard == "none" and _hands_tokens(calm):

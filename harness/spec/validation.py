@@ -74,10 +74,6 @@ def validate(spec: Spec) -> Spec:
             f"the whole TTL of {spec.ttl_ms} ms: set it far lower"
         )
     _guarded(spec)
-    if spec.after_cancel == "on" and spec.own is None:
-        raise BadArguments(
-            "--after-cancel on is for a lock of your own: clients of other locks close them"
-        )
     if spec.own and spec.own.image and {"clock", "kill"} <= set(spec.families):
         raise BadArguments(
             "a client in a custom image restarts with the right clock after a kill: use either "

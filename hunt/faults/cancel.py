@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from fencepost.hunt.faults.simulated import Action, Simulated
+from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
@@ -21,17 +23,19 @@ def _cancel(setting: Setting) -> Iterator[Action]:
 
 
 def _cancel_call(index: int, run: Run, event: Event | None) -> None:
-    node = run.clients[index]
+    cancel(run, run.clients[index], {})
 
-    def cancel() -> None:
-        f = node.activity
-        if node.cancel():
-            words = f"the call of {node.name} is cancelled"
-            run.faults.begin("cancel", [node.name], {"f": f}, words, lasts=1)
+
+def cancel(run: Run, node: ClientNode, arguments: dict[str, Any]) -> None:
+    """Cancel the running call of a client's lock. The fault begins only if there is one."""
+
+    def cancelled() -> None:
+        words = f"the call of {node.name} is cancelled"
+        run.faults.begin("cancel", [node.name], {"f": node.activity, **arguments}, words, lasts=1)
 
     if node.up:
-        # As a timer of the client's event loop does it: in a task of the client.
-        run.begin(node, cancel)
+        # A thread of the client does it, which is stopped with the client.
+        run.begin(node, lambda: node.cancel(cancelled))
 
 
-SIMULATED = Simulated("cancel", _cancel, usual=lambda setting: setting.cancels, in_a_call=True)
+SIMULATED = Simulated("cancel", _cancel, usual=lambda setting: setting.in_loop, in_a_call=True)

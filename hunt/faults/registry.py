@@ -25,12 +25,11 @@ from fencepost.hunt.sim.setting import Setting
 from fencepost.nemesis.families import FAMILIES
 from fencepost.registry import Registry
 
-# Schedules number actions in this order.
+# Schedules number actions in this order: a new family comes last.
 SIMULATED: Registry[Simulated] = Registry(
     "fencepost.simulated_faults",
     Simulated,
     (
-        cancel.SIMULATED,
         clock.SIMULATED,
         pause.SIMULATED,
         partition.SIMULATED,
@@ -40,6 +39,7 @@ SIMULATED: Registry[Simulated] = Registry(
         power.SIMULATED,
         failover.SIMULATED,
         memory.SIMULATED,
+        cancel.SIMULATED,
     ),
 )
 BEFORE: Mapping[str, str] = {"drop": packet.LOSS, "duplicate": packet.DUPLICATE}

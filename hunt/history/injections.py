@@ -14,6 +14,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from fencepost.hunt.faults.cancel import cancel
 from fencepost.hunt.faults.kill import crash, kill_client
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.faults.simulated import Action, Inject, seconds
@@ -41,6 +42,8 @@ POINTS = {
 }
 """The moments of each failpoint: an op that begins, or a grant."""
 _MOMENTS = ("acquire", "granted", "release", "release", "read", "write", "extend")
+_CALLS = ("acquire", "release", "extend")
+"""The ops that call the lock."""
 _LOOK = 20 * MS
 
 
@@ -86,6 +89,9 @@ class Injector:
             return Action(family, family, _INJECTS[family](_renamed(drawn, names), lasts))
 
         moments = ("granted",) if HOLDER in clients else POINTS.get(str(point), _MOMENTS)
+        if family == "cancel":  # the next call, if none is running
+            calls = _CALLS[1:] if HOLDER in clients else _CALLS
+            moments = tuple(one for one in moments if one in calls) or calls
         return Injection(family, moments, action)
 
 
@@ -256,6 +262,16 @@ def _crash(power: bool, drawn: Drawn, lasts: int) -> Inject:
     return inject
 
 
+def _cancel(drawn: Drawn, lasts: int) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        for client in run.clients:
+            if client.name in drawn.targets:
+                cancel(run, client, drawn.arguments)
+        return True
+
+    return inject
+
+
 def _nothing() -> None:
     """Undo nothing: the fault ends by itself."""
 
@@ -266,4 +282,5 @@ _INJECTS: dict[str, Callable[[Drawn, int], Inject]] = {
     "clock": _clock,
     "kill": partial(_crash, False),
     "power": partial(_crash, True),
+    "cancel": _cancel,
 }

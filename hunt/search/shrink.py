@@ -14,14 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from random import Random
 
+from fencepost.hunt.faults import cancel
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.sim.schedule import Schedule
 
 Breaks = Callable[[Schedule], bool]
-MILDEST = "cancel"
+MILDEST = cancel.SIMULATED.name
 """The kind of action by which any other is replaced if the run then still breaks a promise."""
 _MOST = 3000
 _ELSEWHERE, _EARLY, _MILDER = 300, 12, 100
@@ -34,9 +36,10 @@ def shrink(
     """Return a minimal schedule that breaks the same promise. `again`: only remove injections."""
     best, tried, left = schedule, {schedule}, _MOST
 
-    def better(one: Schedule) -> bool:
+    def better(one: Schedule, milder: bool = False) -> bool:
         nonlocal best, left
-        if one in tried or left <= 0 or one.size >= best.size or not one.in_order:
+        simpler = milder or one.size < best.size
+        if one in tried or left <= 0 or not simpler or not one.in_order:
             return False
         tried.add(one)
         left -= 1
@@ -52,7 +55,7 @@ def shrink(
             step(lambda: best, actions, better)
         if before == best and not again:
             _elsewhere(lambda: best, actions, better)
-            _milder(lambda: best, actions, better)
+            _milder(lambda: best, actions, partial(better, milder=True))
     return best
 
 

@@ -14,8 +14,8 @@ class ClientNode(Node):
     """The node of a client.
 
     `activity` is its current op. `inject_after` injects an action after a number of steps. `clock`
-    is its wall clock, which only locks with Python's own clock read. `cancel` cancels the running
-    call of its lock, and returns whether there is one.
+    is its wall clock, which only locks with Python's own clock read. `cancel(then)` cancels the
+    running call of its lock, and calls `then` if there is one.
     """
 
     __slots__ = ("_aims", "activity", "cancel", "clock", "inject_after", "out")
@@ -32,7 +32,7 @@ class ClientNode(Node):
         self.inject_after = inject_after
         self._aims = [aim for aim in aims if aim.client == index]
         self.activity = ""
-        self.cancel: Callable[[], bool] = bool
+        self.cancel: Callable[[Callable[[], None]], None] = _no_call
         self.out = out
         self.clock = WallClock()
 
@@ -49,3 +49,7 @@ class ClientNode(Node):
                 else:
                     self.inject_after(aim.after, aim.action)
             self._aims = left
+
+
+def _no_call(then: Callable[[], None]) -> None:
+    """Cancel nothing: no call is running."""

@@ -19,7 +19,7 @@ class Setting:
     `test` describes it as test.json does. `faults`: the faults to inject, by their names in
     hunt/faults/registry.py. `goals`: the checkers whose violation ends the hunt. `restart_ns`: how
     long a killed server stays down, None for good. `slow`: a client may hold the lock past its
-    lease. `cancels`: calls of the lock can be cancelled. `kind`: the kind of the servers;
+    lease. `in_loop`: calls of the lock run in an event loop. `kind`: the kind of the servers;
     `version`: their version, "" for the default; `model`: the model that simulates them
     (hunt/models). `outside`: the lock brings its own connections (hunt/intercept) by the module
     `library`. `own`: a user lock, which is in no registry; `reference`: the same servers with a
@@ -42,7 +42,7 @@ class Setting:
     holds: int = 2
     replicated: bool = False
     extends: bool = True
-    cancels: bool = False
+    in_loop: bool = False
     kind: str = "redis"
     model: str = "redis"
     slow: bool = False
@@ -73,7 +73,6 @@ class Setting:
                 seed="",
                 origin_ns=0,
                 own=self.own,
-                goes_on=self.test.get("after_cancel") == "on",
             )
         return made
 

@@ -216,14 +216,6 @@ class Settings:
         "--failed-release",
         choices=("ended", "nothing"),
     )
-    after_cancel: str = _set(
-        "close",
-        "After a cancelled call",
-        "Whether a client closes its lock after a cancelled call, or continues with it after a "
-        "cancelled acquire (on)",
-        "--after-cancel",
-        choices=("close", "on"),
-    )
     until: tuple[str, ...] = _set(
         (),
         "Stopped by a violation of",

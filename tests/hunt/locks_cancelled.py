@@ -40,6 +40,14 @@ class Leased:
         await self.client.aclose()
 
 
+class Extends(Leased):
+    """Sound: an extend that was cancelled may have extended the lease, or not."""
+
+    async def extend(self, name, ttl):
+        script = RELEASE.replace("'del', KEYS[1]", "'pexpire', KEYS[1], ARGV[2]")
+        return await self.client.eval(script, 1, name, self.values[name], int(ttl * 1000)) == 1
+
+
 class Leaves(Leased):
     """Without a lease: a cancelled call leaves its key for ever."""
 

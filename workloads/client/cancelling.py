@@ -1,51 +1,69 @@
 """Cancels a call of the lock when a signal asks for it (nemesis/cancel.py).
 
-If no call is running, the next one is cancelled, a short time after it begins. A call in an event
-loop is cancelled at one of its awaits; any other is interrupted by an exception of the signal's
-handler, between two bytecodes.
+If no call is running, the next one is cancelled, a short time after it begins; if that has ended
+before, the one after it. A call in an event loop is cancelled at one of its awaits. Any other is
+interrupted by an exception of the signal's handler, but only in the lock's own code: the lock has
+given an answer once its call has returned, and an event must be written as a whole.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from random import Random
 from types import FrameType
 
 from fencepost.workloads.client.client import Client
+from fencepost.workloads.client.holds import Holds
 from fencepost.workloads.client.wire import Outbox
 from fencepost.workloads.contract.lock import Interrupt
+from fencepost.workloads.locks.plain import PlainLock
 
 SIGNAL = signal.SIGUSR1
 _LATEST_S = 0.004
 """A call of a lock on a server near by takes some milliseconds."""
+_CALLERS = (Client.call.__code__, PlainLock.call.__code__)
+"""What they call is the lock's own code."""
+_OURS = {one.__module__ for one in (Client, Holds, Outbox, PlainLock)}
 
 
 class Cancelling:
-    """Handles the signal. `out` reports each call that was cancelled."""
+    """Handles the signal. `out` reports each call that was cancelled. `_wanted`: the next call has
+    to be cancelled."""
 
     def __init__(self, client: Client, out: Outbox, random: Random) -> None:
         self._client, self._out, self._random = client, out, random
+        self._wanted = False
+        client.call_begins = self._call_begins
         signal.signal(SIGNAL, self._asked)
 
     def _asked(self, number: int, frame: FrameType | None) -> None:
         client = self._client
-        if client.cancels:
-            found = client.cancel()
-        else:
-            found, client.calls = client.calls, False
-        if not found:
-            client.call_begins = self._later
-            return
-        client.call_begins = None
-        self._out.answer("cancelled")
-        if not client.cancels:
+        self._wanted = True
+        if client.in_loop:
+            client.cancel(self._cancelled)
+        elif client.calls and _in_the_lock(frame):
+            client.calls = False
+            self._cancelled()
             raise Interrupt
 
-    def _later(self) -> None:
-        self._client.call_begins = None
-        delay_s = self._random.uniform(0, _LATEST_S)
-        timer = threading.Timer(delay_s, os.kill, (os.getpid(), SIGNAL))
-        timer.daemon = True
-        timer.start()
+    def _cancelled(self) -> None:
+        self._wanted = False
+        self._out.answer("cancelled")
+
+    def _call_begins(self) -> None:
+        if self._wanted:
+            self._wanted = False  # until the timer has rung
+            after_s = self._random.uniform(0, _LATEST_S)
+            itself = threading.get_ident(), SIGNAL
+            timer = threading.Timer(after_s, signal.pthread_kill, itself)
+            timer.daemon = True
+            timer.start()
+
+
+def _in_the_lock(frame: FrameType | None) -> bool:
+    """Return whether this frame runs the lock's own code, or a library's for it."""
+    inner = frame
+    while frame is not None and frame.f_globals.get("__name__") not in _OURS:
+        frame = frame.f_back
+    return frame is not None and frame is not inner and frame.f_code in _CALLERS

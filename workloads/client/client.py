@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from fencepost.workloads.client.failpoints import Reached
 from fencepost.workloads.client.holds import Holds
@@ -32,16 +32,16 @@ from fencepost.workloads.locks import user_lock
 from fencepost.workloads.locks.plain import BadAnswer, PlainLock
 from fencepost.workloads.resources.registry import GUARDS, STORES
 
+T = TypeVar("T")
+
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0
-CALLS = ("acquire", "extend", "release")
-"""The ops that call the lock."""
 
 
 class Client:
     """Applies ops one at a time and reports how they ended. `machine`: the real one by default.
     `steps` counts the steps of an op. `calls`: a call of the lock is running, and was not
-    cancelled; `call_begins` is called when the next one begins."""
+    cancelled; `call_begins` is called before each one."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Client:
         self._guard = GUARDS[setup.guard]
         self._count = 0
         self.calls = False
-        self.call_begins: Callable[[], None] | None = None
+        self.call_begins: Callable[[], None] = _do_nothing
         self._open()
 
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -73,7 +73,7 @@ class Client:
         self._out.event("invoke", f, value)
         self._out.flush()
         try:
-            answer: dict[str, Any] = value | self._do(f, value)
+            answer: dict[str, Any] = value | _VERBS[f](self, value)
         except Indeterminate as error:
             return self._failed("fail" if f == "read" else "info", f, value, error)
         except Failed as error:
@@ -85,15 +85,6 @@ class Client:
             self._holds.say_if_lost_already(self._holds.granted(answer["hold"]))
             self._failpoints.reach("acquired")
         return "ok", answer
-
-    def _do(self, f: str, value: dict[str, Any]) -> dict[str, Any]:
-        self.calls = f in CALLS
-        if self.calls and self.call_begins is not None:
-            self.call_begins()
-        try:
-            return _VERBS[f](self, value)
-        finally:
-            self.calls = False
 
     def give_up(self, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Report a hold as lost if at most `left` ns of its lease are left, by this client's clock.
@@ -120,16 +111,17 @@ class Client:
     ) -> tuple[str, dict[str, Any]]:
         self._out.event(type, f, value, error)
         if type == "info":
-            self._succeed(keeps_lock=f == "acquire" and self._keeps_lock(error))
+            self._succeed(keeps_lock=error.kind == CANCELLED and self._keeps_lock)
         return type, value
 
     def _acquire(self, value: dict[str, Any]) -> dict[str, Any]:
         self._holds.waits_for(value["lock"])
         try:
             if value.get("mode") == "shared":
-                grant = cast(SharedLock, self._lock).acquire_shared(value["lock"], value["ttl"])
+                acquire = cast(SharedLock, self._lock).acquire_shared
             else:
-                grant = self._lock.acquire(value["lock"], value["ttl"])
+                acquire = self._lock.acquire
+            grant = self.call(acquire, value["lock"], value["ttl"])
         finally:
             self._holds.waits_for(None)
         if self._setup.own is not None and not self._guard.needs.by_grant(grant):
@@ -152,13 +144,22 @@ class Client:
         return answer
 
     def _extend(self, value: dict[str, Any]) -> dict[str, Any]:
-        grant = self._lock.extend(self._holds.granted(value["hold"]), value["ttl"])
+        grant = self.call(self._lock.extend, self._holds.granted(value["hold"]), value["ttl"])
         self._holds.update(value["hold"], grant)
         return {"deadline": grant.deadline} | ({"assumed": True} if grant.assumed else {})
 
     def _release(self, value: dict[str, Any]) -> dict[str, Any]:
-        self._lock.release(self._holds.remove(value["hold"]))
+        self.call(self._lock.release, self._holds.remove(value["hold"]))
         return {}
+
+    def call(self, verb: Callable[..., T], *args: Any) -> T:
+        """Call the lock. Nothing else can be cancelled."""
+        self.call_begins()
+        self.calls = True
+        try:
+            return verb(*args)
+        finally:
+            self.calls = False
 
     def _read(self, value: dict[str, Any]) -> dict[str, Any]:
         content, version = self._resource.read(value["resource"])
@@ -251,21 +252,27 @@ class Client:
         if not keeps_lock:
             self._open()
 
-    def _keeps_lock(self, error: Failed) -> bool:
-        """Return whether it continues with its lock after a cancelled acquire: it holds nothing,
-        which another process would have to release."""
-        return self._setup.goes_on and error.kind == CANCELLED and not self._holds.any
+    @property
+    def _keeps_lock(self) -> bool:
+        """Whether it continues with its lock after a cancelled call, as a service does. A hold that
+        is left would have to be released by another process, which no checker knows."""
+        return self.in_loop and not self._holds.any
 
     @property
-    def cancels(self) -> bool:
-        """Return whether calls of its lock can be cancelled."""
-        return getattr(self._lock, "cancels", False)
+    def in_loop(self) -> bool:
+        """Whether calls of its lock run in an event loop, where they can be cancelled."""
+        return isinstance(self._lock, PlainLock) and self._lock.in_loop
 
-    def cancel(self) -> bool:
-        """Cancel the running call of its lock, once; return whether there is one. Any thread may
-        call this."""
-        found, self.calls = self.calls, False
-        return found and cast(PlainLock, self._lock).cancel()
+    def cancel(self, then: Callable[[], None]) -> None:
+        """Cancel the running call of its lock in its event loop, once, and call `then` there if one
+        was running. Any thread may call this."""
+
+        def cancelled() -> None:
+            self.calls = False
+            then()
+
+        if self.calls:
+            cast(PlainLock, self._lock).cancel(cancelled)
 
     def close(self) -> None:
         """Close sessions and connections, as an op of the current process.
@@ -289,6 +296,9 @@ _VERBS = {
     "read": Client._read,
     "write": Client._write,
 }
+
+
+def _do_nothing() -> None: ...
 
 
 def _closed(part: Lock | Resource) -> Failed | None:

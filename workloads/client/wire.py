@@ -33,8 +33,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     `addresses` gives each server's [host, port]; `origin_ns` is the test's start on
     CLOCK_MONOTONIC, which all processes of one kernel share and no wall clock affects.
     `write_script` is the Lua script by which a client in another language writes to a Redis store.
-    `steps`: each step of an op (steps.py) is a failpoint. `goes_on`: the client continues with its
-    lock after a cancelled call.
+    `steps`: each step of an op (steps.py) is a failpoint.
     """
 
     process: int
@@ -52,7 +51,6 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     origin_ns: int
     own: Own | None = None
     steps: bool = False
-    goes_on: bool = False
 
 
 class NoMoreOrders(Exception):

@@ -42,14 +42,12 @@ class EventLoop:
             self._task = None
             self._lend(None)
 
-    def cancel(self) -> bool:
-        """Cancel the running call at one of its awaits, as asyncio.timeout does; return whether
-        there is one. Any thread may call this."""
+    def cancel(self, then: Callable[[], None]) -> None:
+        """Cancel the running call at one of its awaits, as asyncio.timeout does. Call `then` in the
+        loop if it was still running. Any thread may call this."""
         task = self._task
-        if task is None or task.done():
-            return False
-        self._loop.call_soon_threadsafe(task.cancel)
-        return True
+        if task is not None:
+            self._loop.call_soon_threadsafe(_cancel, task, then)
 
     def close(self) -> None:
         """Cancel all tasks, and end the loop and its thread. A task that does not end in time is
@@ -65,6 +63,12 @@ class EventLoop:
         self._task = asyncio.current_task()
         found = do(*args, **options)
         return await found if inspect.isawaitable(found) else found
+
+
+def _cancel(task: asyncio.Task[Any], then: Callable[[], None]) -> None:
+    # A task that was asked to end, and has not run since, ends by the same CancelledError.
+    if not task.cancelling() and task.cancel():
+        then()
 
 
 async def _cancelled() -> None:

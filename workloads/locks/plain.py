@@ -93,7 +93,7 @@ class PlainLock:
         self._zero_ns = time.monotonic_ns() - env.now()
         servers = [env.address(node) for node in nodes]
         self._loop = event_loop.EventLoop(env.lend) if event_loop.is_async(make) else None
-        self._make: Callable[[], Any] = lambda: self._call(make, servers, **options)
+        self._make: Callable[[], Any] = lambda: self.call(make, servers, **options)
         try:
             self._lock = self._made()
         except BadAnswer:
@@ -107,21 +107,27 @@ class PlainLock:
         return hasattr(self._what if self._lock is None else self._lock, "extend")
 
     @property
-    def cancels(self) -> bool:
-        """Whether its calls can be cancelled."""
+    def in_loop(self) -> bool:
+        """Whether its calls run in an event loop, where they can be cancelled."""
         return self._loop is not None
 
-    def cancel(self) -> bool:
-        """Cancel the running call; return whether there is one. Any thread may call this."""
-        self._cancelled = self._loop is not None and self._loop.cancel()
-        return self._cancelled
+    def cancel(self, then: Callable[[], None]) -> None:
+        """Cancel the running call in its event loop, and call `then` there if one was running. Any
+        thread may call this."""
+
+        def cancelled() -> None:
+            self._cancelled = True
+            then()
+
+        if self._loop is not None:
+            self._loop.cancel(cancelled)
 
     def acquire(self, name: str, ttl_ns: int) -> lock.Grant:
         begun = self._env.now()
         if self._lock is None:
             self._lock = self._said("acquire", "unreachable", self._made_late)
         answer = self._said(
-            "acquire", "not-granted", lambda: self._call(self._lock.acquire, name, ttl_ns / 1e9)
+            "acquire", "not-granted", lambda: self.call(self._lock.acquire, name, ttl_ns / 1e9)
         )
         if answer is None or answer is False:
             raise Failed("not-granted", f"acquire answered {answer}")
@@ -134,7 +140,7 @@ class PlainLock:
     def extend(self, grant: lock.Grant, ttl_ns: int) -> lock.Grant:
         begun = self._env.now()
         answer = self._said(
-            "extend", "not-held", lambda: self._call(self._lock.extend, grant.name, ttl_ns / 1e9)
+            "extend", "not-held", lambda: self.call(self._lock.extend, grant.name, ttl_ns / 1e9)
         )
         if answer is False:
             raise Failed("not-held", "extend answered False")
@@ -143,7 +149,7 @@ class PlainLock:
 
     def release(self, grant: lock.Grant) -> None:
         answer = self._said(
-            "release", "not-held", lambda: self._call(self._lock.release, grant.name)
+            "release", "not-held", lambda: self.call(self._lock.release, grant.name)
         )
         if answer is False:
             raise Failed("not-held", "release answered False")
@@ -156,13 +162,13 @@ class PlainLock:
         close = getattr(self._lock, "close", None)
         try:
             if close is not None:
-                self._call(close)
+                self.call(close)
         finally:
             if self._loop is not None:
                 self._loop.close()
                 self._loop = None
 
-    def _call(self, do: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def call(self, do: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Call the plain lock, in its event loop if it has coroutines."""
         return do(*args, **options) if self._loop is None else self._loop.call(do, *args, **options)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from fencepost.checker.history.history import NEMESIS
-from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import described
 from fencepost.hunt.bridge.bridge import bridge
 from fencepost.hunt.faults.registry import table
@@ -23,18 +22,17 @@ SURVIVED = "cancel,pause,partition,delay,packet,kill:client"
 slow = pytest.mark.slow
 
 
-def asked(name, faults="cancel", after="close", file=LOCKS):
-    settings = {"seed": 1, "after_cancel": after}
-    return described(f"{file}:{name}", {}, settings, servers="redis:1", faults=faults)
+def asked(name, faults="cancel", file=LOCKS):
+    return described(f"{file}:{name}", {}, {"seed": 1}, servers="redis:1", faults=faults)
 
 
-def aimed(name, f, after, goes_on="close", file=LOCKS):
-    """Cancel the first client's call, `after` steps after its op begins."""
-    setting = asked(name, after=goes_on, file=file).setting
+def aimed(name, f, *afters, file=LOCKS, head=()):
+    """Cancel the first client's call, `afters` steps after its op begins."""
+    setting = asked(name, file=file).setting
     actions = table(setting)
     (number,) = (n for n, action in enumerate(actions, 1) if action.client == 0)
-    aims = [Aim(0, f, 0, after, number)]
-    return Run(setting, Schedule(), actions, aims=aims).execute()
+    aims = [Aim(0, f, 0, after, number) for after in afters]
+    return Run(setting, Schedule(head), actions, aims=aims).execute()
 
 
 def of_clients(run, *processes):
@@ -46,26 +44,33 @@ def of_clients(run, *processes):
     ]
 
 
-def cancelled(name, f, goes_on="close"):
+def cancelled(name, f, file=LOCKS, head=()):
     """Return the client's ops from the first call on that was cancelled."""
     for after in range(1, 60):
-        done = of_clients(aimed(name, f, after, goes_on), 0, 2)
+        done = of_clients(aimed(name, f, after, file=file, head=head), 0, 2)
         if (0, f, "info", CANCELLED) in done:
             return done[done.index((0, f, "info", CANCELLED)) :]
     raise AssertionError("no step of the call was cancelled")
 
 
 @slow
-def test_the_client_of_a_cancelled_acquire_closes_its_lock_and_asks_again_as_another_process():
-    assert cancelled("Leased", "acquire")[:3] == [
-        (0, "acquire", "info", CANCELLED), (0, "close", "ok", None), (2, "acquire", "ok", None),
-    ]  # fmt: skip
+@pytest.mark.parametrize("f", ["acquire", "release"])
+def test_a_client_without_a_hold_keeps_its_lock_and_continues_as_another_process(f):
+    cancelled_call, next_op = cancelled("Leased", f)[:2]
+    assert cancelled_call == (0, f, "info", CANCELLED)
+    assert next_op[0] == 2 and next_op[1] in ("acquire", "close")
 
 
 @slow
-def test_a_client_keeps_its_lock_after_a_cancelled_acquire_and_closes_it_after_a_release():
-    assert cancelled("Leased", "acquire", "on")[1][:2] == (2, "acquire")
-    assert cancelled("Leased", "release", "on")[1] == (0, "close", "ok", None)
+def test_a_client_with_a_hold_closes_its_lock():
+    extends = (0, 0, 0, 1)
+    assert cancelled("Extends", "extend", head=extends)[1] == (0, "close", "ok", None)
+
+
+@slow
+def test_a_client_whose_lock_does_not_run_in_an_event_loop_closes_it():
+    done = cancelled("Right", "acquire", file=HERE / "locks.py")
+    assert done[1] == (0, "close", "ok", None)
 
 
 @slow
@@ -90,35 +95,31 @@ def test_the_fault_is_in_the_history_if_a_call_was_cancelled_and_only_then():
 
 @slow
 @pytest.mark.parametrize(
-    ("name", "faults", "after"),
+    ("name", "faults"),
     [
-        ("Leased", SURVIVED, "close"),
-        ("Leased", SURVIVED, "on"),
-        ("GivesBack", "cancel", "close"),
-        ("GivesBack", "cancel", "on"),
-        ("GivesBackAtOnce", SURVIVED, "close"),
-        ("GivesBackAtOnce", SURVIVED, "on"),
-        ("SaysSo", SURVIVED, "close"),
-        ("OneConnection", SURVIVED, "close"),
-        ("OneConnection", SURVIVED, "on"),
+        ("Leased", SURVIVED),
+        ("Extends", SURVIVED),
+        ("GivesBack", "cancel"),
+        ("GivesBackAtOnce", SURVIVED),
+        ("SaysSo", SURVIVED),
+        ("OneConnection", SURVIVED),
     ],
 )
-def test_a_sound_lock_is_not_accused(name, faults, after):
-    assert search(asked(name, faults, after).setting, 1, 600, processes=1, most=150).found is None
+def test_a_sound_lock_is_not_accused(name, faults):
+    assert search(asked(name, faults).setting, 1, 600, processes=1, most=150).found is None
 
 
 @slow
 @pytest.mark.parametrize(
-    ("name", "faults", "after", "broken"),
+    ("name", "faults", "broken"),
     [
-        ("Leaves", "cancel", "close", "liveness"),
-        ("Leaves", "cancel", "on", "liveness"),
-        ("Swallows", "cancel", "close", "lease_exclusion"),
-        ("ReadsTheEarlierAnswer", "cancel,pause:client", "on", "linearizable"),
+        ("Leaves", "cancel", "liveness"),
+        ("Swallows", "cancel", "lease_exclusion"),
+        ("ReadsTheEarlierAnswer", "cancel,pause:client", "linearizable"),
     ],
 )
-def test_a_broken_one_is_found_and_is_the_users(name, faults, after, broken):
-    _, find = asked(name, faults, after).carry_out(1)
+def test_a_broken_one_is_found_and_is_the_users(name, faults, broken):
+    _, find = asked(name, faults).carry_out(1)
     assert broken in find.broken
     assert "cancel" in find.run.faults.families
     assert find.compared.inherent == () and find.compared.schedules
@@ -158,6 +159,27 @@ def test_the_locks_of_the_registry_survive_it(setting):
         assert search(setting(lock, "cancel"), 1, 600, processes=1, most=300).found is None
 
 
-def test_only_a_lock_of_ones_own_is_kept(setting):
-    with pytest.raises(BadArguments, match="--after-cancel on is for a lock of your own"):
-        setting("redis", "cancel", after_cancel="on")
+def test_actions_of_other_faults_have_the_same_numbers_with_and_without_it(setting):
+    others = "clock,pause,partition,delay,packet,kill"
+    without = [(one.kind, one.way) for one in table(setting("redis", others))]
+    with_it = [(one.kind, one.way) for one in table(setting("redis", f"cancel,{others}"))]
+    assert with_it[: len(without)] == without
+
+
+@slow
+def test_a_call_is_cancelled_once_however_often_it_is_asked_for():
+    for after in range(1, 40):
+        run = aimed("SaysSo", "acquire", after, after, after + 1, after + 2)
+        faults = [row for row in run.rows if row[1] == NEMESIS and row[2] == "ok"]
+        ended = [one for one in of_clients(run, 0, 2) if one[1] == "acquire"]
+        assert len(faults) <= 2 and ended[-1][2] == "ok", after
+
+
+@slow
+def test_every_fault_of_the_history_has_reached_a_call():
+    for f in ("acquire", "release"):
+        for after in range(1, 60):
+            run = aimed("Leased", f, after)
+            faults = [row for row in run.rows if row[1] == NEMESIS and row[2] == "ok"]
+            kinds = [kind for _, _, _, kind in of_clients(run, 0, 2)]
+            assert len(faults) == 2 * kinds.count(CANCELLED), (f, after)

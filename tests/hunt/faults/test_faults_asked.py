@@ -76,8 +76,8 @@ def test_a_client_works_past_its_lease_only_where_a_fault_lets_it(setting):
 @pytest.mark.parametrize(
     ("lock", "faults", "words"),
     [
-        ("redis", "quake", "fault quake: there is no fault 'quake'; choose one of: cancel, clock,"),
-        ("redis", "disk", "fault disk: the hunt cannot simulate it; choose one of: cancel, clock,"),
+        ("redis", "quake", "fault quake: there is no fault 'quake'; choose one of: clock, pause,"),
+        ("redis", "disk", "fault disk: the hunt cannot simulate it; choose one of: clock, pause,"),
         ("redis", "packet/reorder", "the hunt simulates packet, packet/loss, packet/duplicate"),
         ("redis", "kill:holder", "the hunt simulates kill, kill:one, kill:client"),
         ("redis", "pause@5s", "there is no fault 'pause@5s'"),
