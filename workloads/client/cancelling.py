@@ -21,7 +21,8 @@ from fencepost.workloads.locks.plain import PlainLock
 
 SIGNAL = signal.SIGUSR1
 _LATEST_S = 0.004
-"""A call of a lock on a server near by takes some milliseconds."""
+"""When the next call is cancelled, at the latest. The time is halved for each call that has ended
+before."""
 _CALLERS = (Client.call.__code__, PlainLock.call.__code__)
 """What they call is the lock's own code."""
 _OURS = {one.__module__ for one in (Client, Holds, Outbox, PlainLock)}
@@ -33,7 +34,7 @@ class Cancelling:
 
     def __init__(self, client: Client, out: Outbox, random: Random) -> None:
         self._client, self._out, self._random = client, out, random
-        self._wanted = False
+        self._wanted, self._latest_s = False, _LATEST_S
         client.call_begins = self._call_begins
         signal.signal(SIGNAL, self._asked)
 
@@ -48,15 +49,15 @@ class Cancelling:
             raise Interrupt
 
     def _cancelled(self) -> None:
-        self._wanted = False
+        self._wanted, self._latest_s = False, _LATEST_S
         self._out.answer("cancelled")
 
     def _call_begins(self) -> None:
         if self._wanted:
             self._wanted = False  # until the timer has rung
-            after_s = self._random.uniform(0, _LATEST_S)
-            itself = threading.get_ident(), SIGNAL
-            timer = threading.Timer(after_s, signal.pthread_kill, itself)
+            after_s, self._latest_s = self._random.uniform(0, self._latest_s), self._latest_s / 2
+            main = threading.get_ident()
+            timer = threading.Timer(after_s, signal.pthread_kill, (main, SIGNAL))
             timer.daemon = True
             timer.start()
 

@@ -41,7 +41,7 @@ RESOURCE_TIMEOUT_S = 120.0
 class Client:
     """Applies ops one at a time and reports how they ended. `machine`: the real one by default.
     `steps` counts the steps of an op. `calls`: a call of the lock is running, and was not
-    cancelled; `call_begins` is called before each one."""
+    cancelled; `call_begins` is called at the beginning of each one."""
 
     def __init__(
         self,
@@ -154,9 +154,9 @@ class Client:
 
     def call(self, verb: Callable[..., T], *args: Any) -> T:
         """Call the lock. Nothing else can be cancelled."""
-        self.call_begins()
         self.calls = True
         try:
+            self.call_begins()
             return verb(*args)
         finally:
             self.calls = False

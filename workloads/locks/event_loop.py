@@ -11,6 +11,8 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 VERBS = ("acquire", "extend", "release", "close", "__init__")
@@ -28,7 +30,7 @@ class EventLoop:
 
     def __init__(self, lend: Callable[[int | None], None]) -> None:
         self._lend = lend
-        self._task: asyncio.Task[Any] | None = None
+        self._running: _Call | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
         self._thread.start()
@@ -36,18 +38,26 @@ class EventLoop:
     def call(self, do: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Call a function in the loop, await its result if it has to be awaited, and return it."""
         self._lend(self._thread.ident)
+        self._running = running = _Call()
         try:
-            return self._run(self._awaited(do, *args, **options)).result()
+            return self._run(_awaited(running, do, *args, **options)).result()
         finally:
-            self._task = None
+            self._running, running.over = None, True
             self._lend(None)
 
     def cancel(self, then: Callable[[], None]) -> None:
         """Cancel the running call at one of its awaits, as asyncio.timeout does. Call `then` in the
         loop if it was still running. Any thread may call this."""
-        task = self._task
-        if task is not None:
-            self._loop.call_soon_threadsafe(_cancel, task, then)
+        running = self._running
+        if running is not None:
+            self._loop.call_soon_threadsafe(self._cancel, running, then)
+
+    def _cancel(self, running: _Call, then: Callable[[], None]) -> None:
+        task = running.task
+        if task is None and not running.over:
+            self._loop.call_soon(self._cancel, running, then)
+        elif task is not None and not task.cancelling() and task.cancel():
+            then()
 
     def close(self) -> None:
         """Cancel all tasks, and end the loop and its thread. A task that does not end in time is
@@ -56,19 +66,22 @@ class EventLoop:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_CLOSE_S)
 
-    def _run(self, coroutine: Any) -> Any:
+    def _run(self, coroutine: Any) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    async def _awaited(self, do: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        self._task = asyncio.current_task()
-        found = do(*args, **options)
-        return await found if inspect.isawaitable(found) else found
+
+@dataclass
+class _Call:
+    """A call. `task`: once it has begun. `over`: its caller has its answer."""
+
+    task: asyncio.Task[Any] | None = None
+    over: bool = False
 
 
-def _cancel(task: asyncio.Task[Any], then: Callable[[], None]) -> None:
-    # A task that was asked to end, and has not run since, ends by the same CancelledError.
-    if not task.cancelling() and task.cancel():
-        then()
+async def _awaited(running: _Call, do: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    running.task = asyncio.current_task()
+    found = do(*args, **options)
+    return await found if inspect.isawaitable(found) else found
 
 
 async def _cancelled() -> None:

@@ -11,8 +11,7 @@ from tests.harness.talk import ACQUIRE, PROGRAM, Talk
 
 pytestmark = pytest.mark.slow
 
-BODIES = {
-    "asyncio": """
+ASYNCIO = """
 import asyncio
 
 class Lock:
@@ -23,30 +22,46 @@ class Lock:
         return True
     async def release(self, name):
         pass
-""",
-    "threads": """
-import time
+"""
+BLOCKING = """
+import os, signal, time, fencepost
+
+class Asks(fencepost.Grant):
+    @property
+    def token(self):  # read once acquire has returned
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return 7
 
 class Lock:
     def __init__(self, servers):
         pass
     def acquire(self, name, ttl):
+        if name == "asks":
+            return Asks.__new__(Asks)
         time.sleep(0 if name == "free" else 3600)
         return True
     def release(self, name):
-        pass
-""",
-}
+        time.sleep(3600)
+"""
+BODIES = {"asyncio": ASYNCIO, "blocking": BLOCKING}
+
+
+@pytest.fixture
+def started(tmp_path, spawn, setup):
+    def start(body):
+        (tmp_path / "mine.py").write_text(body)
+        own = {"folder": str(tmp_path), "lock": "mine.py:Lock"}
+        talk = Talk(spawn(PROGRAM))
+        talk.say(control="setup", **setup | {"lock": "Lock", "options": {}, "own": own})
+        assert talk.hear()["control"] == "ready"
+        return talk
+
+    return start
 
 
 @pytest.fixture(params=BODIES)
-def talk(request, tmp_path, spawn, setup):
-    (tmp_path / "mine.py").write_text(BODIES[request.param])
-    own = {"folder": str(tmp_path), "lock": "mine.py:Lock"}
-    talk = Talk(spawn(PROGRAM))
-    talk.say(control="setup", **setup | {"lock": "Lock", "options": {}, "own": own})
-    assert talk.hear()["control"] == "ready"
-    return talk
+def talk(request, started):
+    return started(BODIES[request.param])
 
 
 def acquire(talk, lock="orders"):
@@ -65,7 +80,6 @@ def test_the_running_call_is_cancelled_and_its_outcome_is_unknown(talk):
     os.kill(talk.program.pid, SIGNAL)
     done = completed(talk)
     assert (done["type"], done["error"][0]) == ("info", "cancelled")
-    assert [talk.hear()["f"] for _ in range(2)] == ["close", "close"]
 
 
 def test_if_none_is_running_the_next_one_is(talk):
@@ -76,11 +90,25 @@ def test_if_none_is_running_the_next_one_is(talk):
     assert completed(talk)["type"] == "info"
 
 
-def test_the_client_goes_on_with_its_successor(talk):
+@pytest.mark.parametrize(("body", "closes"), [(ASYNCIO, 0), (BLOCKING, 2)], ids=BODIES)
+def test_the_client_continues_as_another_process_and_closes_a_lock_that_blocks(
+    started, body, closes
+):
+    talk = started(body)
     acquire(talk)
     os.kill(talk.program.pid, SIGNAL)
     process = completed(talk)["process"]
-    assert [talk.hear()["type"] for _ in range(2)] == ["invoke", "ok"]
+    assert [talk.hear()["f"] for _ in range(closes)] == ["close"] * closes
     acquire(talk, "free")
     granted = talk.hear()
     assert granted["type"] == "ok" and granted["process"] > process
+
+
+def test_an_answer_that_a_lock_has_given_is_not_lost_and_the_next_call_is_cancelled(started):
+    talk = started(BLOCKING)
+    acquire(talk, "asks")
+    granted = talk.hear()
+    assert (granted["type"], granted["value"]["token"]) == ("ok", 7)
+    talk.say(f="release", value={"lock": "asks", "hold": granted["value"]["hold"]})
+    assert talk.hear()["type"] == "invoke"
+    assert completed(talk)["type"] == "info"

@@ -224,15 +224,24 @@ class Hangs(Base):
             return self.after == "granted"
 
 
-def cancelled(lock, after):
+def cancelled(lock, after, times=1):
+    """Cancel a call of the lock while it waits, and return how often that took effect."""
     lock._lock.after = after
     lock._lock.asked.clear()
-    cancels = threading.Thread(target=lambda: lock._lock.asked.wait(30) and lock.cancel())
+    effects = []
+
+    def cancel():
+        assert lock._lock.asked.wait(30)
+        for _ in range(times):
+            lock.cancel(lambda: effects.append(after))
+
+    cancels = threading.Thread(target=cancel)
     cancels.start()
     try:
         return lock.acquire("orders", S)
     finally:
         cancels.join()
+        assert len(effects) == 1
 
 
 def test_a_cancelled_call_is_unknown_unless_the_lock_answers(made):
@@ -246,10 +255,27 @@ def test_a_cancelled_call_is_unknown_unless_the_lock_answers(made):
     assert cancelled(lock, "granted").name == "orders"
 
 
+def test_two_requests_cancel_a_call_once(made):
+    with pytest.raises(Indeterminate):
+        cancelled(made(Hangs), "raise", times=2)
+
+
 def test_outside_of_a_call_there_is_nothing_to_cancel(made):
     lock = made(Base)
     lock.acquire("orders", S)
-    assert not lock.cancel()
+    lock.cancel(lambda: pytest.fail("nothing was cancelled"))
+    assert lock.acquire("orders", S)
+
+
+def test_a_call_that_ends_in_the_same_tick_was_not_cancelled(made):
+    class Ends(Base):
+        async def acquire(self, name, ttl):
+            lock.cancel(lambda: pytest.fail("it had ended"))
+            return True
+
+    lock = made(Ends)
+    assert lock.acquire("orders", S)
+    assert lock.acquire("orders", S)
 
 
 def test_a_lock_that_cancels_itself_was_not_cancelled_by_a_fault(made):
