@@ -260,6 +260,26 @@ def test_two_requests_cancel_a_call_once(made):
         cancelled(made(Hangs), "raise", times=2)
 
 
+def test_a_call_is_cancelled_although_its_task_has_not_begun(made):
+    lock, gate, cancelled = made(Hangs), threading.Event(), threading.Event()
+    lock._loop._loop.call_soon_threadsafe(gate.wait)
+
+    def ask():
+        with pytest.raises(Indeterminate):
+            lock.acquire("orders", S)
+
+    asks = threading.Thread(target=ask)
+    asks.start()
+    while lock._loop._running is None:
+        time.sleep(0.001)
+    lock.cancel(cancelled.set)
+    gate.set()
+    at_once = cancelled.wait(5)
+    lock.cancel(cancelled.set)
+    asks.join()
+    assert at_once
+
+
 def test_outside_of_a_call_there_is_nothing_to_cancel(made):
     lock = made(Base)
     lock.acquire("orders", S)
