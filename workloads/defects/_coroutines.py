@@ -13,14 +13,21 @@ from _lease import EXTEND, RELEASE
 class Lease:
     def __init__(self, servers):
         host, port = servers[0]
-        self.client = redis.asyncio.Redis(host=host, port=port, socket_timeout=0.5, retry=None)
+        self.client = redis.asyncio.Redis(
+            host=host, port=port, socket_timeout=0.5, retry=None, decode_responses=True
+        )
 
     async def acquire(self, name, ttl):
         self.owner = uuid.uuid4().hex  # a late request of a cancelled call ends no later hold
         return bool(await self.client.set(name, self.owner, nx=True, px=int(ttl * 1000)))
 
     async def release(self, name):
-        return await self.client.eval(RELEASE, 1, name, self.owner) == 1
+        return await self.delete(name, self.owner)
+
+    async def delete(self, name, owner):
+        if await self.client.get(name) != owner:
+            return False
+        return await self.client.eval(RELEASE, 1, name, owner) == 1
 
     async def close(self):
         await self.client.aclose()
@@ -54,4 +61,4 @@ class Renewed(Lease):
 
     async def give_back(self, name, owner, renewal):
         renewal.cancel()
-        return await self.client.eval(RELEASE, 1, name, owner) == 1
+        return await self.delete(name, owner)

@@ -23,6 +23,6 @@ DEFECT = Defect(
     seen="by construction",
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",
-    also=("linearizable",),
+    also=("linearizable", "ownership"),
     faults=("cancel",),
 )

@@ -66,8 +66,8 @@ DEFECT = Defect(
     family="cancellation",
     what="The connection of a cancelled call is used again, and answers that call to the next one.",
     seen="redis-py 4.5.1 to 4.5.3, CVE-2023-28858",
-    breaks="A lease excludes all others while it runs.",
-    checker="lease_exclusion",
-    also=("linearizable", "ownership", "liveness"),
+    breaks="Each answer is that of its own request.",
+    checker="linearizable",
+    also=("lease_exclusion", "ownership", "liveness"),
     faults=("cancel",),
 )

@@ -1,7 +1,6 @@
 """A release that forgets its hold, and then asks."""
 
 from _coroutines import Renewed as Sound
-from _lease import RELEASE
 
 from fencepost.workloads.contract.defect import Defect
 
@@ -9,7 +8,7 @@ from fencepost.workloads.contract.defect import Defect
 class Lock(Sound):
     async def release(self, name):
         (owner, renewal), self.hold = self.hold, None
-        released = await self.client.eval(RELEASE, 1, name, owner) == 1
+        released = await self.delete(name, owner)
         renewal.cancel()
         return released
 
