@@ -24,7 +24,7 @@ _LATEST_S = 0.004
 """When the next call is cancelled, at the latest. The time is halved for each call that has ended
 before."""
 _CALLERS = (Client.call.__code__, PlainLock.call.__code__)
-"""What they call is the lock's own code."""
+"""They call the lock's own code."""
 _OURS = {one.__module__ for one in (Client, Holds, Outbox, PlainLock)}
 
 

@@ -1,4 +1,4 @@
-"""An acquire that is shielded from its cancellation, and whose grant nobody receives."""
+"""An acquire that is shielded from its cancellation, and whose grant no client receives."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ class Sound(Renewed):
             if hold := await asking:
                 await self.give_back(name, *hold)
         except redis.RedisError:
-            pass  # nobody renews the lease, which ends it
+            pass  # the lease ends, because its renewal was stopped
 
 
 class Lock(Sound):
@@ -34,10 +34,10 @@ class Lock(Sound):
 
 
 DEFECT = Defect(
-    name="cancel-acquire-goes-on-unseen",
+    name="cancel-acquire-completes-unseen",
     family="cancellation",
-    what="A shielded acquire goes on after its cancellation, and renews a lock that no client has.",
-    seen="filelock, pull request 686: a heartbeat keeps what a cancelled acquire was granted",
+    what="A shielded acquire completes after its cancellation, and renews a lock of no client.",
+    seen="filelock, pull request 686: a heartbeat refreshes the lock of a cancelled acquire",
     breaks="A lock that no client holds is granted.",
     checker="liveness",
     faults=("cancel",),
