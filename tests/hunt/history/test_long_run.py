@@ -104,8 +104,16 @@ def test_a_client_is_paused_until_another_one_holds_the_lock(hunt):
     assert sum(others) > len(found) / 2
 
 
+@pytest.mark.parametrize("entry", ["cancel", "cancel/acquired", "cancel:holder"])
+def test_calls_are_cancelled_and_each_fault_is_one_of_them(hunt, entry):
+    history = to_history(run(hunt, entry).rows)
+    cancelled = [op for op in history if op.error and op.error[0] == "cancelled"]
+    assert len(cancelled) == len(faults(history)) > 3
+
+
 def test_a_sound_lock_is_accused_by_no_checker_of_the_service(hunt):
-    verdicts = play(hunt.setting, "3", injected(hunt, "pause:client", "kill:client"), work(hunt))
+    injectors = injected(hunt, "pause:client", "kill:client", "cancel")
+    verdicts = play(hunt.setting, "3", injectors, work(hunt))
     for name in ("lease_exclusion", "linearizable", "ownership", "liveness", "store"):
         assert verdicts[name].valid is True, verdicts[name].summary
 
