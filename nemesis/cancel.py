@@ -42,7 +42,8 @@ class Cancel:
             client.leave_failpoint()
             remote.signal(client.pid, signal.SIGCONT, client.started)
         proved = client.wait_cancelled(before, _CALL_S)
-        data = {"process": client.process, "at": failpoints.where(fault, there)}
+        met = there and not client.cancelled_later
+        data = {"process": client.process, "at": failpoints.where(fault, met)}
         how = "cancelled a call of its lock" if proved else "had no call to cancel in time"
         return Receipt(proved, f"pid {client.pid} on {node} {how}, {data['at']}", data)
 

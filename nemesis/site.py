@@ -124,6 +124,10 @@ class Client(Clocked, Protocol):
     def cancelled(self) -> int:
         """Return how many calls of its lock it has reported as cancelled."""
 
+    @property
+    def cancelled_later(self) -> bool:
+        """Return whether the last of them began after the request to cancel one."""
+
     def wait_cancelled(self, before: int, timeout_s: float) -> bool:
         """Return whether it reports within that time that it has cancelled more calls than
         `before`."""

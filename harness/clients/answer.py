@@ -42,7 +42,10 @@ class Clock(msgspec.Struct, tag_field="control", tag="clock"):
 
 
 class Cancelled(msgspec.Struct, tag_field="control", tag="cancelled"):
-    """The client has cancelled a call of its lock, as it was asked to."""
+    """The client has cancelled a call of its lock, as it was asked to. `later`: one that had not
+    begun then."""
+
+    later: bool = False
 
 
 class Broken(msgspec.Struct, tag_field="control", tag="broken"):

@@ -62,7 +62,7 @@ class Worker:
     unexpected end. `called` is its program's name; `spawn` starts it, if the node's remote does
     not. `extends`: its lock has that verb, as its `ready` said. `gone`: its program has ended.
     `at_point`: the failpoint at which it has stopped, None if it has not. `cancelled`: how many
-    calls of its lock it has cancelled.
+    calls of its lock it has cancelled; `cancelled_later`: the last one began after the request.
     """
 
     # Of a client's clocks, only the wall clock is shown (`look_at_clock`).
@@ -101,7 +101,7 @@ class Worker:
         self._doing = OpenOp(setup.process, setup.stride)
         self.at_point: str | None = None
         self.connection = 0
-        self.cancelled = 0
+        self.cancelled, self.cancelled_later = 0, False
         self.gone = False
         # All its output was received; it is being closed; its exit code, once it has ended.
         self._heard_all = self._told_to_end = False
@@ -355,8 +355,8 @@ class Worker:
             match answer:
                 case Point(point, port):
                     self.at_point, self.connection = point, port
-                case Cancelled():
-                    self.cancelled += 1
+                case Cancelled(later):
+                    self.cancelled, self.cancelled_later = self.cancelled + 1, later
                 case Cut(bytes=count):
                     why = f"its pump dropped {count} bytes, because they were not read in time"
                     self._hearing.miss(why, b"", count, lost=True)

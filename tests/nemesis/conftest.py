@@ -266,6 +266,7 @@ class Node:
 
     at_point: str | None = None
     cancelled = 0
+    cancelled_later = False
 
     def wait_cancelled(self, before: int, timeout_s: float) -> bool:
         return self.cancelled > before

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fencepost.nemesis import cancel
+from fencepost.nemesis import cancel, failpoints
 from fencepost.nemesis.families import check, facts
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault
@@ -59,6 +59,13 @@ def test_a_client_at_its_failpoint_is_told_first_and_resumed_then(director, site
     receipt = director.inject(Fault("f", "cancel", ["client-1"], {"point": "replies-in-flight"}))
     assert receipt.proved and receipt.data["at"] == "at replies-in-flight"
     assert sent == ["SIGUSR1", "SIGCONT"]
+
+
+def test_a_call_that_began_after_the_failpoint_was_not_cancelled_there(director, site):
+    site.nodes["client-1"].points = {"replies-in-flight"}
+    site.nodes["client-1"].cancelled_later = True
+    receipt = director.inject(Fault("f", "cancel", ["client-1"], {"point": "replies-in-flight"}))
+    assert receipt.proved and failpoints.missed(receipt.data)
 
 
 def test_it_keeps_no_node_from_answering():

@@ -29,12 +29,12 @@ _OURS = {one.__module__ for one in (Client, Holds, Outbox, PlainLock)}
 
 
 class Cancelling:
-    """Handles the signal. `out` reports each call that was cancelled. `_wanted`: the next call has
-    to be cancelled."""
+    """Handles the signal. `out` reports each call that was cancelled. `_wanted`: a call has to be
+    cancelled; `_later`: one that has begun since."""
 
     def __init__(self, client: Client, out: Outbox, random: Random) -> None:
         self._client, self._out, self._random = client, out, random
-        self._wanted, self._latest_s = False, _LATEST_S
+        self._wanted, self._later, self._latest_s = False, False, _LATEST_S
         client.call_begins = self._call_begins
         signal.signal(SIGNAL, self._asked)
 
@@ -49,12 +49,12 @@ class Cancelling:
             raise Interrupt
 
     def _cancelled(self) -> None:
-        self._wanted, self._latest_s = False, _LATEST_S
-        self._out.answer("cancelled")
+        self._out.answer("cancelled", **({"later": True} if self._later else {}))
+        self._wanted, self._later, self._latest_s = False, False, _LATEST_S
 
     def _call_begins(self) -> None:
         if self._wanted:
-            self._wanted = False  # until the timer has rung
+            self._wanted, self._later = False, True  # not wanted until the timer has rung
             after_s, self._latest_s = self._random.uniform(0, self._latest_s), self._latest_s / 2
             main = threading.get_ident()
             timer = threading.Timer(after_s, signal.pthread_kill, (main, SIGNAL))
