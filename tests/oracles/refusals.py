@@ -67,7 +67,7 @@ def _meets_client(link: list[str], ops: list[Op], test: dict[str, Any]) -> bool:
 
 
 def _ended(fault: Fault, test: dict[str, Any]) -> float:
-    """Return when a fault and what a server's wrong clock added to leases were over."""
+    """Return the end of a fault, plus the time by which a server's wrong clock prolongs leases."""
     return fault.end + (fault.wrong if _of_servers(fault, test) else 0)
 
 
