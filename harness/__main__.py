@@ -24,6 +24,7 @@ def main() -> None:
     except Exception:  # Python would exit with 1, which means "invalid" here
         traceback.print_exc()
         code = CRASHED
+    guard_output()  # a user lock may have replaced the streams
     sys.stdout.flush()
     sys.stderr.flush()
     sys.exit(code)

@@ -78,7 +78,7 @@ def bundle(folder: Path, reference: str) -> LockType | None:
         return None
     try:
         found = user_lock.load(folder, reference)
-    except Exception as error:  # the user's file may raise anything
+    except (Exception, SystemExit) as error:  # the user's file may raise anything
         raise BadArguments(
             f"{reference} makes a LockType, so it must be importable here, but the import failed: "
             f"{type(error).__name__}: {error}"

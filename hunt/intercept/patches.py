@@ -141,6 +141,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield from loops.places()
     for module, name in (
         (select, "poll"), (select, "epoll"), (os, "fork"), (os, "system"), (os, "popen"),
+        (os, "_exit"), (os, "abort"), (os, "kill"),
     ):  # fmt: skip
         if hasattr(module, name):
             yield module, name, _refuse(getattr(module, name), f"{module.__name__}.{name}")

@@ -78,17 +78,21 @@ class _Lasting:
     def write(self, text: str) -> int:
         try:
             return self._stream.write(text)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self._drop(error)
             return len(text)
 
     def flush(self) -> None:
         try:
             self._stream.flush()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self._drop(error)
 
-    def _drop(self, error: OSError) -> None:
+    def _drop(self, error: OSError | ValueError) -> None:
+        if not isinstance(error, OSError):  # a user lock has closed it
+            self.why = str(error)
+            self._stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            return
         if error.errno != errno.EPIPE:
             self.why = error.strerror or str(error)
         # Redirect buffered output too, so that Python's exit reports nothing.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -16,6 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
+from urllib.parse import quote
+
+from starlette.testclient import TestClient
 
 from fencepost.harness import __main__ as command_line
 from fencepost.harness.campaigns import nightly
@@ -23,10 +29,11 @@ from fencepost.harness.cluster import hostsfile
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute import scripted
 from fencepost.harness.spec import from_arguments
+from fencepost.harness.web import site
 from fencepost.nemesis import schedule
 from fencepost.report.pages import bench, matrix, suite, sweep
 from fencepost.report.stored import ReportError
-from tests.fuzz import odd, sound, spoil
+from tests.fuzz import odd, resumed, sound, spoil
 
 FINE = (0, 2)
 # The exit code 1 says INVALID, or of `compare` that the runs differ; no other command may use it.
@@ -114,7 +121,10 @@ def _stored(replaced: str, *commands: str, test: str = "test") -> Callable[[byte
         (folder / "test.json").write_bytes((sound.RUN / "test.json").read_bytes())
         (folder / "results.json").write_bytes(sound.results())
         (folder / replaced).write_bytes(content)
-        answers = [command(*words.split(), "--results", "results") for words in commands]
+        answers = (
+            served(folder) if words == "serve" else command(*words.split(), "--results", "results")
+            for words in commands
+        )
         return next(filter(None, answers), "")
 
     return hand
@@ -130,13 +140,70 @@ def _odd(content: bytes) -> Answer:
     odd.spoil(place, random)
     of_the_folder = ("ls", "show test", "compare test test", "site site --docs .", "nightly report")
     of_the_run = ("analyze", "explain", "report", "rm --yes")
-    answers = [command(*words.split(), "--results", "results") for words in of_the_folder]
-    answers += [
+    calls: list[Callable[[], Answer]] = [
+        *(partial(command, *words.split(), "--results", "results") for words in of_the_folder),
         # 255: a file cannot be replaced, because a folder has its name.
-        command(*words.split(), "--", str(place), also=(255,))
-        for words in of_the_run
+        *(partial(command, *words.split(), "--", str(place), also=(255,)) for words in of_the_run),
+        partial(served, place),
     ]
-    return next(filter(None, answers), "")
+    # All of them take half a second: more folders show more.
+    return next(filter(None, (call() for call in random.sample(calls, 3))), "")
+
+
+def served(folder: Path) -> Answer:
+    """Return the error in how `fencepost serve` answers requests about a run."""
+    at, here = quote(os.fsencode(f"{folder.parent.name}/{folder.name}")), "http://127.0.0.1:8080"
+    files = list(folder.iterdir()) if folder.is_dir() else []
+    asked = ["/", "/?sort=holds&verdict=valid", f"/run/{at}", f"/compare?run={at}&run={at}",
+             f"/remove?run={at}"]  # fmt: skip
+    if all(one.lstat().st_size < odd.HUGE for one in files):  # or sending them takes minutes
+        asked += [f"/zip?run={at}", *(f"/files/{at}/{quote(os.fsencode(one.name))}" for one in files)]
+    form = {"Origin": here, "Content-Type": "application/x-www-form-urlencoded"}
+    with (
+        patch.dict(os.environ, FENCEPOST_RESULTS="results"),
+        TestClient(site.site(), base_url=here, follow_redirects=False) as browser,
+    ):
+        codes = {path: browser.get(path).status_code for path in asked}
+        codes["removed"] = browser.post("/remove", content=f"run={at}", headers=form).status_code
+    bad = {path: code for path, code in codes.items() if code not in (200, 303, 400, 404)}
+    return f"serve: {bad}" if bad else ""
+
+
+def _hunt(content: bytes) -> Answer:
+    """Hunt a user lock, in a process of its own: its code may change this one."""
+    Path("lock.py").write_bytes(content)
+    asked = ("hunt", "lock.py:MyLock", "--servers", "redis:1", "--budget", "0.1s",
+             "--processes", "1")  # fmt: skip
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        os.environ["FENCEPOST_RESULTS"] = "results"
+        # 1: the lock is INVALID; 255: its code fails.
+        answer = command(*asked, also=(1, 255)) or (REFUSED[-1] if REFUSED else "")
+        os.write(writer, f"{answer}-".encode(errors="replace")[-4000:])
+        os._exit(0)
+    os.close(writer)
+    try:
+        with os.fdopen(reader, "rb") as said:
+            answer = said.read().decode()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if not answer:
+        return "the process ended without an answer"
+    return answer[:-1] if "Traceback" in answer or answer.startswith("exit code") else ""
+
+
+def _resume(kind: str, words: str) -> Callable[[bytes], Answer]:
+    """Resume a campaign of which nothing can run."""
+
+    def hand(content: bytes) -> Answer:
+        resumed.store(kind, content)
+        with resumed.nothing_runs():
+            # 1: what has run is INVALID; 255: the rest crashed.
+            asked = (*words.split(), "--resume", "latest", "--results", "results")
+            return command(*asked, also=(1, 255))
+
+    return hand
 
 
 def _page(render: Callable[[Path], Path], name: str) -> Callable[[bytes], Answer]:
@@ -192,8 +259,11 @@ def doors() -> list[Door]:
     test, run = (sound.RUN / "test.json").read_bytes(), _run
     random = (sound.RANDOM_RUN / "test.json").read_bytes()
     history, results = sound.history(), sound.results()
-    listing = ("ls", "show test", "compare test test", "site site --docs .")
-    nights = ("ls", "site site --docs .", "nightly report", "nightly trend trend.html")
+    listing = (
+        "ls", "show test", "compare test test", "site site --docs .", "rm --older 1000000h --yes",
+        "serve",
+    )  # fmt: skip
+    nights = ("ls", "site site --docs .", "nightly report", "nightly trend trend.html", "serve")
     return [
         Door("analyze history.jsonl", history, spoil.lines, run("history.jsonl", "analyze")),
         Door("analyze test.json", test, spoil.json_text, run("test.json", "analyze")),
@@ -223,7 +293,14 @@ def doors() -> list[Door]:
         Door("page of a sweep", sound.sweep(), spoil.json_text, _page(sweep.render, "sweep.json")),
         Door("page of a bench", sound.bench(), spoil.json_text, _page(bench.render, "bench.json")),
         Door("page of a suite", sound.suite(), spoil.json_text, _page(suite.render, "suite.json")),
+        *(
+            Door(
+                f"resume a {kind}", resumed.sound(plan, results), spoil.lines, _resume(kind, words)
+            )
+            for kind, (words, plan, results) in resumed.plans().items()
+        ),
         Door("fencepost.toml", sound.TOML, None, _project),
+        Door("hunt lock.py", sound.LOCK, spoil.python, _hunt),
         Door("replay test.json", random, spoil.json_text, _replay),
         Door(
             "schedule", sound.schedule(), spoil.json_text,

@@ -17,6 +17,8 @@ FILES = (
 NAMES = (b"\xff\xfe", b"a\nb", b"\x1b[31mred", "\u202etxt".encode(), b"[bold]x[/bold]", b"-rf",
          b"n" * 255, b" ", b"latest", b"%2e%2e", b"'\"<script>")  # fmt: skip
 
+HUGE = 8 << 30
+
 
 def _socket(path: Path) -> None:
     one = socket.socket(socket.AF_UNIX)
@@ -27,7 +29,7 @@ def _socket(path: Path) -> None:
 
 def _huge(path: Path) -> None:
     path.write_bytes(b"[")
-    os.truncate(path, 8 << 30)
+    os.truncate(path, HUGE)
 
 
 ODD: dict[str, Callable[[Path], object]] = {

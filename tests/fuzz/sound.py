@@ -10,6 +10,7 @@ import msgspec
 
 from fencepost.harness.campaigns import nightly, outcomes
 from fencepost.harness.judge import judge
+from fencepost.harness.package import PACKAGE
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import schedule as schedules
 from fencepost.nemesis.targets import Layout
@@ -198,3 +199,4 @@ TOML = b"""lock = "redis"
 time = "10s"
 faults = ["kill", "pause"]
 """
+LOCK = (PACKAGE / "harness" / "userlock" / "templates" / "mylock.py.in").read_bytes()

@@ -53,6 +53,42 @@ def lines(text: str, random: Random) -> str:
     return "\n".join(rows) + "\n"
 
 
+# Statements that end, stop or change the process that runs them.
+STATEMENTS: tuple[str, ...] = (
+    "raise SystemExit(1)", "raise KeyboardInterrupt", "raise GeneratorExit", "raise BaseException",
+    "import os; os._exit(1)", "import os; os.abort()", "import os; os.fork()", "return 5",
+    "import os; os.kill(os.getpid(), 9)", "import sys; sys.stdout.close()", "yield",
+    "import sys; sys.stderr = None", "import sys; sys.setrecursionlimit(40)", "x = (lambda: x())()",
+    "import os; os.close(1)", "import os; os.environ['A'] = 'b'", "x = 'x' * (1 << 40)",
+    "import nothing_like_this", "import fencepost.harness", "from lock import MyLock",
+    "from fencepost.plugins import LockType; MyLock = LockType()", "x = " + "(" * 300 + ")" * 300,
+    "x = " + "-" * 100_000 + "1", "x = '" + "x" * 1_000_000 + "'", "def MyLock(*a): return 5",
+    "MyLock = None", "class MyLock: pass", "del self", "print('\x1b[2J' * 9)", "assert False",
+    "\0", "\f", '"""', "if", "\ufeff", "import threading; threading.Thread(target=x).start()",
+)  # fmt: skip
+
+
+def python(text: str, random: Random) -> str:
+    """Add a statement at one to three lines, with their indentation, or corrupt the lines."""
+    rows = text.splitlines()
+    for _ in range(random.choice((1, 1, 2, 3))):
+        place = random.randrange(len(rows))
+        line = rows[place]
+        match random.randrange(8):
+            case 0:
+                del rows[place]
+            case 1:
+                rows[place] = " " * random.randrange(9) + line.lstrip()
+            case 2:
+                words = line.split(" ")
+                random.shuffle(words)
+                rows[place] = " ".join(words)
+            case _:
+                indent = line[: len(line) - len(line.lstrip())]
+                rows.insert(place, indent + random.choice(STATEMENTS))
+    return "\n".join(rows) + "\n"
+
+
 def some_bytes(content: bytes, random: Random) -> bytes:
     """Flip, drop, repeat or insert bytes."""
     found = bytearray(content)
