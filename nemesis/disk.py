@@ -62,8 +62,9 @@ class Disk:
         try:
             server.wait_ready()
         except Exception:
-            # It runs but does not serve, like a ZooKeeper that could not write who leads. If this
-            # was the harness' own trouble, it appears again.
+            # It runs but does not serve, like a ZooKeeper that could not write who leads. The
+            # errors of a Site are the harness', which this file cannot name. If this was its own
+            # trouble, it appears again.
             server.kill()
             server.start()
             server.wait_ready()

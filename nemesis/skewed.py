@@ -93,7 +93,7 @@ class _Patience:
                 return look()
             except Hidden:
                 raise
-            except Exception:
+            except Exception:  # of a Site: the harness' errors, which this file cannot name
                 if time.monotonic() >= self._end:
                     raise
                 time.sleep(_AGAIN_S)

@@ -35,6 +35,8 @@ from fencepost.harness.results import results
 
 ANSWERS_S = 10
 """Time limit for a scheduler to answer, and for its first worker to appear."""
+_SPARE_S, _TIMES = 3600, 10
+"""Time limit for a run: this, and this many times its estimate."""
 _LOST = 10
 """Give up an item after this many workers have died running it."""
 
@@ -171,14 +173,21 @@ def _do(item: Item, version: str) -> Done:
     with tempfile.TemporaryDirectory(prefix="fencepost-job-") as folder:
         place = Path(folder)
         came = place / "done"
-        asked = subprocess.run(
-            [sys.executable, "-c", f"from {__name__} import main; main()", str(came)],
-            input=pickle.dumps((item, version)),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            cwd=place,
-            env=os.environ | {"FENCEPOST_RESULTS": str(place / "results")},
-        )
+        try:
+            asked = subprocess.run(
+                [sys.executable, "-c", f"from {__name__} import main; main()", str(came)],
+                input=pickle.dumps((item, version)),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                cwd=place,
+                env=os.environ | {"FENCEPOST_RESULTS": str(place / "results")},
+                timeout=_SPARE_S + _TIMES * item.takes_s,
+            )
+        except subprocess.TimeoutExpired as error:
+            return Done(
+                failure=f"a run on the worker {where} was ended after {error.timeout:.0f} s: run "
+                "`fencepost heal` there, then resume"
+            )
         if not came.exists():
             why = process.why(asked.stderr, asked.returncode)
             return Done(failure=f"a run on the worker {where} ended: {why}")
@@ -210,7 +219,7 @@ def _done(item: Item, version: str) -> Done:
         return Done(failure=str(error))
     except KeyboardInterrupt:
         return Done(failure="it was interrupted")
-    except Exception:
+    except Exception:  # a defect of fencepost: only this text tells the submitting machine of it
         return Done(failure=traceback.format_exc())
     return Done(found, _archive(results.root()))
 

@@ -158,12 +158,14 @@ def _base(say: Say) -> None:
     say(f"No registry answers: making {BASE} with debootstrap")
     with tempfile.TemporaryDirectory(prefix="fencepost-base-") as folder:
         _must(["debootstrap", "--variant=minbase", "bookworm", folder], "debootstrap")
-        tar = subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE)
-        assert tar.stdout
         repository, tag = BASE.split(":")
-        with _client(f"take {BASE}") as client:
+        with (
+            # Its block closes the pipe, so that tar ends if Docker fails.
+            subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE) as tar,
+            _client(f"take {BASE}") as client,
+        ):
             client.api.import_image_from_stream(tar.stdout, repository=repository, tag=tag)
-        if tar.wait():
+        if tar.returncode:
             raise Crashed(f"cannot make {BASE}: tar of {folder} failed")
 
 
@@ -175,7 +177,7 @@ def _pull(image: str, say: Say) -> bool:
     assert pull.stdout
     with selectors.DefaultSelector() as selector:
         selector.register(pull.stdout, selectors.EVENT_READ)
-        if not selector.select(_REGISTRY_S) or not pull.stdout.readline():
+        if not selector.select(_REGISTRY_S) or not os.read(pull.stdout.fileno(), 1):
             pull.kill()
             pull.wait()
             return False

@@ -48,11 +48,13 @@ def serve(
     with _listening(host, port) as listening:
         import uvicorn
 
+        from fencepost.harness.web.patience import Protocol
         from fencepost.harness.web.site import site
 
         settings = uvicorn.Config(
-            site(), log_level="warning", access_log=False, timeout_graceful_shutdown=_OPEN_S
-        )
+            site(), http=Protocol, log_level="warning", access_log=False,
+            timeout_graceful_shutdown=_OPEN_S,
+        )  # fmt: skip
         screen.write(f"{root()}: {_address(listening)} (Ctrl-C ends it)")
         late = _exit_later()
         try:

@@ -21,7 +21,7 @@ def now_and_then(*chores: Callable[[], None], every_s: float = EVERY_S) -> Itera
     def repeat(chore: Callable[[], None]) -> None:
         try:
             chore()
-        except Exception:
+        except Exception:  # tasks are anyone's, and the thread must outlive them
             if chore not in failed:
                 traceback.print_exc()
             failed.add(chore)

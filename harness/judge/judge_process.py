@@ -27,6 +27,8 @@ from fencepost.harness.results import results
 
 _NICE = 10
 """The run in progress has priority."""
+_LONGEST_S = 3600
+"""Time limit for one run; a segment takes seconds."""
 
 Found = dict[str, Any]
 
@@ -46,7 +48,13 @@ class Process:
 
     def found(self) -> Found:
         """Return the run's results once it is judged; without a verdict, the reason."""
-        _, said = self._process.communicate()
+        try:
+            _, said = self._process.communicate(timeout=_LONGEST_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            why = f"judging it took more than {_LONGEST_S} s; `fencepost analyze` tries again"
+            return unjudged(why, self._notes)
         try:
             if self._process.returncode == 0:
                 return results.read(self.place)

@@ -20,6 +20,7 @@ _PORT = 2181
 _PEERS = (2888, 3888)
 _NODES = 3
 _TIMEOUT_S = 2.0
+_DISK_S = 10.0
 _SERVER = "/usr/share/zookeeper/bin/zkServer.sh"
 # A tick is 500 ms, because a session lasts at least two ticks and a test may ask for 1 s. Without
 # autopurge (interval in hours, snapshots to retain), all snapshots and logs would be kept.
@@ -65,9 +66,13 @@ def _mode() -> str:
 def _identity() -> str:
     """Return an id that changes when the server's disk is replaced."""
     disk = f"{DATA}/zookeeper/version-2"
-    done = subprocess.run(
-        ["stat", "-c", "%W.%i", disk], capture_output=True, text=True, check=False
-    )
+    try:
+        done = subprocess.run(
+            ["stat", "-c", "%W.%i", disk],
+            capture_output=True, text=True, check=False, timeout=_DISK_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"the disk of {DATA} did not answer within {_DISK_S:.0f} s") from error
     return f"disk {done.stdout.strip()}"
 
 

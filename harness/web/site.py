@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from asyncio import timeout
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import (
@@ -28,6 +29,7 @@ from fencepost.harness.results.batch_index import KINDS
 from fencepost.harness.web import guard, pages, place
 from fencepost.harness.web.archive import zipped
 from fencepost.harness.web.growing import growth
+from fencepost.harness.web.patience import PATIENCE_S, Patient
 from fencepost.harness.web.place import NotHere
 from fencepost.harness.web.shelf import COLUMNS, VERDICTS, Asked, Shelf, both_ways
 from fencepost.report.words.settings import again, settings
@@ -50,10 +52,19 @@ _TYPES = {
 
 def site() -> ASGIApp:
     """Return the guarded application. Each request reads the results folder again."""
-    shelf = Shelf()
+    shelf, patient = Shelf(), Patient()
+    page = patient.endpoint
 
-    def listed(request: Request) -> Response:
-        return _list(request, shelf)
+    async def style(request: Request) -> Response:
+        return Response(pages.STYLE, media_type="text/css")
+
+    async def script(request: Request) -> Response:
+        return Response(pages.SCRIPT, media_type=_SCRIPT)
+
+    async def removed(request: Request) -> Response:
+        names = parse_qs((await _body(request)).decode(errors="replace")).get("run", [])
+        await patient.do(request, lambda: run_index.remove(_chosen(names)))
+        return RedirectResponse("/", 303)
 
     def sorry(code: int) -> Callable[[Request, Exception], Response]:
         return lambda request, error: _sorry(code, str(error))
@@ -65,15 +76,15 @@ def site() -> ASGIApp:
 
     app = Starlette(
         routes=[
-            Route("/", listed),
-            Route("/style.css", lambda request: Response(pages.STYLE, media_type="text/css")),
-            Route("/script.js", lambda request: Response(pages.SCRIPT, media_type=_SCRIPT)),
-            Route("/run/{name:path}", _run),
-            Route("/files/{name:path}", _file),
-            Route("/compare", _compare),
-            Route("/zip", _zip),
-            Route("/remove", _ask, methods=["GET"]),
-            Route("/remove", _remove, methods=["POST"]),
+            Route("/", page(partial(_list, shelf))),
+            Route("/style.css", style),
+            Route("/script.js", script),
+            Route("/run/{name:path}", page(_run)),
+            Route("/files/{name:path}", page(_file)),
+            Route("/compare", page(_compare)),
+            Route("/zip", page(_zip)),
+            Route("/remove", page(_ask), methods=["GET"]),
+            Route("/remove", removed, methods=["POST"]),
         ],
         exception_handlers={
             NotHere: sorry(404), BadArguments: sorry(400), Crashed: sorry(500),
@@ -93,7 +104,7 @@ def _sorry(code: int, words: str) -> HTMLResponse:
     return HTMLResponse(pages.render("sorry.html", {"words": text[:1].upper() + text[1:]}), code)
 
 
-def _list(request: Request, shelf: Shelf) -> Response:
+def _list(shelf: Shelf, request: Request) -> Response:
     asked = Asked.of(request.query_params)
     every = shelf.rows()
     found = shelf.asked(asked)
@@ -119,7 +130,8 @@ def _run(request: Request) -> Response:
     found = _stored(request.path_params["name"])
     files = [(name, stat.st_size) for name, stat in place.files(found.folder)]
     grown = growth(found.folder) if found.live and found.came is None else None
-    same = [name for folder in run_index.folders(found.folder.parent.name)
+    # Other folders are not looked at: their file system may hang.
+    same = [name for folder in run_index.candidates(found.folder.parent.name)
             if (name := run_index.name_of(folder)) < found.name]  # fmt: skip
     return _page(
         "run.html",
@@ -183,15 +195,17 @@ def _ask(request: Request) -> Response:
     return _page("remove.html", runs=found, live=[one.name for one in found if one.live])
 
 
-async def _remove(request: Request) -> Response:
+async def _body(request: Request) -> bytes:
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MOST_BODY:
-            raise HTTPException(413, "The list of runs is too long.")
-    names = parse_qs(body.decode(errors="replace")).get("run", [])
-    await run_in_threadpool(lambda: run_index.remove(_chosen(names)))
-    return RedirectResponse("/", 303)
+    try:
+        async with timeout(PATIENCE_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _MOST_BODY:
+                    raise HTTPException(413, "The list of runs is too long.")
+    except TimeoutError as error:
+        raise HTTPException(408, "The list of runs did not arrive in time.") from error
+    return body
 
 
 def _stored(name: str) -> run_index.Stored:

@@ -8,11 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 
 import pytest
+import uvicorn
 
 from fencepost.harness.command import app, serve
+from fencepost.harness.web import patience
+from fencepost.harness.web.site import site
 
 
 @pytest.fixture
@@ -110,3 +114,23 @@ def test_one_signal_ends_it_while_a_page_waits_for_a_file_system_that_hangs(tmp_
                 assert server.wait(60) == 0
             finally:
                 server.kill()
+
+
+def test_a_client_that_sends_its_headers_slowly_is_cut_off(tmp_path, monkeypatch):
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
+    monkeypatch.setattr(patience, "PATIENCE_S", 0.3)
+    server = uvicorn.Server(uvicorn.Config(site(), http=patience.Protocol, log_level="error"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        port = listening.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), 20) as slow:
+            slow.sendall(b"GET /style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            assert slow.recv(99) == b""
+        with socket.create_connection(("127.0.0.1", port), 20) as slow:
+            slow.sendall(b"GET /style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /st")
+            with slow.makefile("rb") as answer:
+                assert answer.read().startswith(b"HTTP/1.1 200 OK")  # until it is cut off
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import re
 import threading
+import time
 import zipfile
 
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from fencepost.harness.locked import locked
 from fencepost.harness.results import results, run_index
+from fencepost.harness.web import patience, site
 from fencepost.harness.web.shelf import Shelf
 from tests.harness.web.conftest import HERE, name_of
 
@@ -230,3 +235,55 @@ def test_names_that_are_no_text_are_listed_shown_and_zipped(made, browser, root)
     assert not any("\\" in name for name in names)
     run.parent.rename(root / os.fsdecode(b"b\xff"))
     assert listed(browser.get("/")) == ["b?"]
+
+
+@pytest.fixture
+def hanging(monkeypatch):
+    """Let the files of the run `two` hang within the block, for 0.2 s of patience."""
+    answers, is_run = threading.Event(), run_index.is_run
+
+    def hangs(folder):
+        if folder.parent.name == "two":
+            answers.wait()
+        return is_run(folder)
+
+    monkeypatch.setattr(run_index, "is_run", hangs)
+    monkeypatch.setattr(patience, "PATIENCE_S", 0.2)
+    yield answers
+    answers.set()
+
+
+def test_a_run_whose_file_system_hangs_keeps_one_thread_and_no_other_page(made, browser, hanging):
+    runs = [name_of(made(name, True)) for name in ("one", "two")]
+    before = threading.active_count()
+    for _ in range(3):
+        page = browser.get(f"/run/{runs[1]}")
+        assert (page.status_code, "does not answer" in heading(page)) == (503, True)
+    assert threading.active_count() == before + 1
+    assert browser.get(f"/run/{runs[0]}").status_code == 200
+    assert browser.get("/style.css").status_code == 200
+    hanging.set()
+    deadline = time.monotonic() + 10
+    while browser.get(f"/run/{runs[1]}").status_code != 200:
+        assert time.monotonic() < deadline
+
+
+def test_a_run_is_shown_while_another_run_of_its_test_hangs(made, browser, hanging, monkeypatch):
+    other, run = made("one", True), made("one", True)
+    is_run = run_index.is_run
+    monkeypatch.setattr(
+        run_index, "is_run", lambda folder: folder == run and is_run(folder) or hanging.wait()
+    )
+    page = browser.get(f"/run/{name_of(run)}")
+    assert page.status_code == 200 and other.name in page.text
+
+
+def test_a_form_that_never_arrives_is_refused(browser, monkeypatch):
+    monkeypatch.setattr(site, "PATIENCE_S", 0.05)
+
+    async def receive():
+        await asyncio.sleep(60)
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+    with pytest.raises(HTTPException, match="did not arrive in time"):
+        asyncio.run(site._body(request))
