@@ -26,6 +26,7 @@ import msgspec
 from fencepost import plainfile
 from fencepost.atomic_write import replace
 from fencepost.report import older_files
+from fencepost.report.campaign_types import must_be_a_line, must_be_typed
 from fencepost.report.stored import ReportError
 from fencepost.strictjson import decode
 
@@ -70,14 +71,6 @@ class _Kind(msgspec.Struct):
     kind: str = ""
 
 
-class _Line(msgspec.Struct):
-    row: str
-    number: int
-    seed: int = 0
-    run: str = ""
-    crashed: str = ""
-
-
 def kind(folder: Path) -> str:
     """Return the kind of the campaign in this folder, or '' if there is no campaign."""
     return _named(folder) or older_files.kind(folder)
@@ -96,15 +89,18 @@ def read(folder: Path, kind: str) -> Stored:
     Raises:
         ReportError: there is no such campaign, or its files are malformed.
     """
+    table: older_files.Table
     named, older = _named(folder), older_files.FILES[kind]
     path = folder / (ASKED if named or not plainfile.exists(folder / older) else older)
     try:
-        if not named:
-            plan, rows, versions = older_files.read(folder, kind)
-            return Stored(kind, plan, rows, versions, older)
-        if named != kind:
+        if named not in ("", kind):
             raise ValueError(f"it is of a {named}")
-        return _read(decode(plainfile.read(path)), folder)
+        if named:
+            table = _read(decode(plainfile.read(path)), folder)
+        else:
+            table = older_files.read(folder, kind)
+        must_be_typed(*table)
+        return Stored(kind, *table, "" if named else older)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ReportError(
             f"{path} cannot be read ({error}): name the folder of a {kind}, such as "
@@ -112,18 +108,18 @@ def read(folder: Path, kind: str) -> Stored:
         ) from error
 
 
-def _read(asked: Mapping[str, Any], folder: Path) -> Stored:
+def _read(asked: Mapping[str, Any], folder: Path) -> older_files.Table:
     if asked["schema"] != SCHEMA:
         raise ValueError(f"its version is {asked['schema']}, and this fencepost knows {SCHEMA}")
     rows: dict[str, Row] = {row["key"]: {**row, "runs": []} for row in asked["rows"]}
     versions: dict[str, dict[str, str]] = dict(asked.get("versions") or {})
     for line in lines(folder / LINES):
-        msgspec.convert(line, _Line)
+        must_be_a_line(line)
         row = rows[line["row"]]
         row["runs"].append(line)
         if line.get("versions"):
             versions[str(row.get("lock", ""))] = line["versions"]
-    return Stored(asked["kind"], asked["plan"], list(rows.values()), versions)
+    return asked["plan"], list(rows.values()), versions
 
 
 def lines(path: Path) -> list[Row]:

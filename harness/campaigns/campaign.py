@@ -134,7 +134,7 @@ def resumed(
         made = Campaign(plan_of(stored.plan), "", folder, stored.lines)
     except ReportError as error:
         raise BadArguments(f"cannot resume: {error}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadArguments(f"cannot resume from {folder}: {error}") from error
     if stored.older:
         warn(f"{folder}: {stored.older} has an earlier format; converted to {ASKED}, {LINES}")

@@ -79,6 +79,7 @@ def from_json(lock: str, stored: Mapping[str, Any]) -> Plan:
     found = msgspec.convert(stored, Plan)
     if found.lock != lock:
         raise BadArguments(f"the campaign hunts {found.lock}, not {lock}")
+    found.items(1)  # raises if `asked` does not describe a hunt
     return found
 
 

@@ -25,6 +25,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.exports import batches, junit
 from fencepost.report.exports.batches import Collected
+from fencepost.report.pages.page import usable
 from fencepost.report.words.cells import STATES, summed
 from fencepost.runfiles import SCHEMA
 
@@ -208,11 +209,13 @@ def _finished(how: How, view: View, campaign: Campaign, row: Line) -> None:
 
 
 def _ended(campaign: Campaign, how: How, view: View) -> Collected:
-    page = view.render(campaign)
-    view.ended(campaign)
-    screen.write(f"{view.page}: {page}")
-    found = view.collected(campaign.folder)
-    places = {"folder": str(campaign.folder), "report": str(page)}
+    folder = campaign.folder
+    with usable(folder, campaign.plan.kind):
+        page = view.render(campaign)
+        view.ended(campaign)
+        screen.write(f"{view.page}: {page}")
+        found = view.collected(folder)
+    places = {"folder": str(folder), "report": str(page)}
     _print_result(how, campaign.plan.seed, found, view.exit_code(found), **places)
     return found
 

@@ -112,10 +112,13 @@ def _least(
 
 
 def replay(setting: Setting, schedule: Schedule) -> Counterexample:
-    """Replay a known minimal schedule, and return its counterexample."""
+    """Replay a known minimal schedule, and return its counterexample. Raise LookupError if it
+    breaks no promise, for example because the lock has changed."""
     teller = Teller()
     run = Run(setting, schedule, table(setting), teller).execute()
     broken = violations(run, setting.goals, surely=True)
+    if not broken:
+        raise LookupError("the schedule of a counterexample breaks no promise")
     return Counterexample(schedule, schedule, run, broken, tell(run, teller, broken), 0)
 
 

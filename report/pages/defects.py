@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,11 +23,16 @@ def render(folder: Path) -> Path:
         ReportError: the folder holds no play of the catalogue.
         OSError: report.html cannot be written.
     """
-    rows = defect_scores.table(folder)
-    plan = campaign_files.read(folder, "defects").plan
+    stored = campaign_files.read(folder, "defects")
+    with page.usable(folder, "play"):
+        values = _contents(defect_scores.of_rows(stored.rows), stored.plan)
+        return page.write(folder / "report.html", "defects.html", values)
+
+
+def _contents(rows: list[Row], plan: Mapping[str, Any]) -> dict[str, Any]:
     scores = defect_scores.scores(rows)
     wrong = any(cell.wrong for row in rows for cell in row.cells.values())
-    values = {
+    return {
         "headline": headline(rows),
         "verdict": "broken" if wrong else "holds" if scores else "not-checked",
         "seed": plan.get("seed"),
@@ -35,7 +41,6 @@ def render(folder: Path) -> Path:
         "scores": {way: one.words for way, one in scores.items()},
         "families": _families(rows),
     }
-    return page.write(folder / "report.html", "defects.html", values)
 
 
 def headline(rows: list[Row]) -> str:

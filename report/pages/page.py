@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined, UndefinedError
 from markupsafe import Markup
+from msgspec import ValidationError
 
 from fencepost.atomic_write import replace
 from fencepost.checker.facts.holds import seconds
@@ -38,14 +39,13 @@ def write(path: Path, template: str, values: Mapping[str, Any]) -> Path:
 
 @contextmanager
 def usable(place: object, what: str) -> Iterator[None]:
-    """Raise ReportError if the block fails on the contents of `what`, which was read from `place`.
+    """Raise ReportError if the block lacks a row or a field of `what`, which was read from `place`.
 
-    No schema describes all of a campaign: each planner and each lock adds its own figures.
+    Fields have the right types (campaign_types.py), so any other error is a defect of fencepost.
     """
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, UndefinedError,
-            ValueError) as error:  # fmt: skip
+    except (LookupError, UndefinedError, ValidationError) as error:
         raise ReportError(
             f"{place}: the {what} cannot be shown ({type(error).__name__}: {error}): its files are "
             "damaged, or another version wrote them. If neither is true, please report a defect of "
