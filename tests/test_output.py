@@ -96,6 +96,17 @@ def test_a_terminal_gets_the_console_s_colours_and_no_control_characters_of_a_te
     assert "\x1b]" not in said
 
 
+def test_output_that_a_user_lock_closes_or_removes_is_lost_and_raises_nothing(guarded):
+    guarded()
+    sys.stdout.close()
+    print("x")
+    sys.stdout.flush()
+    assert "closed file" in output.lost()
+    sys.stdout = None
+    output.guard_output()
+    sys.stdout.flush()
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "cp437", "latin-1"])
 def test_a_character_that_the_terminal_lacks_is_replaced(encoding, guarded):
     raw = guarded(encoding)

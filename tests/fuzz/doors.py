@@ -157,7 +157,10 @@ def served(folder: Path) -> Answer:
     asked = ["/", "/?sort=holds&verdict=valid", f"/run/{at}", f"/compare?run={at}&run={at}",
              f"/remove?run={at}"]  # fmt: skip
     if all(one.lstat().st_size < odd.HUGE for one in files):  # or sending them takes minutes
-        asked += [f"/zip?run={at}", *(f"/files/{at}/{quote(os.fsencode(one.name))}" for one in files)]
+        asked += [
+            f"/zip?run={at}",
+            *(f"/files/{at}/{quote(os.fsencode(one.name))}" for one in files),
+        ]
     form = {"Origin": here, "Content-Type": "application/x-www-form-urlencoded"}
     with (
         patch.dict(os.environ, FENCEPOST_RESULTS="results"),
@@ -199,7 +202,7 @@ def _resume(kind: str, words: str) -> Callable[[bytes], Answer]:
     def hand(content: bytes) -> Answer:
         resumed.store(kind, content)
         with resumed.nothing_runs():
-            # 1: what has run is INVALID; 255: the rest crashed.
+            # 1: a stored run is INVALID; 255: the other items crashed.
             asked = (*words.split(), "--resume", "latest", "--results", "results")
             return command(*asked, also=(1, 255))
 

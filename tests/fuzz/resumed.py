@@ -42,7 +42,12 @@ def plans() -> dict[str, tuple[str, Plan, list[dict[str, Any]]]]:
     ended = {"observed": {"resource": True}, "as_expected": True, "carried_out": True, "why": ""}
     nothing = {"schedules": 9, "seconds": 1.0, "struck": {"kill": 1}, "covered": [["kill", "rest"]],
                "states": [1, 2], "failure": ""}  # fmt: skip
-    broken = nothing | {"schedule": [0] * 89 + [1, 2, 3], "broken": ["mutual_exclusion"], "strikes": 0, "story": []}
+    broken = nothing | {
+        "schedule": [0] * 89 + [1, 2, 3],
+        "broken": ["mutual_exclusion"],
+        "strikes": 0,
+        "story": [],
+    }
     hunted = hunts.plan("redlock", {"options": {}, "settings": {"seed": "7"}, "faults": "clock"}, 3)
     swept = sweep.plan("redlock", "ttl=1s..4s", "pause=0.5s..2s", 7, "2x2")
     run, crashed = matrices.run(), {"crashed": "why"}

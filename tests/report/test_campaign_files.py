@@ -10,6 +10,7 @@ from fencepost.harness.campaigns.campaign import resumed
 from fencepost.harness.errors import BadArguments
 from fencepost.report import campaign_files
 from fencepost.report.campaign_files import Stored, append, kind, lines, mend, read, write
+from fencepost.report.pages import defects, page
 from fencepost.report.stored import ReportError
 
 ROWS = [{"key": "a", "lock": "redis", "runs": []}, {"key": "b", "lock": "etcd", "runs": []}]
@@ -75,6 +76,15 @@ def test_the_kind_is_read_without_the_rest_and_is_empty_elsewhere(folder, tmp_pa
         ({}, '{"row": "z", "number": 1}', "cannot be read .'z'."),
         ({}, '{"row": "a"}', "missing required field `number`"),
         ({}, '{"row": "a", "number": 1, "run": 5}', "Expected `str`, got `int`"),
+        (
+            {},
+            '{"row": "a", "number": 1, "holds": "x"}',
+            r"Expected `int`, got `str` - at `\$.holds",
+        ),
+        ({}, '{"row": "a", "number": 1, "observed": {"a": 7}}', "Expected"),
+        ({"rows": [{"key": "a", "fault": []}]}, "", r"got `array` - at `\$.rows\[0\].fault"),
+        ({"plan": {"x": {"values": [1], "shown": []}}}, "", "another number of values"),
+        ({"plan": {"faults": 4}}, "", "`faults` is not a list"),
         ({}, "[]", "Expected `object`, got `array`"),
         ({}, "{", "cannot be read"),
     ],
@@ -90,3 +100,12 @@ def test_malformed_files_are_refused_with_the_reason(folder, changes, line, said
 def test_a_folder_without_a_campaign_is_refused(tmp_path):
     with pytest.raises(ReportError, match=r"campaign\.json cannot be read"):
         read(tmp_path, "matrix")
+
+
+def test_a_missing_field_is_the_file_s_defect_and_another_error_is_ours(tmp_path):
+    rows = [{"key": "a/hunt/Lock", "defect": "a", "way": "hunt", "class": "Lock", "runs": []}]
+    write(tmp_path, Stored("defects", {"seed": 7}, rows))
+    with pytest.raises(ReportError, match=r"the play cannot be shown .KeyError: 'family'.: its"):
+        defects.render(tmp_path)
+    with pytest.raises(TypeError), page.usable(tmp_path, "matrix"):
+        raise TypeError

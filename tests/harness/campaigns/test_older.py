@@ -89,6 +89,23 @@ def test_a_campaign_of_hunts_is_resumed_with_the_seeds_that_are_left():
     assert batches.read(place).words == "broken from 1 of 1 seed, 2 left"
 
 
+@pytest.mark.parametrize("asked", [{"options": []}, {"optios": {}}, {"settings": 1}])
+def test_a_campaign_whose_plan_describes_no_hunt_is_not_resumed(asked):
+    whole = {"options": {}, "settings": {"seed": "3"}, "faults": "clock"} | asked
+    content = {"schema": 1, "lock": "redis", "seeds": [3], "asked": whole}
+    results.write(results.create("campaign-redis") / "campaign.json", content)
+    with pytest.raises(BadArguments, match="cannot resume from"):
+        resumed("latest", "campaign", lambda stored: hunts.from_json("redis", stored))
+
+
+def test_a_schedule_that_breaks_nothing_any_more_is_no_counterexample():
+    plan = hunts.plan("redis", {"options": {}, "settings": {"seed": "3"}, "faults": "clock"}, 1)
+    made = campaign.create(plan, "campaign-redis")
+    made.lines["3"] = [{"seed": 3, "schedules": 1, "seconds": 1.0, "schedule": []}]
+    with pytest.raises(LookupError, match="breaks no promise"):
+        hunts.render(made)
+
+
 def old_suite(seed=True):
     place = results.create("suite-redis")
     plan = suite.Plan("redis", 9)

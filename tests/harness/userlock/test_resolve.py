@@ -119,6 +119,9 @@ def test_a_bundle_in_a_file_is_used_unchanged(here):
         BadArguments, match="so it must be importable here, but the import failed: ImportError"
     ):
         resolve("torn.py:LOCK", LockRequest())
+    (here / "exits.py").write_text(f"raise SystemExit(1)\n{BUNDLE}")
+    with pytest.raises(BadArguments, match="the import failed: SystemExit: 1"):
+        resolve("exits.py:LOCK", LockRequest())
 
 
 @pytest.mark.parametrize(

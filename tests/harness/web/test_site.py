@@ -272,7 +272,7 @@ def test_a_run_is_shown_while_another_run_of_its_test_hangs(made, browser, hangi
     other, run = made("one", True), made("one", True)
     is_run = run_index.is_run
     monkeypatch.setattr(
-        run_index, "is_run", lambda folder: folder == run and is_run(folder) or hanging.wait()
+        run_index, "is_run", lambda folder: (folder == run and is_run(folder)) or hanging.wait()
     )
     page = browser.get(f"/run/{name_of(run)}")
     assert page.status_code == 200 and other.name in page.text

@@ -63,6 +63,27 @@ def test_a_user_lock_works_without_faults(name):
     assert [row[3] for row in run.rows if row[2:4] == ("ok", "write")] == ["write"] * 2
 
 
+ENDS = """
+import os
+
+class Ends:
+    def __init__(self, servers):
+        os.{call}
+
+    acquire = extend = release = lambda self, name, ttl=0: True
+"""
+
+
+@pytest.mark.parametrize("call", ["_exit(1)", "abort()", "kill(os.getpid(), 9)", "fork()"])
+def test_a_lock_that_ends_its_process_does_not_end_the_hunt(tmp_path, call):
+    (tmp_path / "ends.py").write_text(ENDS.format(call=call))
+    lock, found = resolve(f"{tmp_path}/ends.py:Ends", LockRequest(servers="redis:1"))
+    spec = from_arguments.spec(lock, {}, {"concurrency": 2, "seed": 1}, found)
+    one = setting_of(spec, "pause", None, False)
+    with pytest.raises(Unknown, match=rf"it calls os\.{call.partition('(')[0]}, which is not sim"):
+        hunt(one, 1, 1, processes=1)
+
+
 def test_a_release_without_an_owner_check_is_a_counterexample():
     _, found = hunt(own("Deletes", "pause", "ownership"), 1, 60, processes=1)
     assert found is not None
