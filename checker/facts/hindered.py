@@ -112,7 +112,7 @@ class Hindered:
         return over
 
     def settled(self, node: str | None, begin: float, over: float, tail: float) -> float:
-        """Return by when a request without an answer can no longer be granted, nor hold the lock.
+        """Return from when on a request without an answer cannot hold the lock any more.
 
         It was sent by `node` at `begin`, and given up at `over`; `tail`: how long it may hold the
         lock once it has arrived. A fault in this time may have kept it from arriving. TCP doubles
