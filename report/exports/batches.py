@@ -324,10 +324,10 @@ def _costs(run: Mapping[str, Any]) -> Line:
     if why := run.get("crashed"):
         return Line("not measured", why, "error", "crashed")
     alone = run["phases"].get("alone") or {}
-    if "acquire_p50" not in alone:
+    median_ms, rate = alone.get("acquire_p50"), alone.get("rate")
+    if median_ms is None or rate is None:
         return Line("not measured", state="error")
-    figures = f"acquire {alone['acquire_p50']:.3g} ms, {alone['rate']:,.0f} pairs a second, alone"
-    return Line("measured", figures)
+    return Line("measured", f"acquire {median_ms:.3g} ms, {rate:,.0f} pairs a second, alone")
 
 
 KINDS: dict[str, Callable[[Path], Collected]] = {

@@ -119,8 +119,12 @@ def test_a_lock_that_could_not_be_measured_is_an_error(collected):
         "bench", {"baseline": "redis", "command": "", "locks": ["etcd"]},
         {"key": "redis", "lock": "redis", "runs": [{"phases": {"alone": alone}, "trips": {}}]},
         {"key": "etcd", "lock": "etcd", "runs": [{"crashed": "it is down"}]},
+        *({"key": f"no {name}", "lock": "a",
+           "runs": [{"phases": {"alone": alone | {name: None}}, "trips": {}}]} for name in alone),
     )  # fmt: skip
-    assert states(found) == {"redis": "passed", "etcd": "error"}
+    assert states(found) == {
+        "redis": "passed", "etcd": "error", "no acquire_p50": "error", "no rate": "error",
+    }  # fmt: skip
     assert "it is down" in str(found.lines["etcd"])
     assert found.any("error") and not found.any("failure")
 
