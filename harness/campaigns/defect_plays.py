@@ -40,7 +40,7 @@ from fencepost.nemesis.fault_spec import parse
 from fencepost.workloads.client.critical_section import Settings
 from fencepost.workloads.contract.catalogue import LOCK, TWIN, Listed, catalogue
 
-HISTORIES, OF_TWIN = 100, 3
+HISTORIES, OF_TWIN = 200, 3
 """The most histories of one seed, until one shows the defect; those of its twin."""
 CLIENTS = 3
 HUNT_S, TWIN_HUNT_S = 60.0, 10.0

@@ -1,0 +1,177 @@
+"""Random histories for the oracle of liveness.
+
+They are drawn in ms and written in tenths of a second, the scale of half a second in a queue.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from fencepost.checker.history.history import Op
+from tests.oracles.drawn import MS, Drawing, in_order
+
+SLOWER = 100
+SERVERS = ["s1", "s2", "s3", "s4", "s5"]
+FAMILIES = ("partition", "pause", "kill", "power", "failover", "delay", "disk", "clock")
+
+
+def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
+    few = random.random() < 0.6
+    drawing = Drawing(
+        random, clients=2 if few else 3, most=3 if few else 5, shared=0.3, named=0.95, bounds=0.1
+    )
+    test = drawing.test
+    test["servers"] = SERVERS[: random.choice((3, 5))]
+    for number in range(random.choice((0, 1, 1, 2, 3))):
+        _ask(drawing, 90 + number)
+    for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
+        _fault(drawing)
+    if random.random() < 0.2:
+        _ask_a_free_lock(drawing)
+    late = random.random() < 0.15
+    if late:
+        _refuse_after_silence(drawing)
+    test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
+    if random.random() < 0.2:
+        test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
+    test["promises"] = {
+        name: True
+        for name, often in (
+            ("minority", 0.5),
+            ("fifo", 0.5),
+            ("one_wakeup", 0.5),
+            ("true_refusals", 0.9 if late else 0.25),
+        )
+        if random.random() < often
+    }
+    return [_slower(op) for op in in_order(drawing.ops)], test | _bounds(test)
+
+
+def _ask(drawing: Drawing, process: int) -> None:
+    """Draw a client that asks again and again, or one time and for long, and mostly in vain."""
+    random, node = drawing.random, f"client-{process}"
+    now = random.randrange(20)
+    value: dict[str, Any] = {"lock": f"l{random.randrange(2)}", "ttl": random.choice((3, 8)) * MS}
+    if random.random() < 0.2:
+        value["mode"] = "shared"
+    for number in range(random.randint(1, 4)):
+        over = now + random.choice((0, 1, 3, 6, 12, 20))
+        drawing.op(now, process, "invoke", "acquire", value, node=node)
+        if over > now and random.random() < 0.1:
+            lost = {"lock": value["lock"], "hold": None}
+            at = random.randint(now, over)
+            drawing.op(at, process, "info", "lost", lost, ["expired", "-"], node)
+        ending = random.random()
+        if ending < 0.15:
+            if random.random() < 0.6:
+                drawing.fault("kill", over, over + 1, [node], processes=[process])
+            return
+        if ending < 0.2:
+            error = random.choice((["killed", "-"], ["timeout", "-"]))
+            drawing.op(over, process, "info", "acquire", value, error, node)
+            return
+        if ending < 0.3:
+            got = {"hold": f"a{process}-{number}", "token": None, "deadline": (over + 5) * MS}
+            got |= {"wakeups": random.randrange(4)}
+            drawing.op(over, process, "ok", "acquire", value | got, None, node)
+            drawing.op(over + 1, process, "invoke", "release", value | got, None, node)
+            drawing.op(over + 1, process, "ok", "release", value | got, None, node)
+            over += 1
+        else:
+            drawing.op(over, process, "fail", "acquire", value, ["not-granted", "-"], node)
+        now = over + random.choice((0, 1, 1, 2, 5))
+
+
+def _fault(drawing: Drawing) -> None:
+    random = drawing.random
+    nodes = [*SERVERS[:3], *SERVERS, "client-0", "client-1", "client-90", "storage"]
+    targets = random.sample(nodes, random.choice((1, 1, 1, 2, 3)))
+    family, at = random.choice(FAMILIES), random.randrange(40)
+    family = "gremlin" if random.random() < 0.03 else family
+    until = None if random.random() < 0.1 else at + random.choice((0, 1, 4, 10, 25))
+    arguments: dict[str, Any] = {}
+    if family == "partition" and random.random() < 0.5:
+        near, *far = random.sample(nodes, random.choice((2, 3)))
+        arguments = {"links": [[near, one] for one in far if one != near]}
+    if family == "delay":
+        arguments = {"source": targets[0], "to": random.choice(SERVERS)}
+    if family == "clock":
+        arguments = random.choice(({"offset_s": -0.5}, {"offset_s": 2.0}, {"rate": 1.5}))
+    before = len(drawing.ops)
+    proved = random.random() < 0.9
+    drawing.fault(family, at, at, targets, proved=proved, arguments=arguments, until=until)
+    if random.random() < 0.3:  # the director writes it like this: the facts with the fault
+        says = {"impairs": random.sample(nodes, random.choice((0, 1, 2)))}
+        for place in range(before, before + 2):
+            op = drawing.ops[place]
+            drawing.ops[place] = Op(
+                0, op.time, op.process, op.type, op.f, op.value | says, op.error
+            )
+
+
+def _ask_a_free_lock(drawing: Drawing) -> None:
+    """Draw a lock that nobody has, and clients that ask for it in vain while faults hinder them."""
+    random = drawing.random
+    value = {"lock": "l8", "ttl": random.choice((3, 8)) * MS}
+    for process in range(95, 95 + random.choice((1, 1, 2))):
+        node, now = f"client-{process}", random.randrange(4)
+        for _ in range(random.randint(1, 3)):
+            over = now + random.choice((4, 8, 16))
+            drawing.op(now, process, "invoke", "acquire", value, node=node)
+            if random.random() < 0.15:
+                break
+            error = random.choice((["not-granted", "-"], ["not-granted", "-"], ["killed", "-"]))
+            type = "info" if error[0] == "killed" else "fail"
+            drawing.op(over, process, type, "acquire", value, error, node)
+            now = over + random.choice((0, 0, 1, 6))
+    for family in random.choices(("partition", "pause", "gremlin", "disk"), k=random.randrange(4)):
+        at, node = (
+            random.randrange(24),
+            random.choice(("client-95", "client-95", "client-96", "s1")),
+        )
+        until = None if random.random() < 0.1 else at + random.choice((1, 3, 6, 12))
+        links = {"links": [[node, "s1"], [node, "s2"]]} if family == "partition" else {}
+        targets = [node] if family != "gremlin" else random.choice(([node], []))
+        drawing.fault(
+            family, at, at, targets, arguments=links, until=until, proved=random.random() < 0.8
+        )
+
+
+def _refuse_after_silence(drawing: Drawing) -> None:
+    """Draw a lock of which one client gets no answer, and of which another is refused later."""
+    random = drawing.random
+    value = {"lock": "l9", "ttl": random.choice((3, 8)) * MS}
+    asked = random.randrange(10)
+    given_up = asked + random.randrange(6)
+    drawing.op(asked, 98, "invoke", "acquire", value, node="client-98")
+    drawing.op(given_up, 98, "info", "acquire", value, ["timeout", "-"], "client-98")
+    for family in random.choices(("partition", "pause", "clock", "power"), k=random.randrange(3)):
+        at = random.randrange(max(0, asked - 3), given_up + 12)
+        arguments: dict[str, Any] = {}
+        targets = [random.choice(("client-98", "client-98", "s1", "client-0"))]
+        if family == "clock":
+            arguments = {"offset_s": random.choice((-0.5, 1.0))}
+        elif family == "partition" and random.random() < 0.7:
+            ends = ("client-98", "client-0", "client-97", "s2")
+            arguments = {
+                "links": [[one, "s1"] for one in random.sample(ends, random.choice((1, 2)))]
+            }
+        until = at + random.choice((1, 3, 6))
+        drawing.fault(family, at, at, targets, arguments=arguments, until=until)
+    refused = given_up + random.randrange(70)
+    drawing.op(refused, 97, "invoke", "acquire", value, node="client-97")
+    drawing.op(refused + 1, 97, "fail", "acquire", value, ["not-granted", "-"], "client-97")
+
+
+def _slower(op: Op) -> Op:
+    value = {
+        key: held * SLOWER if key in ("deadline", "ttl") and held is not None else held
+        for key, held in op.value.items()
+    }
+    return Op(op.index, op.time * SLOWER, op.process, op.type, op.f, value, op.error, op.node)
+
+
+def _bounds(test: dict[str, Any]) -> dict[str, Any]:
+    told = test.get("clocks", {}).items()
+    return {"clocks": {node: {"bound_ns": c["bound_ns"] * SLOWER} for node, c in told}}
