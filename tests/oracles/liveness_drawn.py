@@ -111,7 +111,7 @@ def _fault(drawing: Drawing) -> None:
 
 
 def _ask_a_free_lock(drawing: Drawing) -> None:
-    """Draw a lock that nobody has, and clients that ask for it in vain while faults hinder them."""
+    """Draw clients that ask in vain for a lock without a holder, while faults hinder them."""
     random = drawing.random
     value = {"lock": "l8", "ttl": random.choice((3, 8)) * MS}
     for process in range(95, 95 + random.choice((1, 1, 2))):
