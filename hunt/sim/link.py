@@ -111,10 +111,10 @@ class SimLink:
                 ):
                     self._executed(reply)
                 else:
-                    world.step += 1
-                    world.now = back
                     if network.tap is not None:
                         network.tap.handled(self, self.command, reply)
+                    world.step += 1
+                    world.now = back
                     if type(reply) is Refusal:
                         raise Failed("refused", f"{server.name}: {reply}")
                     return reply

@@ -129,6 +129,21 @@ def test_a_library_s_data_that_outlives_a_run_is_a_difference():
     assert "seen-" in str(difference(moments(setting, Schedule()), moments(setting, Schedule())))
 
 
+def test_a_request_is_recorded_at_its_arrival_whether_or_not_an_action_may_come_before_its_reply():
+    class StepByStep(Run):
+        """Takes no short cut, because an action may be due at each step."""
+
+        def _next(self):
+            return self.world.step + 1
+
+    setting, traces = own("Everything"), (Trace(), Trace())
+    one, other = (
+        kind(setting, Schedule(), (), trace).execute()
+        for kind, trace in zip((Run, StepByStep), traces, strict=True)
+    )
+    assert traces[0].moments(one.rows) == traces[1].moments(other.rows)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_hunt_whose_runs_depend_on_the_order_of_a_set_ends_with_the_first_difference(
