@@ -19,8 +19,6 @@ from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import HOLDER, Drawn, Layout, listed, pick
 
-SIGNAL = signal.SIGUSR1
-"""The client takes it for an order to cancel a call (workloads/client/cancelling.py)."""
 TARGETS = ("client", HOLDER)
 _CALL_S = 10.0
 """How long a client may take to call its lock: it may hold it, or rest, first."""
@@ -37,7 +35,7 @@ class Cancel:
         client, remote = self._site.client(node), self._site.remote(node)
         there = failpoints.reached(client, fault)
         before = client.cancelled
-        remote.signal(client.pid, SIGNAL, client.started)
+        remote.signal(client.pid, signal.SIGUSR1, client.started)  # see cancelling.py
         if there:
             client.leave_failpoint()
             remote.signal(client.pid, signal.SIGCONT, client.started)

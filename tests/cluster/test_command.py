@@ -216,9 +216,11 @@ def test_an_interrupted_run_is_judged_on_its_way_out_and_leaves_nothing(command,
     process.send_signal(number)
     out, _ = process.communicate(timeout=180)
 
-    assert process.returncode == 130, out
+    # A fault may have broken the lock by then.
+    valid = json.loads((run / "results.json").read_text())["valid"]
+    assert valid is not True
+    assert process.returncode == (1 if valid is False else 130), out
     assert nodes_up() == []
-    assert json.loads((run / "results.json").read_text())["valid"] is not True
 
 
 def test_a_command_that_would_remove_a_run_s_cluster_names_its_owner(command, tmp_path):

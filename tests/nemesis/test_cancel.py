@@ -30,7 +30,7 @@ def sent(site, monkeypatch):
 
 
 def test_the_client_takes_the_signal_for_what_it_is():
-    assert cancel.SIGNAL == cancelling.SIGNAL
+    assert signal.SIGUSR1 == cancelling.SIGNAL
 
 
 def test_a_client_is_struck_half_of_the_time_while_a_reply_is_under_way():
