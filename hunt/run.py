@@ -16,7 +16,7 @@ from fencepost.hunt.intercept.inside import inside
 from fencepost.hunt.machine import Failpoints, simulated
 from fencepost.hunt.models.model import Storage
 from fencepost.hunt.models.registry import MODELS, storage
-from fencepost.hunt.sim.client_node import ClientNode
+from fencepost.hunt.sim.client_node import ClientNode, no_call
 from fencepost.hunt.sim.code_location import where_in, where_now
 from fencepost.hunt.sim.faults import Faults
 from fencepost.hunt.sim.network import Network, Request, Server, Tap
@@ -136,7 +136,7 @@ class Run:
         for server in self.nodes.values():
             server.forget()
         for client in self.clients:
-            client.inject_after, client.cancel = _never, _no_more
+            client.inject_after, client.cancel = _never, no_call
 
     def _patched(self) -> AbstractContextManager[None]:
         """Replace sockets, clocks and threads for code that brings its own connections."""
@@ -350,10 +350,6 @@ def _cancel(client: Client, task: Task, then: Callable[[], None]) -> None:
 
 def _never(steps: int, action: int) -> None:
     """Ignore the injection: the run has ended."""
-
-
-def _no_more(then: Callable[[], None]) -> None:
-    """Cancel nothing: the run has ended."""
 
 
 def _confined(work: Callable[[], None]) -> Callable[[], None]:

@@ -1,9 +1,9 @@
 """Cancelled calls: a call of a client's lock ends before its answer, because nobody waits for it.
 
-`asyncio.timeout`, a user who has left a web page and a TaskGroup cancel a coroutine at one of its
-awaits. Ctrl-C and the time limit of a worker raise an exception in any other call. The client does
-this when a signal asks for it (workloads/client/cancelling.py): at a failpoint of its code
-(`arguments.point`, see failpoints.py), in its running call, or shortly after its next one begins.
+`asyncio.timeout` and `asyncio.TaskGroup` cancel a coroutine at one of its awaits. Ctrl-C and the
+time limit of a worker raise an exception in any other call. The client does this when a signal asks
+for it (workloads/client/cancelling.py): at a failpoint of its code (`arguments.point`, see
+failpoints.py), in its running call, or shortly after its next one begins.
 """
 
 from __future__ import annotations

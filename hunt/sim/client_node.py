@@ -32,7 +32,7 @@ class ClientNode(Node):
         self.inject_after = inject_after
         self._aims = [aim for aim in aims if aim.client == index]
         self.activity = ""
-        self.cancel: Callable[[Callable[[], None]], None] = _no_call
+        self.cancel: Callable[[Callable[[], None]], None] = no_call
         self.out = out
         self.clock = WallClock()
 
@@ -51,5 +51,5 @@ class ClientNode(Node):
             self._aims = left
 
 
-def _no_call(then: Callable[[], None]) -> None:
+def no_call(then: Callable[[], None]) -> None:
     """Cancel nothing: no call is running."""

@@ -8,6 +8,7 @@ import pytest
 
 from fencepost.checker.history.history import NEMESIS
 from fencepost.harness.hunting.hunts import described
+from fencepost.harness.package import PACKAGE
 from fencepost.hunt.bridge.bridge import bridge
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
@@ -17,6 +18,7 @@ from fencepost.workloads.contract.lock import CANCELLED
 
 HERE = Path(__file__).parents[1]
 LOCKS = HERE / "locks_cancelled.py"
+CONNECTION = PACKAGE / "workloads" / "defects" / "cancel_connection_is_used_again.py"
 SURVIVED = "cancel,pause,partition,delay,packet,kill:client"
 
 slow = pytest.mark.slow
@@ -95,31 +97,31 @@ def test_the_fault_is_in_the_history_if_a_call_was_cancelled_and_only_then():
 
 @slow
 @pytest.mark.parametrize(
-    ("name", "faults"),
+    ("name", "faults", "file"),
     [
-        ("Leased", SURVIVED),
-        ("Extends", SURVIVED),
-        ("GivesBack", "cancel"),
-        ("GivesBackAtOnce", SURVIVED),
-        ("SaysSo", SURVIVED),
-        ("OneConnection", SURVIVED),
+        ("Leased", SURVIVED, LOCKS),
+        ("Extends", SURVIVED, LOCKS),
+        ("GivesBack", "cancel", LOCKS),
+        ("GivesBackAtOnce", SURVIVED, LOCKS),
+        ("SaysSo", SURVIVED, LOCKS),
+        ("Sound", SURVIVED, CONNECTION),
     ],
 )
-def test_a_sound_lock_is_not_accused(name, faults):
-    assert search(asked(name, faults).setting, 1, 600, processes=1, most=150).found is None
+def test_a_sound_lock_is_not_accused(name, faults, file):
+    assert search(asked(name, faults, file).setting, 1, 600, processes=1, most=150).found is None
 
 
 @slow
 @pytest.mark.parametrize(
-    ("name", "faults", "broken"),
+    ("name", "faults", "broken", "file"),
     [
-        ("Leaves", "cancel", "liveness"),
-        ("Swallows", "cancel", "lease_exclusion"),
-        ("ReadsTheEarlierAnswer", "cancel,pause:client", "linearizable"),
+        ("Leaves", "cancel", "liveness", LOCKS),
+        ("Swallows", "cancel", "lease_exclusion", LOCKS),
+        ("Lock", "cancel,pause:client", "linearizable", CONNECTION),
     ],
 )
-def test_a_broken_one_is_found_and_is_the_users(name, faults, broken):
-    _, find = asked(name, faults).carry_out(1)
+def test_a_broken_one_is_found_and_is_the_users(name, faults, broken, file):
+    _, find = asked(name, faults, file).carry_out(1)
     assert broken in find.broken
     assert "cancel" in find.run.faults.families
     assert find.compared.inherent == () and find.compared.schedules
