@@ -10,8 +10,12 @@ ORACLES = PYTHONPATH=src:. nice $(BIN)/python -m tests.oracles.soak
 TIME ?= 20m
 SOAK = PYTHONPATH=src:. $(BIN)/python -m tests.soak
 FUZZ = PYTHONPATH=src:. nice $(BIN)/python -m tests.fuzz.run
-.PHONY: help install test test-unit test-slow test-oracles test-cluster fuzz soak soak-checkers lint format docs nightly site bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
-        bench-judge bench-lincheck bench-nemesis bench-start api defects track-record heal clean lock mutants test-redlock
+STAGES := build/stages.txt
+# $(call stage,NAME,COMMAND): run it, and note how long it took.
+stage = @mkdir -p build; begun=$$(date +%s); echo '$(1):'; $(2); code=$$?; \
+        printf '%6d s  %s%s\n' $$(($$(date +%s) - begun)) '$(1)' "$$( ((code)) && echo ': failed')" >> $(STAGES); exit $$code
+.PHONY: help install test test-unit test-slow test-oracles test-cluster test-kubernetes fuzz soak soak-checkers lint format docs nightly site bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
+        bench-judge bench-own-locks bench-lincheck bench-nemesis bench-start api defects track-record heal clean lock mutants test-redlock
 
 help: ## what there is
 	@awk -F':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,23 +49,36 @@ defects: install ## the catalogue of lock defects: which are found in histories,
 bench: install ## what the locks cost, against one Redis
 	$(BIN)/fencepost bench redlock zookeeper etcd etcd-lock-api chubby postgres $(ARGS)
 
-test: lint test-unit ## everything that must pass; what needs no servers takes the processors that they leave idle
-	$(MAKE) -j2 --no-print-directory --output-sync=line test-cluster test-oracles test-slow
+test: install ## everything that must pass; what needs no servers takes the processors that they leave idle
+	@rm -f $(STAGES)
+	@$(MAKE) --no-print-directory test-first && \
+	$(MAKE) -j2 --no-print-directory --output-sync=line test-cluster test-beside; code=$$?; cat $(STAGES); exit $$code
+
+.PHONY: test-first test-beside
+test-first:
+	$(call stage,lint,$(MAKE) --no-print-directory lint)
+	$(MAKE) --no-print-directory test-unit
+
+test-beside:
+	$(MAKE) --no-print-directory -j1 test-oracles test-slow
 
 test-unit: install ## the tests that need no cluster and no second
-	$(BIN)/pytest -q -n auto --dist loadfile -m 'not cluster and not oracle and not slow' $(ARGS)
+	$(call stage,unit tests,$(BIN)/pytest -q -n auto --dist loadfile -m 'not cluster and not oracle and not slow and not kubernetes' $(ARGS))
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster
-	nice $(BIN)/pytest -q -m slow $(ARGS)
+	$(call stage,slow tests,nice $(BIN)/pytest -q -m 'slow and not oracle' $(ARGS))
 
-test-cluster: install ## the tests on real servers, most of them side by side
-	$(BIN)/pytest -q -n 3 --dist loadfile -m 'cluster and not alone' --durations=15
-	$(BIN)/pytest -q -m 'cluster and alone' --durations=15
+test-cluster: install ## the tests on real servers, almost all of them side by side
+	$(call stage,cluster side by side,$(BIN)/pytest -q -n 4 -m 'cluster and not alone' --durations=15 tests/cluster)
+	$(call stage,cluster alone,$(BIN)/pytest -q -p no:xdist -m 'cluster and alone' --durations=5 tests/cluster)
+
+test-kubernetes: install ## real API servers: builds kube-apiserver, once; the model against one that is on the path
+	$(BIN)/pytest -q -m kubernetes --durations=15 $(ARGS)
 
 test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, ground truth, spoilt files
-	nice $(BIN)/pytest -q -m oracle
-	$(ORACLES) --count 20000 $(ARGS)
-	$(FUZZ) --seconds 30 --seed 1
+	$(call stage,oracle tests,nice $(BIN)/pytest -q -n 2 --dist worksteal -m oracle)
+	$(call stage,oracles on 20000 histories each,$(ORACLES) --count 20000 $(ARGS))
+	$(call stage,fuzz,$(FUZZ) --seconds 30 --seed 1)
 
 fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='--seconds 600 --seed 7'
 	$(FUZZ) --seconds 300 $(ARGS)
@@ -113,6 +130,10 @@ bench-checkers: install ## what the history checkers take, and how it grows
 
 bench-hunt: install ## what the hunt finds in how long, and how fast it is; ARGS='--rows redlock-speed,sound --sound 600'
 	$(BIN)/python benchmarks/hunt.py $(ARGS)
+
+bench-own-locks: install ## whether the hunt tells a user lock's defects from those of its servers; the table in docs/hunt.md
+	PYTHONPATH=src $(BIN)/python benchmarks/own_locks.py $(ARGS)
+	PYTHONPATH=src $(BIN)/python tools/docs.py
 
 bench-judge: install ## what judging a long run takes, and its page in Chromium; ARGS=--long
 	$(BIN)/python benchmarks/judge.py $(ARGS)

@@ -14,7 +14,7 @@ from fencepost.harness.spec.simulation import setting_of
 from fencepost.hunt.sim.setting import Setting
 
 LIMIT_S, MEDIAN_S = 10.0, 2.0
-RATE, LIBRARY_RATE = 3000, 200
+RATE, LIBRARY_RATE, KAZOO_RATE = 3000, 200, 60
 STEPS = 8
 
 
@@ -114,10 +114,18 @@ SOUNDS = (
     Row("chubby-sound", "chubby, its sequencer checked", "chubby", "pause,partition,packet,kill",
         options={"retries": "8", "retry_delay_ms": "1000"}, guard="check-sequencer",
         goal="lease_exclusion,ownership,fencing,liveness,linearizable"),
+    *(row for row in (
+        Row("zookeeper-sound", "ZooKeeper's recipe", "zookeeper",
+            "pause,partition,delay,packet,kill"),
+    ) if find_spec("kazoo")),
 )  # fmt: skip
 RATES = (
     (Row("redlock-speed", "schedules a second: Redlock, two clients, five servers", "redlock",
          "pause,partition,delay,packet"), RATE),
     (Row("redis-py-speed", "schedules a second: redis-py's own lock, on its sockets", "redis-py",
          "pause,partition,delay,packet"), LIBRARY_RATE),
+    *((row, KAZOO_RATE) for row in (
+        Row("kazoo-speed", "schedules a second: kazoo's own lock, three ZooKeeper servers", "kazoo",
+            "pause,partition,delay,packet"),
+    ) if find_spec("kazoo")),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 from fencepost.checker import (
     exclusion,
     fencing,
+    leadership,
     linearizable,
     liveness,
     ownership,
@@ -27,6 +28,7 @@ CHECKERS = Registry(
         exclusion.LEASE_EXCLUSION,
         linearizable.CHECKER,
         exclusion.MUTUAL_EXCLUSION,
+        leadership.CHECKER,
         fencing.CHECKER,
         ownership.CHECKER,
         liveness.CHECKER,

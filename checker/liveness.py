@@ -243,7 +243,7 @@ class _Run:
             if fault.end is not None:
                 over.setdefault(fault.end, []).append(fault)
         impaired: Counter[str] = Counter()
-        for start, end in pairwise(sorted({0, self._end_ns} | begun.keys() | over.keys())):
+        for start, end in pairwise(sorted({self._end_ns} | begun.keys() | over.keys())):
             for fault in begun.get(start, ()):
                 impaired.update((fault.impairs or frozenset()) & self._servers)
             for fault in over.get(start, ()):

@@ -21,7 +21,7 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.early_losses import Loss, losses
 from fencepost.checker.facts.faults import Fault, during, faults, over_time
 from fencepost.checker.facts.hold_events import trusted_hold_events
-from fencepost.checker.facts.holds import FOREVER, Hold, seconds
+from fencepost.checker.facts.holds import Hold, seconds
 from fencepost.checker.facts.releases import Release, Suspects, doubt, releases
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.tokens import trusted
@@ -71,7 +71,7 @@ def _untested(released: list[Release], found: list[Hold]) -> list[str]:
     if not late:
         return ["a late release (none was sent after its own hold had ended)"]
     spans = {
-        lock: Spans((h.start, None if h.gone_by == FOREVER else h.gone_by, h) for h in mine)
+        lock: Spans((hold.start, hold.gone_by, hold) for hold in mine)
         for lock, mine in _by_lock(found).items()
     }
     for release in late:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from fencepost.hunt.intercept.context import load
 from fencepost.hunt.models.http import Pool
 from fencepost.hunt.sim.link import Dialled, SimLink
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.record import Outbox
-from fencepost.hunt.sim.world import Node, World
+from fencepost.hunt.sim.world import Node, Reaper, World
 from fencepost.workloads.client.machine import Machine
 
 
@@ -45,8 +44,6 @@ class Mutex:
 def simulated(run: Run, node: Node, out: Outbox) -> Machine:
     """Create the machine of the client on this node; `out` is its process."""
     world = run.world
-    if run.setting.library:
-        load(run.setting.library)
 
     def connect(name: str, timeout_s: float) -> SimLink:
         return SimLink(run.network, node, run.nodes[name], round(timeout_s * 1e9))
@@ -80,4 +77,23 @@ def simulated(run: Run, node: Node, out: Outbox) -> Machine:
         times = round(connect_s * 1e9), round(read_s * 1e9)
         return Dialled(run.network, node, run.nodes[host], *times)
 
-    return Machine(sleep, chance, connect, address, background, mutex, pool, dial)
+    def end_threads() -> None:
+        _end_threads(world, node)
+
+    return Machine(sleep, chance, connect, address, background, mutex, pool, dial, end_threads)
+
+
+def _end_threads(world: World, node: Node) -> None:
+    """End every task of a client but the calling one."""
+    me = world.running
+    others = [task for task in world.tasks if task.node is node and task is not me]
+
+    def end() -> None:
+        for task in others:
+            world.running = task
+            task.kill()
+        world.running = None
+
+    if any(not task.over for task in others):
+        world.at(world.now, Reaper(world.nowhere, end))
+        world.sleep(0)

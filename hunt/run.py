@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from heapq import heappop, heappush
+from types import FrameType
 
 from greenlet import GreenletExit
 
-from fencepost.hunt.faults.kill import BOOT
+from fencepost.hunt.faults.kill import BOOT, end_client
 from fencepost.hunt.faults.simulated import Action
+from fencepost.hunt.intercept import patches
 from fencepost.hunt.intercept.context import Place
-from fencepost.hunt.intercept.inside import inside
+from fencepost.hunt.intercept.inside import destruction, inside
 from fencepost.hunt.machine import Failpoints, simulated
 from fencepost.hunt.models.model import Storage
 from fencepost.hunt.models.registry import MODELS, storage
+from fencepost.hunt.reigns import reigns
 from fencepost.hunt.sim.client_node import ClientNode, no_call
 from fencepost.hunt.sim.code_location import where_in, where_now
 from fencepost.hunt.sim.faults import Faults
@@ -24,28 +27,36 @@ from fencepost.hunt.sim.record import Outbox, Row
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import STORAGE, Setting
 from fencepost.hunt.sim.unknown import Unknown
-from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, World
+from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, Timer, World
 from fencepost.hunt.work import Plan, final_acquire, sections
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
-from fencepost.workloads.contract.lock import Interrupt
+from fencepost.workloads.contract.lock import BadAnswer, Interrupt
 from fencepost.workloads.locks.user_lock import forget
 
 _STORAGE = 99
+_PATIENCE = 3
+"""After how many leases endless faults end, if clients of such servers wait for them for ever."""
 
 
 class LockError(Exception):
     """The lock's code raised an unexpected exception, or does not terminate."""
 
 
+class Stuck(LockError):
+    """The lock's code ran for seconds without a step. It takes as long again in each run."""
+
+
 class Run:
     """The state of one simulated run.
 
-    `seen`: pairs of an injected action and the activities of the clients at that moment. `watch`:
-    returns the watcher of a client's steps. `worked_ns`: when all clients had finished their work;
-    then one client checks that the lock recovers. `healed_ns`: when all faults had ended.
-    `in_loop`: calls of the lock run in an event loop.
+    `seen`: pairs of an injected action and the activities of the clients at that moment. `struck`:
+    the faults that took effect, each with the message and the ops that it struck. `watch`: returns
+    the watcher of a client's steps. `worked_ns`: when all clients had finished their work; then one
+    client checks that the lock recovers. `healed_ns`: when all faults had ended. `in_loop`: calls
+    of the lock run in an event loop.
+    `checks_end`: the lock has ended the process of the final check once; a second time it fails.
     `working`: the number of clients still at work. `denied`: the lock was not granted although only
     a minority of the servers was down. `missed`: an action waited for a message, but none came.
     `most_steps`: far more steps than any run of a working lock takes.
@@ -69,8 +80,8 @@ class Run:
         self._sockets: dict[Node, Sockets] = {}
         self.schedule = schedule
         self.rows: list[Row] = []
-        self.world = world = World()
-        self.network = Network(world, tap)
+        self.world = world = self.new_world()
+        self.network = self.new_network(world, tap)
         self.faults = Faults(world, self.rows)
         self.tap = tap
         self.servers = MODELS[setting.model].servers(setting, self.network)
@@ -88,15 +99,24 @@ class Run:
         self.denied = False
         self.worked_step = 0
         self.seen: dict[tuple[str, ...], None] = {}
+        self.struck: dict[tuple[str, ...], None] = {}
         self._actions = actions
         # A sorted list is a heap, and steps rise.
         self._injections = list(schedule.injections)
         self.injected: list[tuple[int, int]] = []
         self._last_ns: int | None = None
         self._pending: Action | None = None
+        self._finishing: ClientNode | None = None
+        self.checks_end = False
         self.missed = False
         self.working = len(self.clients)
         self._being_created = len(self.clients) if setting.own else 0
+
+    def new_world(self) -> World:
+        return World()
+
+    def new_network(self, world: World, tap: Tap | None) -> Network:
+        return Network(world, tap)
 
     def execute(self) -> Run:
         """Execute the schedule.
@@ -107,24 +127,52 @@ class Run:
         world = self.world
         world.decide = self.decide
         world.decision = self._next()
-        for client in self.clients:
-            self.begin(client, partial(self._live, client))
+        self.start_clients()
+        if MODELS[self.setting.model].client:
+            self._relent_later(("kill", "power"))
         with self._patched() if self.setting.outside else nullcontext():
             world.run()
             steps = world.step
             world.stop()
-        self._forget()
+        with destruction():
+            self._forget()
         world.step = steps
+        self.check_failure()
+        if not world.over:
+            raise LockError(f"the lock waits forever, from step {steps} on")
+        return self
+
+    def start_clients(self) -> None:
+        for client in self.clients:
+            self.begin(client, partial(self._live, client))
+
+    def check_failure(self) -> None:
+        """Raise the error with which the run has ended, if there is one."""
+        steps = self.world.step
         if isinstance(self.failure, Unknown | LockError):
             raise self.failure
+        if isinstance(self.failure, BadAnswer):
+            raise LockError(f"{self.failure} (at step {steps})") from self.failure
         if self.failure is not None:
             raise LockError(
                 f"{type(self.failure).__name__}: {self.failure} ({where_in(self.failure)}), "
                 f"at step {steps}"
             ) from self.failure
-        if not world.over:
-            raise LockError(f"the lock waits forever, from step {steps} on")
-        return self
+
+    def _relent_later(self, not_yet: tuple[str, ...] = ()) -> None:
+        """End the faults that would last until all clients have done their work, if some still
+        work then; those of some families not yet."""
+
+        def relent() -> None:
+            for name, family in list(self.faults.endless.items()):
+                if family not in not_yet:
+                    self.faults.on[name]()
+            if self.working:
+                self._relent_later(("kill", "power") if not not_yet else ())
+
+        world = self.world
+        at = world.now + _PATIENCE * self.setting.ttl_ns
+        world.at(at, Timer(world.nowhere, relent))
 
     def _forget(self) -> None:
         """Break reference cycles, so that the garbage collector does not search for them.
@@ -133,6 +181,7 @@ class Run:
         """
         self.world.forget()
         self.network.open.clear()
+        self.network.duplexes.clear()
         for server in self.nodes.values():
             server.forget()
         for client in self.clients:
@@ -144,18 +193,26 @@ class Run:
         def thread(node: Node, work: Callable[[], None]) -> Task:
             return self.begin(node, _confined(work))
 
-        place = Place(self.world, self.network, self.nodes, self._fail, thread, self._sockets)
+        for module in self.setting.libraries:
+            patches.load(module)
+        end = partial(end_client, self)
+        place = Place(self.world, self.network, self.nodes, self._fail, thread, end, self._sockets)
         return inside(place, self.schedule.at(0), self._stuck)
 
     def _fail(self, error: BaseException) -> None:
         self.failure = self.failure or error
         self.world.over = True
 
-    def _stuck(self, where: str) -> BaseException:
+    def _stuck(self, frame: FrameType | None) -> BaseException:
         """End the run because the lock's code has run for seconds without a step."""
-        step = self.world.step
-        self._fail(LockError(f"the lock does not terminate ({where}), at step {step}"))
+        where = where_now(self._folder, frame)
+        self._fail(Stuck(f"the lock does not terminate{where}, at step {self.world.step}"))
         return GreenletExit()
+
+    @property
+    def _folder(self) -> str:
+        """The folder of a user lock, or ""."""
+        return "" if self.setting.own is None else self.setting.own.folder
 
     # Decisions.
 
@@ -183,7 +240,7 @@ class Run:
         if self._pending is not None:
             if self._no_more_faults:
                 self.missed = True
-            elif self._pending.inject(self, event) is False:
+            elif self._inject(self._pending, event) is False:
                 return step + 1
             self._pending = None
         elif self._injections and self._injections[0][0] <= step:
@@ -194,14 +251,23 @@ class Run:
                 activities = [client.activity for client in self.clients]
                 met = "" if event is None else _of(event)
                 self.seen[action.kind, action.way, met, *activities] = None
-                if action.inject(self, event) is False:
+                if self._inject(action, event) is False:
                     self._pending = action
                     return step + 1
         return max(step + 1, self._next())
 
+    def _inject(self, action: Action, event: Event | None) -> bool | None:
+        """Inject an action, and note what it struck if it took effect."""
+        rows = len(self.rows)
+        took = action.inject(self, event)
+        if len(self.rows) > rows:
+            ops, met = struck(self, action.client, event)
+            self.struck[action.kind, action.way, met, *ops] = None
+        return took
+
     def _endless(self) -> Exception:
         """Return the error for a run that has taken all its steps."""
-        where = where_now("" if self.setting.own is None else self.setting.own.folder)
+        where = where_now(self._folder)
         if self.world.now == self._last_ns:
             return Unknown(
                 f"it waits in a loop without a sleep{where}. Code takes no time in the simulation, "
@@ -254,7 +320,8 @@ class Run:
     def work(self, node: ClientNode, client: Client) -> None:
         """Let a client do its work."""
         plan = Plan.of(self.setting, self.schedule, node.index)
-        sections(client, plan, self.setting, self.world, node)
+        work = reigns if self.setting.elector else sections
+        work(client, plan, self.setting, self.world, node)
 
     def _create_undisturbed(self, node: ClientNode) -> Client:
         """Create a client; no fault is injected until all clients exist."""
@@ -266,6 +333,14 @@ class Run:
     def gone(self, node: ClientNode) -> None:
         """Continue after the kill of this client: it does not return. After the kill of the last
         working client, another one checks that the lock recovers."""
+        if node is self._finishing:  # its lock has ended its process
+            if self.checks_end:
+                self.came_back, self.world.over = False, True
+                return
+            self.checks_end = True
+            self._begin_end()
+        if node.activity == "rest":
+            return  # it had done its work
         self.working -= 1
         if self.working == 0:
             self._begin_end()
@@ -278,6 +353,7 @@ class Run:
 
     def finish(self, node: ClientNode, client: Client) -> None:
         world, setting = self.world, self.setting
+        self._finishing = node
         self.worked_ns, self.worked_step = world.now, world.step
         # No fault is injected from here on; wait for those that end by themselves.
         world.sleep(max(0, self.faults.until - world.now) + MS)
@@ -285,6 +361,7 @@ class Run:
             self.denied = not final_acquire(client, setting, world)
         self.healed_ns = world.now
         self.faults.heal()
+        self.network.recover()
         world.sleep(2 * BOOT)
         self.came_back = final_acquire(client, setting, world) and not self.denied
         client.close()
@@ -360,6 +437,22 @@ def _confined(work: Callable[[], None]) -> Callable[[], None]:
             work()
 
     return run
+
+
+def struck(run: Run, client: int | None, event: Event | None) -> tuple[list[str], str]:
+    """Return the ops that an action strikes before an event, and the message that is due.
+
+    An action about a client strikes its op, and the message only if that client sent it or receives
+    it. Any other action strikes the op of the client whose message is due, else those of all.
+    """
+    met = "" if event is None else _of(event)
+    whose = event.link.client if isinstance(event, Request) else event and event.node
+    if client is not None:
+        node = run.clients[client]
+        return [node.activity], met if whose is node else ""
+    if isinstance(event, Request) and isinstance(whose, ClientNode):
+        return [whose.activity], met
+    return [one.activity for one in run.clients], met
 
 
 def _of(event: Event) -> str:

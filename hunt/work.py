@@ -19,7 +19,7 @@ from fencepost.workloads.client.client import Client
 LOCK, RESOURCE = "orders", "account"
 BEGINS, HOLDS_FOR, EXTENDS, MORE = range(EACH)
 """Offsets in a client's part of a schedule's head."""
-_BETWEEN = 20 * MS
+BETWEEN = 20 * MS
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def begin_times(setting: Setting) -> tuple[int, ...]:
 
 def work_times(setting: Setting) -> tuple[int, ...]:
     ttl = setting.ttl_ns
+    if setting.elector:
+        return (ttl // 2, ttl * 2, ttl * 4)
     times = (ttl // 20, ttl // 4, ttl // 40)
     return (*times, ttl * 6 // 5) if setting.slow else times
 
@@ -58,12 +60,14 @@ def sections(client: Client, plan: Plan, setting: Setting, world: World, node: C
     """Execute the plan, each op as a real client executes it (workloads/client)."""
     for number in range(plan.holds):
         if number:
-            world.sleep(_BETWEEN)
+            world.sleep(BETWEEN)
         _section(client, plan, setting, world, node)
 
 
 def _section(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
-    hold = _acquire(client, setting, world, node)
+    ttl = setting.ttl_ns
+    # It retries until another client's lease would have expired.
+    hold = granted(client, setting, world, node, within=ttl * 5 // 4, pause=ttl * 3 // 4)
     if hold is None:
         return
     about = {"lock": LOCK, "hold": hold}
@@ -71,45 +75,55 @@ def _section(client: Client, plan: Plan, setting: Setting, world: World, node: C
         return
     if plan.extends and client.extends:
         world.sleep(plan.works_ns // 2)
-        if _do(client, node, "extend", {**about, "ttl": setting.ttl_ns})[0] == "info":
+        if do(client, node, "extend", {**about, "ttl": setting.ttl_ns})[0] == "info":
             return
-    type, read = _do(client, node, "read", {"resource": RESOURCE, "hold": hold})
+    type, read = do(client, node, "read", {"resource": RESOURCE, "hold": hold})
     if type == "ok":
         world.sleep(plan.works_ns)
         value = {"resource": RESOURCE, "version": read["version"], "hold": hold}
-        if _do(client, node, "write", value)[0] == "info":
+        if do(client, node, "write", value)[0] == "info":
             return
-    _do(client, node, "release", about)
+    do(client, node, "release", about)
 
 
 def _again(client: Client, setting: Setting, node: ClientNode) -> bool:
     """Acquire the lock a second time, and release that hold; return False if an answer is unknown,
     because the process is gone then."""
-    type, answer = _do(client, node, "acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
+    type, answer = do(client, node, "acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
     if type == "ok":
-        type, _ = _do(client, node, "release", {"lock": LOCK, "hold": answer["hold"]})
+        type, _ = do(client, node, "release", {"lock": LOCK, "hold": answer["hold"]})
     return type != "info"
 
 
-def _acquire(client: Client, setting: Setting, world: World, node: ClientNode) -> str | None:
-    """Retry until another client's lease would have expired; return None if never granted."""
-    ttl = setting.ttl_ns
-    until = world.now + ttl * 5 // 4
+def granted(
+    client: Client, setting: Setting, world: World, node: ClientNode, within: int, pause: int
+) -> str | None:
+    """Ask for the lock until it is granted, for up to `within` ns, with pauses between; return the
+    hold, or None."""
+    until = world.now + within
     while world.now < until:
-        type, answer = _do(client, node, "acquire", {"lock": LOCK, "ttl": ttl})
+        type, answer = do(client, node, "acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
         if type == "ok":
             return str(answer["hold"])
-        world.sleep(ttl * 3 // 4)
+        world.sleep(pause)
     return None
 
 
-def _do(
+def do(
     client: Client, node: ClientNode, f: str, value: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     node.begins(f)
     found = client.apply(f, value)
     node.activity = "work"
     return found
+
+
+def give_back(client: Client, hold: str) -> None:
+    """Release a hold; a leader that cannot resign ends its process."""
+    if client.resigns:
+        client.apply("release", {"lock": LOCK, "hold": hold})
+    else:
+        client.leave()
 
 
 def final_acquire(client: Client, setting: Setting, world: World) -> bool:
@@ -124,9 +138,9 @@ def final_acquire(client: Client, setting: Setting, world: World) -> bool:
             world.sleep(2 * setting.ttl_ns + setting.bound_ns)
         type, answer = client.apply("acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
         if type == "ok":
-            client.apply("release", {"lock": LOCK, "hold": answer["hold"]})
+            give_back(client, str(answer["hold"]))
             granted = number == 0
             break
-        world.sleep(_BETWEEN)
+        world.sleep(BETWEEN)
     client.apply("read", {"resource": RESOURCE})
     return granted

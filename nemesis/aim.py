@@ -37,9 +37,6 @@ background has no edge."""
 _FREE_TTLS = 3.0
 """How long one that meets the reply to an acquire waits until no client holds the lock: most other
 acquires are refused."""
-_FRESH_TTLS = 2.0
-"""How long one that meets a request of a holder waits for a new hold. A hold found at any time is
-mostly a long one, whose release comes after its lease."""
 _ENOUGH = 0.3
 """The part of a lease that must be left, so that an injection can have an effect before its end."""
 
@@ -60,6 +57,8 @@ class Lease(Protocol):
     def deadline_ns(self) -> int | None: ...
     @property
     def lost(self) -> bool: ...
+    def leased(self, now_ns: int) -> bool:
+        """Return whether its lease is running, also if its holder has reported it lost."""
 
 
 class Watch(Protocol):
@@ -153,9 +152,9 @@ class Aim:
                 at_s = round(self._watch.now() / 1e9, 3)
                 before = self._watch.grants(holder) if holder else 0
                 for injection in trigger.strike:
-                    if trigger.kind == "point" and injection.arguments.get("point"):
+                    if trigger.kind in ("point", "request") and injection.arguments.get("point"):
                         # The first client that reaches a failpoint is hit there (failpoints.py).
-                        (hit,) = self._inject(injection, injector, on)
+                        hit = self._inject(injection, injector, on)
                         holder = holder if hit == HOLDER else hit
                         before = self._watch.grants(holder) if holder else 0
                     else:
@@ -168,10 +167,9 @@ class Aim:
                 injector.heal(place)
                 self._healed(place, begun_ns)
 
-    def _inject(
-        self, injection: Injection, injector: Injector, on: list[tuple[str, int]]
-    ) -> list[str]:
-        """Inject a fault, and return the nodes that it hits."""
+    def _inject(self, injection: Injection, injector: Injector, on: list[tuple[str, int]]) -> str:
+        """Inject a fault, and return the client whose request it meets, or the first node that it
+        hits."""
         number = next(self._count)
         name = f"aim-{number}"
         begun_ns = self._watch.now()
@@ -189,7 +187,7 @@ class Aim:
         self.schedule[-1] = replace(
             self.schedule[-1], targets=hit.targets, arguments=arguments | hit.arguments
         )
-        return hit.targets
+        return str(hit.arguments.get("client", hit.targets[0]))
 
     def _healed(self, name: str, begun_ns: int) -> None:
         place = int(name.removeprefix("aim-")) - 1
@@ -198,9 +196,9 @@ class Aim:
 
     def _moment(self, trigger: Trigger) -> tuple[bool, str | None]:
         """Wait for the trigger's moment; return whether it came, and the hold."""
-        if trigger.kind == "free":
+        if trigger.kind in ("free", "request"):
             return True, None
-        begun, since_ns = time.monotonic(), self._watch.now()
+        begun = time.monotonic()
         ttl_s = self._layout.ttl_s
         while not self._stopped.is_set():
             waited_s = time.monotonic() - begun
@@ -208,10 +206,8 @@ class Aim:
                 break
             only = trigger.holder if waited_s < _SAME_TTLS * ttl_s else None
             leases = self._watch.leases()
-            if trigger.kind == "request" and waited_s < _FRESH_TTLS * ttl_s:
-                leases = [lease for lease in leases if lease.start_ns >= since_ns]
             if waited_s < _FREE_TTLS * ttl_s and triggers.meets_a_grant(trigger):
-                if all(map(self._over, leases)):
+                if not any(lease.leased(self._watch.now()) for lease in leases):
                     return True, None
                 leases = []
             for lease in leases:
@@ -220,15 +216,11 @@ class Aim:
             self._stopped.wait(_LOOK_S)
         return False, None
 
-    def _over(self, lease: Lease) -> bool:
-        over = lease.deadline_ns is not None and lease.deadline_ns < self._watch.now()
-        return lease.lost or over
-
     def _ripe(self, lease: Lease, trigger: Trigger, waited_s: float) -> bool:
         """Return whether enough of this hold's lease has passed, and some is left."""
         ttl_ns = self._layout.ttl_s * 1e9
         now = self._watch.now()
-        if trigger.kind in ("point", "request"):
+        if trigger.kind == "point":
             return not lease.lost
         if lease.deadline_ns is None:
             return not lease.lost and now - lease.start_ns >= trigger.share * ttl_ns

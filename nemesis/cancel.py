@@ -52,7 +52,7 @@ class Cancel:
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """Draw a client, half of the time while the reply to an acquire is under way."""
     _must_be_possible(at)
-    in_flight = failpoints.REQUESTS[0] if random.random() < 0.5 else None
+    in_flight = failpoints.REPLY if random.random() < 0.5 else None
     return [
         Drawn(pick(random, at, asked.target or "client"), {"point": asked.variant or in_flight})
     ]

@@ -33,6 +33,7 @@ class Chains:
         self._counts: dict[str, Rules] = {}
         self._owed: dict[str, list[str]] = {}
         self._lost: dict[str, list[Rule]] = defaultdict(list)
+        self._lossy: dict[str, str] = {}
         # Counts of rules of one connection, or of a part of the packets, before chains were
         # rewritten, which resets them to 0.
         self._met: dict[str, Counter[Rule]] = defaultdict(Counter)
@@ -48,6 +49,7 @@ class Chains:
 
     def remove(self, fault: str) -> None:
         with self._lock:
+            self._lossy.pop(fault, None)
             rules, counts = self._on.pop(fault, {}), self._counts.pop(fault, {})
             # Until all are written: if a node does not answer, a later removal must find the nodes
             # that had the rules.
@@ -83,8 +85,17 @@ class Chains:
         with self._lock:
             self._ready.discard(node)
 
+    def loses(self, fault: str, node: str) -> None:
+        """Note that a fault loses a part of what this node sends, until its rules are removed."""
+        with self._lock:
+            self._lossy[fault] = node
+
+    def disturbed(self, one: str, other: str) -> bool:
+        """Return whether an active fault drops packets between these two, all or a part of them."""
+        return bool({one, other} & {*self._lossy.values()}) or self.cut(one, other)
+
     def cut(self, one: str, other: str) -> bool:
-        """Return whether an active fault drops packets between these two."""
+        """Return whether an active fault drops all packets between these two, one way or both."""
         with self._lock:
             return any(
                 rule.address == self._site.address(far) and rule.share == 1

@@ -180,6 +180,9 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     monotonic one, for leases of etcd and sessions of ZooKeeper, because nothing sets it on a real
     machine. `monotonic` moves it all the same, only ahead, together with the wall clock. Leases of
     etcd follow its leader's clock: there all servers jump.
+
+    A server jumps ahead twice as often as back, because that ends leases. A client jumps either way
+    as often: it ends leases early if it sets their ends by its own clock and is behind.
     """
     monotonic = asked.variant == MONOTONIC
     servers = at.servers
@@ -197,6 +200,8 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     if asked.target:
         targets = pick(random, at, asked.target)
     of_clients = set(targets) <= set(at.clients)
+    if of_clients:
+        offset_s = abs(offset_s) * random.choice((1, -1))
     if asked.variant in KINDS:
         kind = asked.variant
     elif monotonic:

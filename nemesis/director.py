@@ -20,7 +20,9 @@ from fencepost.nemesis.timetable import Over, Timetable
 
 _ASKED: Mapping[str, Callable[[Site, Fault], tuple[str, str]]] = {
     PRIMARY: lambda site, fault: leader(site),
-    HOLDER: lambda site, fault: FAMILIES[fault.family].holder(site, fault),
+    HOLDER: lambda site, fault: (
+        failpoints.who_comes if "client" in fault.arguments else FAMILIES[fault.family].holder
+    )(site, fault),
 }
 """Names that are resolved, with their descriptions, when the fault begins."""
 
@@ -58,7 +60,7 @@ class Director:
 
         One that failed half-way is healed at once, and recorded as failed.
         """
-        waited = HOLDER in fault.targets  # for the client that reaches the failpoint first
+        waited = HOLDER in _named(fault)  # for the client that reaches the failpoint first
         try:
             fault = _resolved(self._site, fault)
             moment = FAMILIES[fault.family].moment
@@ -189,7 +191,7 @@ def _resolved(site: Site, fault: Fault) -> Fault:
 
     Raises RuntimeError if no server reports that it leads.
     """
-    found = {name: ask(site, fault) for name, ask in _ASKED.items() if name in fault.targets}
+    found = {name: ask(site, fault) for name, ask in _ASKED.items() if name in _named(fault)}
     if not found:
         words = describe(fault.family, fault.targets, fault.arguments)
         return replace(fault, arguments=fault.arguments | {"words": words})
@@ -200,6 +202,11 @@ def _resolved(site: Site, fault: Fault) -> Fault:
     called = {name: words for name, (_, words) in found.items()}
     words = describe(fault.family, fault.targets, unsaid, called)
     return Fault(fault.name, fault.family, targets, arguments | {"words": words})
+
+
+def _named(fault: Fault) -> list[str]:
+    """Return the targets, and the client whose request the fault meets."""
+    return [*fault.targets, fault.arguments.get("client", "")]
 
 
 def _strike(one: Scheduled, layout: Layout) -> Strike:

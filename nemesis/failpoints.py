@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fencepost.nemesis.nemesis import Fault
@@ -25,21 +25,24 @@ REQUESTS = (
 """Failpoints at a lock's requests, in a client that counts them (workloads/client/steps.py): the
 reply to an acquire has not been read, the first request of an op is about to be sent, or an op is
 about to send another request."""
+REPLY, _ACQUIRE = REQUESTS[:2]
 ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *REQUESTS[1:])
 
 # How long a client may take to reach its failpoint before it is hit wherever it is. It may have to
 # hold the lock, or to rest, first.
 POINT_S = 8.0
-_EXTEND_S = 5.0
+_RARE_S = 5.0
 # After two ops of each kind it is known whether any of them sends several requests.
 _OPS = 2
+# How long an acquire that meets a fault waits until the lock is free, and how long its reply takes.
+_FREE_S, _REPLY_S = 3.0, 2.0
 # How long a client takes at most to learn that the failpoint is disarmed.
 _HEARS_S = 0.1
 
 
 def patience_s(point: str) -> float:
     """Return how long (s) to wait for a client to reach a failpoint."""
-    return _EXTEND_S if point == "before-extend" else POINT_S
+    return _RARE_S if point in ("before-extend", "between-requests") else POINT_S
 
 
 def _waits_s(client: Client, point: str) -> float:
@@ -55,25 +58,99 @@ def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
     point: str | None = fault.arguments.get("point")
     if point is None:
         return holder(site)
-    clients = {node: site.client(node) for node in site.clients}
-    for client in clients.values():
-        client.arm(point)
-    found = _first(clients, point)
-    others = {node: client for node, client in clients.items() if node != found}
-    for client in others.values():
-        client.disarm(point)
-    # A client may have reached it before the order to disarm.
-    time.sleep(_HEARS_S)
-    for node, client in others.items():
-        client.leave_failpoint()
-        site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
+    found = _stopped(site, {node: site.client(node) for node in site.clients}, point)
     return (found, f"{found} (the holder)") if found else holder(site)
 
 
-def _first(clients: Mapping[str, Client], point: str) -> str | None:
-    """Return the client that reaches the failpoint first; None if no client does in time, or if
-    their locks send only one request in an op."""
-    end = time.monotonic() + max(_waits_s(client, point) for client in clients.values())
+def _stopped(site: Site, clients: Mapping[str, Client], point: str) -> str | None:
+    """Stop the first client that reaches the failpoint, and return it; None if no client does in
+    time. A client at which a fault would show nothing is resumed, and the next one is stopped; in
+    the second half of the time any will do."""
+    begun = time.monotonic()
+    whole_s = max(_waits_s(client, point) for client in clients.values())
+    choosy, end = begun + whole_s / 2, begun + whole_s
+    asks = point == REPLY and all(client.counts for client in clients.values())
+    while True:
+        found, before = (_asks if asks else _met)(site, clients, point, end)
+        if time.monotonic() > choosy or (found is None and not asks):
+            return found
+        if found is not None and not _in_vain(site, found, point, before):
+            return found
+        if found is not None:
+            _let_go(site, found)
+        if point == REPLY and not asks:
+            _await_free(site, choosy)
+
+
+def _met(
+    site: Site, clients: Mapping[str, Client], point: str, end: float
+) -> tuple[str | None, int]:
+    """Stop the first client at the failpoint. Return it, and how many grants others had before."""
+    before = {node: site.grants(without=node) for node in clients}
+    for client in clients.values():
+        client.arm(point)
+    found = _first(clients, point, end)
+    _resume_others(site, clients, (point,), found)
+    return found, before.get(found or "", 0)
+
+
+def _asks(
+    site: Site, clients: Mapping[str, Client], point: str, end: float
+) -> tuple[str | None, int]:
+    """Do the same at the reply to an acquire, whose request is sent when the lock is free: an
+    earlier one is refused. The others wait before their acquires until then."""
+    for client in clients.values():
+        client.arm(_ACQUIRE, then=point)
+    found, before = _first(clients, _ACQUIRE, end), 0
+    if found is not None:
+        _await_free(site, min(end, time.monotonic() + _FREE_S))
+        before = site.grants(without=found)
+        _let_go(site, found)
+        found = _first({found: clients[found]}, point, time.monotonic() + _REPLY_S)
+    _resume_others(site, clients, (_ACQUIRE, point), found)
+    # One that had stopped before its acquire may have reached its reply before the order to disarm.
+    _resume_others(site, clients, (point,), found)
+    return found, before
+
+
+def _resume_others(
+    site: Site, clients: Mapping[str, Client], points: Sequence[str], found: str | None
+) -> None:
+    others = {node: client for node, client in clients.items() if node != found}
+    for client in others.values():
+        for point in points:
+            client.disarm(point)
+    if others:
+        # A client may have reached it before the order to disarm.
+        time.sleep(_HEARS_S)
+    for node in others:
+        _let_go(site, node)
+
+
+def _let_go(site: Site, node: str) -> None:
+    client = site.client(node)
+    client.leave_failpoint()
+    site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
+
+
+def _in_vain(site: Site, node: str, point: str, before: int) -> bool:
+    """Return whether a fault at this client's failpoint would show nothing: the release comes after
+    the lease, or the reply is a refusal, because another client has been granted the lock.
+    `before`: grants of other clients until the failpoint was armed."""
+    if point == "before-release":
+        return site.released_late(node)
+    held = set(site.leased()) - {node}
+    return point == REPLY and (bool(held) or site.grants(without=node) > before)
+
+
+def _await_free(site: Site, end: float) -> None:
+    while site.leased() and time.monotonic() < end:
+        time.sleep(0.002)
+
+
+def _first(clients: Mapping[str, Client], point: str, end: float) -> str | None:
+    """Return the client that reaches the armed failpoint first; None if no client does in time, or
+    if their locks send only one request in an op."""
     begun = _answered(clients)
     while time.monotonic() < end:
         for node, client in clients.items():
@@ -102,20 +179,23 @@ def await_failpoint(site: Site, fault: Fault) -> None:
         client = site.client(node)
         if client.wait_failpoint(point, 0.0):
             return  # a scenario has stopped it there already
-        client.arm(point)
-        _first({node: client}, point)
+        _stopped(site, {node: client}, point)
 
 
 def resume(site: Site, fault: Fault) -> str:
     """Resume the client that waited until a fault had begun. Return where it was; "" if the fault
-    names no client."""
+    names no client.
+
+    An acquire goes on once the lock is free: one that is refused anyway shows little.
+    """
     node = fault.arguments.get("client")
     if node is None:
         return ""
     client = site.client(node)
     there = reached(client, fault)
-    client.leave_failpoint()
-    site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
+    if there and fault.arguments["point"] == _ACQUIRE:
+        _await_free(site, time.monotonic() + _FREE_S)
+    _let_go(site, node)
     return where(fault, there)
 
 

@@ -102,7 +102,13 @@ class Client(Clocked, Protocol):
     def answered(self, f: str) -> int:
         """Return how many of these ops were answered ok."""
 
-    def arm(self, point: str) -> None: ...
+    @property
+    def counts(self) -> bool:
+        """Return whether it counts its lock's requests, so that each is a failpoint."""
+
+    def arm(self, point: str, then: str = "") -> None:
+        """Stop it when it reaches the point, and after that also at `then`, if that is given."""
+
     def disarm(self, point: str) -> None: ...
     def wait_failpoint(self, point: str, timeout_s: float) -> bool:
         """Return whether the client reported within that time that it reached the point."""
@@ -162,6 +168,14 @@ class Site(Protocol):
     def holder(self, for_s: float) -> str | None:
         """Return the client that was granted a lock last, of those that have held one for at least
         this long, with as much of the lease left; None without one."""
+
+    def leased(self) -> list[str]:
+        """Return the clients whose lease of a lock is running, also if they no longer count on
+        it."""
+
+    def released_late(self, node: str) -> bool:
+        """Return whether the lease was over of the hold that a client has released last, or is
+        releasing."""
 
     def grants(self, without: str) -> int:
         """Return how many grants were recorded of the lock that a client was granted last, leaving

@@ -12,7 +12,7 @@ as a schedule names the leading server `primary`; aim.py resolves it.
   holds the lock, so that its release comes during that hold.
 - *point*: the first client that reaches a failpoint of its lock's code is stopped there until long
   after its lease, or killed.
-- *request*: a client, mostly the holder, is stopped at a failpoint before a request, until the
+- *request*: the first client that reaches a failpoint before a request is stopped there until the
   network or a server fails, so that the fault meets this request or its answer.
 - *free*: at any time, as without `--aim`.
 """
@@ -26,8 +26,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from fencepost.nemesis import pause
-from fencepost.nemesis.failpoints import ALL_FAILPOINTS, REQUESTS
+from fencepost.nemesis import packet, pause
+from fencepost.nemesis.failpoints import ALL_FAILPOINTS, REPLY, REQUESTS
 from fencepost.nemesis.families import FAMILIES, check, validate
 from fencepost.nemesis.family import Family
 from fencepost.nemesis.fault_spec import Asked
@@ -41,6 +41,10 @@ MEETS = ("delay", "packet", "partition", "pause")
 _LONG = 3
 """Every third fault of an entry lasts longer than a lease and the bound of liveness, if it hits
 servers. Only such a fault shows whether the lock is granted while these servers are away."""
+_REQUESTS = 0.7
+"""How often a fault that can meet a request is aimed at one."""
+_SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
+"""The lengths of such a fault, in leases."""
 _TRIES = 20
 
 
@@ -110,13 +114,15 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
     random = Random(f"{seed}/aim/{number}")
     asked = check(entries, at)
     one = _turn(random, asked, seed, number)
-    rest_s = random.uniform(0.1, 0.6) * at.ttl_s
+    rest_s = random.uniform(0.1, 0.3) * at.ttl_s
     round_ = (number - 1) // len(asked)
+    points = _Points(f"{seed}/aim/points/{one.text}", round_)
     if round_ % _LONG == _LONG - 1 and (long := _long(random, at, one, rest_s)) is not None:
         return long
     if random.random() < 0.7 and (trigger := _split(random, at, asked, one, rest_s)) is not None:
         return trigger
-    if random.random() < 0.5 and (request := _request(random, at, one, rest_s)) is not None:
+    request = _request(random, at, one, rest_s, points) if random.random() < _REQUESTS else None
+    if request is not None:
         return request
     kind = random.choice(("hold", "hold", "hold", "edge", "edge", "edge", "free"))
     length_s = random.uniform(0.5, 2) * at.ttl_s
@@ -127,7 +133,7 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
         until_grant = drawn.arguments.get("until") == pause.UNTIL
         return Trigger("point", [], [drawn], 0.0, lasts_s, until_grant, rest_s)
     share = 1 - LEFT if kind == "edge" else random.uniform(0.05, 0.6)
-    injection, lasts_s, until_grant = _injection(random, at, one, length_s)
+    injection, lasts_s, until_grant = _injection(random, at, one, length_s, points)
     if HOLDER in injection.targets and injection.arguments.get("point"):
         kind, share = "point", 0.0
     return Trigger(kind, [], [injection], share, lasts_s, until_grant, rest_s)
@@ -136,7 +142,7 @@ def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
 def meets_a_grant(trigger: Trigger) -> bool:
     """Return whether the trigger stops a client at the reply to an acquire."""
     return trigger.kind == "point" and any(
-        one.arguments.get("point") == REQUESTS[0] for one in trigger.strike
+        one.arguments.get("point") == REPLY for one in trigger.strike
     )
 
 
@@ -154,9 +160,13 @@ def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: La
     if one.arguments.get("point") not in missed:
         return one
     arguments = {k: v for k, v in one.arguments.items() if k not in ("point", "client")}
-    if left := [point for point in at.failpoints if point not in missed and _OFTEN.get(point, 1)]:
+    own = [point for point in at.failpoints if point not in missed]
+    meets = "client" in one.arguments
+    if left := [
+        point for point in own if (point in REQUESTS[1:] if meets else _OFTEN.get(point, 1))
+    ]:
         kept = {k: v for k, v in one.arguments.items() if k == "client"}
-        other = _point(Random(f"{trigger.rest_s}"), left)
+        other = Random(f"{trigger.rest_s}").choice(left)
         return replace(one, arguments=arguments | kept | {"point": other})
     if one.family == "pause":
         arguments["until"] = pause.UNTIL
@@ -169,20 +179,23 @@ def _until_s(at: Layout) -> float:
     return 2 * at.ttl_s + max(2 * at.ttl_s, at.bound_s + 1)
 
 
-def _point(random: Random, points: Sequence[str], often: Mapping[str, int] | None = None) -> str:
-    """Draw a failpoint. One at which to pause or kill is mostly between two requests, where a check
-    may be out of date."""
-    weights = [(often or _OFTEN).get(point, 1) for point in points]
-    (point,) = random.choices(points, weights)
-    return point
+class _Points:
+    """Chooses the failpoints of an entry's triggers in turn, in a new order each time, so that a
+    short run meets all of them. `round_`: how many triggers the entry has had."""
+
+    def __init__(self, seed: str, round_: int) -> None:
+        self._seed, self._round = seed, round_
+
+    def next(self, points: Sequence[str], often: Mapping[str, int]) -> str:
+        """Return the failpoint of this round. A point of weight 2 has two turns of a cycle."""
+        turns = [point for point in points for _ in range(often.get(point, 1))]
+        cycle, place = divmod(self._round, len(turns))
+        return Random(f"{self._seed}/{cycle}").sample(turns, len(turns))[place]
 
 
-# A client that is stopped before an acquire holds no lock yet.
-_OFTEN = {
-    "between-requests": 4, "before-release": 2, "before-extend": 2, "replies-in-flight": 2,
-    "before-acquire": 0,
-}  # fmt: skip
-_OF_REQUESTS = {"before-acquire": 2, "before-release": 2, "before-extend": 2}
+# One at which to pause or kill is mostly between two requests, where a check may be out of date. A
+# client that is stopped before an acquire holds no lock yet.
+_OFTEN = {"between-check-and-delete": 2, "between-requests": 2, "before-acquire": 0}
 
 
 def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
@@ -227,22 +240,25 @@ def _split(
     return Trigger("split", [cut], found, share, 1.2 * at.ttl_s, True, rest_s)
 
 
-def _request(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger | None:
+def _request(
+    random: Random, at: Layout, one: Asked, rest_s: float, turn: _Points
+) -> Trigger | None:
     """Return a fault that meets a request of the holder; None if it cannot."""
     points = [point for point in at.failpoints if point in REQUESTS[1:]]
     stops_clients = one.family in ("kill", "pause") and one.target not in SERVERS
     if not points or stops_clients or one.family not in MEETS:
         return None
-    injection, _, _ = _injection(random, at, one, at.ttl_s)
+    injection, _, _ = _injection(random, at, one, at.ttl_s, turn)
     meant = HOLDER in injection.targets and not set(injection.targets) & set(at.stores)
     if not meant and not _hits_servers(injection, at):
         return None
-    meets = {"point": _point(random, points, _OF_REQUESTS), "client": HOLDER}
+    meets: dict[str, Any] = {"point": turn.next(points, {}), "client": HOLDER}
+    if "share" in injection.arguments:
+        meets["share"] = packet.HEAVY  # else the request is only late
     injection = replace(injection, arguments=injection.arguments | meets)
-    if meets["point"] == "before-acquire":
-        injection = injection.at(random.choice(at.clients))  # the holder asks much later
-    # A library's timeout passes within the fault, and a retry may come after it.
-    lasts_s = random.uniform(0.2, 0.8) * at.ttl_s
+    # A library's timeout passes within a short one, and a retry may come after it. A long one keeps
+    # a lost request, which TCP sends again, from its server until the lease has expired.
+    lasts_s = random.uniform(*random.choice((_SHORT, _PAST))) * at.ttl_s
     return Trigger("request", [], [injection], 0.0, lasts_s, False, rest_s)
 
 
@@ -280,7 +296,7 @@ def _forgetting(random: Random, at: Layout, asked: Asked, server: str) -> Inject
 
 
 def _injection(
-    random: Random, at: Layout, asked: Asked, length_s: float
+    random: Random, at: Layout, asked: Asked, length_s: float, turn: _Points
 ) -> tuple[Injection, float, bool]:
     """Return an injection during a hold, its maximal duration, and whether another's grant ends
     it."""
@@ -296,22 +312,27 @@ def _injection(
             lasts_s = pause.past_its_lease_s(random, at)
             return Injection("pause", [HOLDER], {"threads": pause.RENEWAL}), lasts_s, False
         if at.failpoints and random.random() < 0.75:
-            return _at_point(random, at, family, _point(random, at.failpoints))
+            points = (*at.failpoints, *(("before-write",) if at.stores else ()))
+            return _at_point(random, at, family, turn.next(points, _OFTEN))
         arguments = {"point": None, "until": pause.UNTIL}
         return Injection("pause", [HOLDER], arguments), _until_s(at), True
     if family == "kill" and aimed and (asked.target or random.random() < 0.4):
         own = at.failpoints and random.random() < 0.6
-        arguments = {"point": _point(random, at.failpoints)} if own else {}
+        arguments = {"point": turn.next(at.failpoints, _OFTEN)} if own else {}
         return Injection("kill", [HOLDER], arguments), 0.5 * length_s, False
+    if family == "cancel" and not asked.variant and at.failpoints:
+        point = turn.next(at.failpoints, _OFTEN) if random.random() < 0.75 else None
+        return Injection(family, [HOLDER], {"point": point}), 0.1, False
     if family == "delay" and not asked.target and random.random() < 0.7:
         to = random.choice((*at.servers, *at.stores))
         return Injection("delay", [HOLDER, to], {"source": HOLDER, "to": to}), length_s, False
     if family == "partition" and aimed and (asked.target or random.random() < 0.7):
         count = random.choice((len(at.servers), len(at.servers) // 2 + 1))
         links = [[HOLDER, server] for server in random.sample(at.servers, count)]
-        arguments = {"links": links, "how": "drop"}
-        if lost := random.choice((None, None, "requests", "replies")):
-            arguments["lost"] = lost
+        # A request that was dropped is sent again by TCP, and one that was rejected is not.
+        lost = random.choice((None, None, "requests", "replies"))
+        how = "drop" if lost else random.choice(("drop", "reject"))
+        arguments = {"links": links, "how": how} | ({"lost": lost} if lost else {})
         return (
             Injection("partition", [HOLDER, *(far for _, far in links)], arguments),
             length_s,

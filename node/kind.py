@@ -55,18 +55,32 @@ EndsWith = Literal["lease", "close", "connection"]
 
 
 @dataclass(frozen=True)
+class Layer:
+    """A part of the nodes' image that takes long to build, so that only clusters that need it do.
+
+    `stage` is a Dockerfile of its own. `lines` put its outcome on the nodes' image, where `@layer`
+    is its name. `what` names its outcome, and how long it takes.
+    """
+
+    stage: str
+    lines: str
+    what: str
+
+
+@dataclass(frozen=True)
 class Image:
     """A kind's additions to the nodes' image.
 
     `packages` come from Debian bookworm. `stage` is a stage of the Dockerfile before the nodes'
     own, for other sources; `before` and `after` are lines of the nodes' own stage, before and after
-    the packages are installed.
+    the packages are installed. `layer` is only in the image of clusters that have such nodes.
     """
 
     packages: tuple[str, ...] = ()
     stage: str = ""
     before: str = ""
     after: str = ""
+    layer: Layer | None = None
 
 
 def _not_started_here(start: Start) -> Sequence[str]:
@@ -99,6 +113,7 @@ class Kind:
     What other parts of fencepost use:
     - `ends_with`: how a grant of a lock on such servers ends, unless the lock declares another way.
     - `around_s`: the duration of a run in addition to the clients' work (s, estimated).
+    - `hunts_only`: no test of a lock has such servers, only hunts.
     - `model`: the model that the hunt simulates them with (hunt/models); "" if there is none.
     """
 
@@ -133,6 +148,12 @@ class Kind:
     ends_with: EndsWith = "lease"
     around_s: float = 6.0
     model: str = ""
+    hunts_only: bool = False
+
+    @property
+    def starts(self) -> bool:
+        """Whether fencepost starts such servers."""
+        return self.command is not _not_started_here
 
     @property
     def role(self) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from fencepost import runfiles
 from fencepost.checker.facts.ends import ends_with
 from fencepost.checker.history.history import History, HistoryError, read
+from fencepost.runfiles import Message
 
 
 class ReportError(Exception):
@@ -22,12 +23,14 @@ class ReportError(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """`test` describes the run, `results` are None if there are none; `problems` are sentences."""
+    """`test` describes the run, `results` are None if there are none; `problems` are sentences;
+    `messages`: those of a counterexample, if they were recorded."""
 
     test: dict[str, Any]
     results: dict[str, Any] | None
     history: History
     problems: list[str] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
 
 
 def load(
@@ -62,7 +65,14 @@ def load(
             f"The picture could not be drawn, because the history cannot be read: {error}."
         )
         found = History([])
-    return Run(test, results, found, problems)
+    messages: list[Message] = []
+    try:
+        messages = runfiles.messages(folder / runfiles.MESSAGES).messages
+    except FileNotFoundError:
+        pass  # only a counterexample of a hunt has them
+    except (OSError, ValueError) as error:
+        problems.append(f"The messages are not drawn: messages.json cannot be read: {_why(error)}.")
+    return Run(test, results, found, problems, messages)
 
 
 def _why(error: Exception) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import settings
 
 from tests import schema
+
+# Its C code relies on datetime's own classes, which a hunt in this process replaces.
+with suppress(ImportError):
+    import pandas  # noqa: F401
 
 pytest_plugins = ("pytester",)
 

@@ -224,7 +224,7 @@ def test_the_help_of_a_command_has_it(toys):
         (("hunt", "redis", "--goal", "thing"), ", toy-checker"),
         (("hunt", "redis", "--faults", "thing"), ", toy-fault"),
         (("test", "zookeeper", "--server", "thing=1"), ", toy-server"),
-        (("hunt", "zookeeper"), ", toy-model"),
+        (("hunt", "redis", "--server", "redis=valkey"), ", toy-model"),
         (("suite", "thing"), ", toy-suite"),
     ],
 )

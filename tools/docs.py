@@ -38,6 +38,7 @@ from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
 from fencepost.workloads.scenarios.claim import EXPLORATION, Claim
 from fencepost.workloads.scenarios.claims import CLAIMS
 from fencepost.workloads.scenarios.defects import DEFECTS, Defect
+from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import Cost, Entry, TimedRun
 
@@ -149,6 +150,26 @@ def track_record() -> Rows:
             )  # fmt: skip
 
 
+def register() -> Rows:
+    """Return the defects that scripts show: docs/register.md."""
+    yield "row", "software", "versions", "mended in", "impact", "thread", "seen", "script"
+    for row in ROWS:
+        thread = _link(row.thread) if row.thread else ""
+        seen = f"{row.runs.shown} of {row.runs.of} runs, last {row.runs.last}"
+        script = f"[script](../workloads/scenarios/register/scripts/{row.script.name})"
+        yield (
+            f"**{row.name}**. {row.happens}", row.software, ", ".join(row.versions), row.mended,
+            row.impact, thread, seen, script,
+        )  # fmt: skip
+
+
+def register_not_shown() -> Rows:
+    """Return the candidates that no script shows: docs/register.md."""
+    yield "software", "defect", "tried"
+    for one in NOT_SHOWN:
+        yield one.software, one.what, one.tried
+
+
 def defect_catalogue() -> Rows:
     """Return the catalogue of lock defects: docs/defects.md."""
     yield "defect", "the mistake", "breaks", "checker", "faults", "seen"
@@ -190,13 +211,28 @@ def _defects_kept() -> dict[str, dict[str, Any]]:
     return {row["defect"]: row["cells"] for row in kept}
 
 
+def own_locks() -> Rows:
+    """Return what hunts at the defaults say of user locks, as `make bench-own-locks` stored it:
+    docs/hunt.md."""
+    yield "lock", "told as", "promise", "schedules", "seconds", "inherent, told before"
+    for row in _kept("own-locks"):
+        name = f"`{row['lock']}`{', its sound twin' if row['sound'] else ''}"
+        promises = ", ".join(map(_code, row["broken"]))
+        inherent = ", ".join(words.partition(":")[0] for words in row["inherent"])
+        yield name, row["told"], promises, row["schedules"], row["seconds"], inherent
+
+
 def _issue(defect: Defect) -> str:
     """Return its public issue: "etcd-io/etcd 11456", with its address."""
     if not defect.issue:
         return ""
-    owner, name, _, number = defect.issue.split("/")[-4:]
-    link = f"[{owner}/{name} {number}]({defect.issue})"
+    link = _link(defect.issue)
     return f"related: {link}" if defect.related else link
+
+
+def _link(issue: str) -> str:
+    owner, name, _, number = issue.split("/")[-4:]
+    return f"[{owner}/{name} {number}]({issue})"
 
 
 TABLES: dict[str, Callable[[], Rows]] = {
@@ -212,9 +248,12 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "defects": partial(claims, "defect", "defect"),
     "no-claims": no_claims,
     "track-record": track_record,
+    "register": register,
+    "register-not-shown": register_not_shown,
     "defect-catalogue": defect_catalogue,
     "defect-results": defect_results,
     "defect-score": defect_score,
+    "own-locks": own_locks,
 }
 
 

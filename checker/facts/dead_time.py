@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -115,7 +116,7 @@ class DeadTimes:
                     yield self._dead(at, limit, row.begin if serves else FOREVER, why)
             if serves:
                 starved = _Starved()
-            if row.granted and row.begin > since:
+            if row.granted and row.begin >= since:
                 since, at, unreleased = row.begin, row.begin, ""
             if row.over >= since:
                 since, at, why = row.over, row.at, row.why
@@ -130,8 +131,6 @@ class DeadTimes:
     def _limit(self, since: float, until: float, starved: _Starved) -> float:
         """Return by when the lock should have been granted in a span of free time; FOREVER if it
         is not to blame."""
-        if self._alone and until - since <= self._bound:
-            return FOREVER
         place = max(bisect_right(self._asked, (since, FOREVER)) - 1, 0)
         while place < len(self._asked) and self._asked[place][0] < until:
             begin, over = self._asked[place]
@@ -151,18 +150,18 @@ class DeadTimes:
         return since + self._bound if blamed else FOREVER
 
 
+@dataclass
 class _Starved:
     """How long clients asked without a pause, in free time, while the lock was only granted in
     another mode. A client asks at least once within a pause, so each free span counts without
     one."""
 
-    def __init__(self) -> None:
-        self.asked = 0.0
-        self._stretch = -1
+    asked: float = 0.0
+    stretch: int = -1
 
     def add(self, stretch: int, asked: float) -> None:
-        self.asked = asked + (self.asked if stretch == self._stretch else 0.0)
-        self._stretch = stretch
+        self.asked = asked + (self.asked if stretch == self.stretch else 0.0)
+        self.stretch = stretch
 
 
 def _met(row: tuple[Call, Request], hindered: Hindered, end_ns: int) -> bool:

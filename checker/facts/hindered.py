@@ -76,12 +76,12 @@ class Hindered:
 
     def met(self, node: str | None, begin: float, over: float) -> list[Span]:
         """Return the spans in which this client is hindered that touch [begin, over], in order."""
-        spans = self._clients.get(node or "")
+        spans = self._clients.get(node)
         return [] if spans is None else spans.touching(begin, over)
 
     def meets(self, node: str | None, begin: float, over: float) -> bool:
         """Return whether this client is hindered at any time in [begin, over]."""
-        spans = self._clients.get(node or "")
+        spans = self._clients.get(node)
         return spans is not None and spans.count(begin, over) > 0
 
     def reached(self, call: Call) -> bool:
@@ -103,8 +103,8 @@ class Hindered:
         answers a fault keeps from the client take effect without its knowledge.
         """
         known = self._clients if hold.furthest == FOREVER else self._deaf if hold.renewals else {}
-        spans = known.get(hold.node or "")
-        while spans is not None and over < FOREVER:
+        spans = known.get(hold.node)
+        while spans is not None:
             later = max((end + lease for _, end in spans.touching(hold.start, over)), default=over)
             if later <= over:
                 break
@@ -119,9 +119,9 @@ class Hindered:
         the time between its attempts (RFC 6298, section 5.5), so that a message which was under
         way for some time when the fault ended arrives at most as much later.
         """
-        spans = self._cut.get(node or "")
+        spans = self._cut.get(node)
         over += tail
-        while over < FOREVER:
+        while True:
             ended = self._late.until(begin, over)
             if spans is not None:
                 ended = max(ended, spans.until(begin, over))
@@ -133,22 +133,23 @@ class Hindered:
 
     def _minorities(self, servers: frozenset[str]) -> frozenset[str]:
         """Return the names of the faults during which a majority of the servers was always left."""
-        marks: list[tuple[float, int, int, Fault]] = []
+        marks: list[tuple[float, int, Fault]] = []
         for fault in self.servers:
             over = _end(fault)
             # A fault ends before another begins at the same moment, unless it began then as well.
-            marks.append((fault.start, 1, 1, fault))
-            marks.append((over, 2 if over == fault.start else 0, -1, fault))
+            marks.append((fault.start, 1, fault))
+            marks.append((over, 2 if over == fault.start else 0, fault))
         marks.sort(key=lambda mark: mark[:2])
         away = Counter[str]()
         unknown = 0
         # Those that are active, and in `lost` as soon as no majority is left.
         active: set[str] = set()
         lost: set[str] = set()
-        for _, _, step, fault in marks:
+        for _, order, fault in marks:
+            step = 1 if order == 1 else -1
             away.update(dict.fromkeys((fault.impairs or frozenset(fault.targets)) & servers, step))
             unknown += step if fault.impairs is None else 0
-            (active.add if step > 0 else active.discard)(fault.name)
+            (active.add if order == 1 else active.discard)(fault.name)
             if unknown or 2 * sum(many > 0 for many in away.values()) >= len(servers):
                 lost |= active
                 active.clear()
@@ -167,7 +168,7 @@ def _cut_off(fault: Fault, clients: frozenset[str]) -> frozenset[str]:
     return frozenset().union(*ends) if alone else frozenset()
 
 
-def _by_node(found: Mapping[str, list[Span]]) -> dict[str, Spans[Span]]:
+def _by_node(found: Mapping[str, list[Span]]) -> dict[str | None, Spans[Span]]:
     # Merged, because a client that a thousand faults hinder at a time is hindered once.
     return {node: Spans((*span, span) for span in _merged(spans)) for node, spans in found.items()}
 

@@ -172,13 +172,14 @@ def _stole(release: Release, answered: Op, loss: Loss, clocks: Clocks) -> bool:
     Either it took effect after its own hold had ended and after the victim's later grant; or it was
     answered after that grant, and its own hold had ended before the victim asked.
     """
-    gap = _gap(release, loss.granted, clocks)
+    # The end of the hold is by its own client's clock, also if another client released it.
+    gap = clocks.between(release.hold.node, loss.granted.node)
     if release.over_by + gap < loss.asked.time and clocks.before(loss.granted, answered):
         return True
     given_after = not _conflict(release, loss) or release.on_until + gap <= loss.granted.time
     before = clocks.before(loss.granted, release.sent)
     if release.held_back:
-        before = loss.granted.time + gap <= release.since
+        before = loss.granted.time + _gap(release, loss.granted, clocks) <= release.since
     return release.late and given_after and before
 
 

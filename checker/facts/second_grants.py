@@ -54,8 +54,7 @@ def doubled(found: Sequence[Held]) -> Iterator[list[Held]]:
             continue
         if before > hold.asked:
             twice[owner] = []
-        if over > before:
-            last[owner] = over
+        last[owner] = max(before, over)
     if twice:
         for hold in found:
             mine = twice.get((hold.lock, hold.process))
@@ -78,6 +77,5 @@ def ended_together(mine: Sequence[Hold]) -> dict[int, float]:
             heappop(before)
         if before:
             found[hold.index] = min(found[hold.index], before[0][0])
-        if hold.given_back < FOREVER:
-            heappush(before, (hold.given_back, hold.index, hold))
+        heappush(before, (hold.given_back, hold.index, hold))
     return found

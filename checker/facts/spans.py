@@ -31,7 +31,7 @@ class Spans(Generic[T]):
     def touching(self, start: float, end: float) -> list[T]:
         """Return those that overlap [start, end], in order of begin."""
         right = bisect_right(self._begins, end)
-        left = bisect_left(self._last, start, 0, right)
+        left = bisect_left(self._last, start)
         found = [place for _, over, place in self._over[left:right] if over >= start]
         found += [place for begin, place in self._open if begin <= end]
         return [self._all[place] for place in sorted(found)]
@@ -40,7 +40,7 @@ class Spans(Generic[T]):
         """Return the `most` latest of those that overlap [start, end], in order of begin. The cost
         does not grow with the number of the others that are active then."""
         right = bisect_right(self._begins, end)
-        left = bisect_left(self._last, start, 0, right)
+        left = bisect_left(self._last, start)
         over = (self._over[n] for n in range(right - 1, left - 1, -1))
         found = list(islice((place for _, until, place in over if until >= start), most))
         open_ones = bisect_right(self._open_begins, end)

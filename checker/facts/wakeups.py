@@ -83,11 +83,9 @@ class _Sums:
         return int(most), place
 
     def add(self, place: int, value: int) -> None:
-        node = place + self._size
-        self._sum[node] += value
-        if self._best[node][0] > -FOREVER:
-            self._best[node] = self._sum[node], place
-        self._update(node)
+        """Add to the value of a place, which becomes active."""
+        self._sum[place + self._size] += value
+        self.activate(place)
 
     def activate(self, place: int) -> None:
         node = place + self._size

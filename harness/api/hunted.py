@@ -30,7 +30,8 @@ class Hunted:
     `story`: the steps that break the lock, a sentence each, and a `drawing` of them; empty without
     a counterexample. `result` is the run of that schedule, None without one. `schedules`: how many
     were tried, in `seconds`. `command` repeats the hunt with its seed. `confirmation`: the outcome
-    on real servers, if the hunt ran there.
+    on real servers, if the hunt ran there. `covered`: the coverage of a hunt without a
+    counterexample, a sentence each.
     """
 
     lock: str
@@ -42,6 +43,7 @@ class Hunted:
     seconds: float
     command: str
     confirmation: Confirmation | None = None
+    covered: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -69,10 +71,13 @@ class Hunted:
         tried."""
         tried = f"{self.schedules:,} schedules, {self.seconds:.1f} s"
         if self.result is None:
-            return (
+            lines = [
                 f"No counterexample for {self.lock} in {tried}, which does not show that it is "
-                f"correct.\nseed {self.seed}, again: {self.command}"
-            )
+                "correct.",
+                *self.covered,
+                f"seed {self.seed}, again: {self.command}",
+            ]
+            return "\n".join(lines)
         lines = [
             f"{self.lock} is broken by this schedule, found after {tried}:",
             *self.story,
@@ -142,6 +147,8 @@ def hunt(
         goal=goals,
         budget=budget,
     )
+    if play is not None:
+        asked.must_have_servers()
     tried, find = asked.carry_out(processes)
     again = asked.again(*option("confirm", play is not None))
     story: tuple[str, ...] = ()
@@ -151,7 +158,7 @@ def hunt(
         outcome, made = asked.store(tried, find, again)
         result = Result(outcome.folder.resolve(), outcome.results)
         story, drawing = tuple(numbered(find.story)), tuple(drawn(find.story, find.run))
-        if play is not None:
+        if play is not None and made is not None:
             scenario = made.scenario
 
             def played(number: int) -> Outcome:
@@ -168,6 +175,7 @@ def hunt(
         tried.seconds,
         again,
         confirmation,
+        tuple(asked.covered(tried).sentences) if find is None else (),
     )
 
 

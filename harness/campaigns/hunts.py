@@ -19,7 +19,7 @@ from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import Hunt, described
 from fencepost.hunt.search import campaign as search
-from fencepost.hunt.search.campaign import Merged, Outcome, merged
+from fencepost.hunt.search.campaign import Merged, Outcome, covered, merged
 from fencepost.hunt.search.hunt import replay
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.sim.schedule import Schedule
@@ -124,5 +124,6 @@ def render(made: Campaign) -> Path:
         for name in ("seeds", "found", "schedules", "seconds", "rate", "states", "covered", "new",
                      "struck", "inherent", "failures")
     }  # fmt: skip
+    values["coverage"] = covered(hunt.setting, found).to_json() if found.schedules else {}
     values |= {"lock": made.plan.lock, "command": again, "groups": groups}
     return page.render(made.folder, values | {"left": len(made.left(1))})

@@ -28,6 +28,11 @@ class Held(NamedTuple):
     deadline_ns: int | None = None
     lost: bool = False
 
+    def leased(self, now_ns: int) -> bool:
+        """Return whether its lease is running. A client gives a lock up before the end of its
+        lease, which excludes others until then."""
+        return not self.lost if self.deadline_ns is None else now_ns <= self.deadline_ns
+
     def describe(self, now_ns: int) -> str:
         """client-2 orders 0.120 s"""
         length = ((self.end_ns or now_ns) - self.start_ns) / 1e9
@@ -41,6 +46,7 @@ class CurrentHolders:
     def __init__(self, client: Callable[[int], str]) -> None:
         self._client = client
         self._granted: dict[tuple[str, str], Held] = {}
+        self._late: dict[str, bool] = {}
         # Each with the time of its end.
         self._last: deque[tuple[Held, int]] = deque(maxlen=_LAST)
 
@@ -71,7 +77,11 @@ class CurrentHolders:
 
     def _released(self, key: tuple[str, str], time_ns: int) -> None:
         held = self._granted.pop(key, None)
-        if held is not None and not held.lost:
+        if held is None:
+            return
+        over = held.deadline_ns is not None and held.deadline_ns < time_ns
+        self._late[held.client] = held.lost or over
+        if not held.lost:
             self._last.append((held, time_ns))
 
     def _lost(self, key: tuple[str, str], time_ns: int) -> None:
@@ -83,6 +93,15 @@ class CurrentHolders:
     def _extended(self, key: tuple[str, str], deadline_ns: int | None) -> None:
         if (held := self._granted.get(key)) is not None:
             self._granted[key] = held._replace(deadline_ns=deadline_ns)
+
+    def leased(self, now_ns: int) -> list[str]:
+        """Return the clients whose lease is running, also if they have given the lock up."""
+        return [held.client for held in self.unreleased if held.leased(now_ns)]
+
+    def released_late(self, client: str) -> bool:
+        """Return whether the last hold that a client released had no lease any more, as far as the
+        client knew."""
+        return self._late.get(client, False)
 
     @property
     def unreleased(self) -> list[Held]:

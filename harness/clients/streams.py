@@ -82,7 +82,7 @@ class Streams:
         if self._reader is not None:
             self._reader.join(timeout_s)
 
-    def close(self, kill: Callable[[], None] | None) -> None:
+    def close(self, kill: Callable[[], None]) -> None:
         """Close its standard input; `kill` it on its node if it does not end by that.
 
         Kill the program itself, so that its pump delivers the remaining output; disconnect if that
@@ -93,7 +93,7 @@ class Streams:
         ended = False
         try:
             ended = self._ends()
-            if not ended and kill is not None:
+            if not ended:
                 with suppress(RemoteError):
                     kill()
                     ended = self._ends()

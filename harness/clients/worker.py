@@ -41,7 +41,7 @@ from fencepost.harness.clients.streams import Streams
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.errors import Crashed
 from fencepost.harness.lines import TooLong
-from fencepost.harness.remote.processes import CLIENT, own
+from fencepost.harness.remote.processes import CLIENT, kill_marked, own
 from fencepost.harness.remote.remote import Remote
 from fencepost.workloads.client.critical_section import work_seed
 from fencepost.workloads.client.wire import Setup
@@ -60,9 +60,10 @@ class Worker:
 
     `broken` is the client's own mistake: reported by it, shown by a line that it wrote, or its
     unexpected end. `called` is its program's name; `spawn` starts it, if the node's remote does
-    not. `extends`: its lock has that verb, as its `ready` said. `gone`: its program has ended.
-    `at_point`: the failpoint at which it has stopped, None if it has not. `cancelled`: how many
-    calls of its lock it has cancelled; `cancelled_later`: the last one began after the request.
+    not. `extends`: its lock has that verb, as its `ready` said. `counts`: it counts its requests.
+    `gone`: its program has ended. `at_point`: the failpoint at which it has stopped, None if it has
+    not. `cancelled`: how many calls of its lock it has cancelled; `cancelled_later`: the last one
+    began after the request.
     """
 
     # Of a client's clocks, only the wall clock is shown (`look_at_clock`).
@@ -84,6 +85,7 @@ class Worker:
         self._called = f"{called} on {remote.node}"
         self._remote = remote
         self._own = setup.own is not None
+        self.counts = setup.steps
         self._seed = work_seed(setup.seed, setup.process)
         self._generates = self.extends = True
         self._answered: Counter[str] = Counter()
@@ -252,10 +254,10 @@ class Worker:
             self._recorder.op(self.process, "info", "lost", value, why, self.node)
         return {**asked, "lost": lost, "deadline": deadline}
 
-    def arm(self, point: str) -> None:
+    def arm(self, point: str, then: str = "") -> None:
         with self._changed:
             self.at_point = None
-        self._send({"control": "arm", "point": point})
+        self._send({"control": "arm", "point": point} | ({"then": then} if then else {}))
 
     def disarm(self, point: str) -> None:
         self._send({"control": "disarm", "point": point})
@@ -301,10 +303,13 @@ class Worker:
     def close(self) -> None:
         """Close its standard input; kill it if it does not end by that."""
         self._told_to_end = True
-        self._streams.close(self._kill if self.pid else None)
+        self._streams.close(self._kill)
 
     def _kill(self) -> None:
-        self._remote.signal(self.pid, signal.SIGKILL, self.started)
+        if self.pid:
+            self._remote.signal(self.pid, signal.SIGKILL, self.started)
+        else:
+            kill_marked(self._remote, CLIENT)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._streams.send(message)

@@ -14,7 +14,7 @@ from functools import partial
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.nodes import role
 from fencepost.harness.errors import Crashed
-from fencepost.harness.remote.processes import CLIENT, RESOURCE, marked
+from fencepost.harness.remote.processes import CLIENT, RESOURCE, kill_marked, marked
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.kinds import KINDS
@@ -78,8 +78,7 @@ def leave(remote: Remote, node: str) -> list[str]:
     /opt/fencepost is kept. Return a sentence for each fault that could not be undone.
     """
     for mark in (CLIENT, RESOURCE):
-        for process in marked(remote, mark):
-            remote.signal(process.pid, signal.SIGKILL, process.started)
+        kill_marked(remote, mark)
     server = _server(remote, node)
     if server is not None:
         server.kill()

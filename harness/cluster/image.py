@@ -45,9 +45,9 @@ def ensure(say: Say, whole: bool = False) -> str:
         Crashed: the build failed; the text has the end of the output.
     """
     name = f"{REPOSITORY}:{_fingerprint()}"
-    if not _there(name) and (published := os.environ.get(PUBLISHED)):
+    if not there(name) and (published := os.environ.get(PUBLISHED)):
         _fetch(f"{published}:{_fingerprint()}", name, say)
-    if not _there(name) or (whole and held(name) != set(libraries.names())):
+    if not there(name) or (whole and held(name) != set(libraries.names())):
         _base(say)
         _build(name, say)
     return name
@@ -56,7 +56,7 @@ def ensure(say: Say, whole: bool = False) -> str:
 def built() -> str | None:
     """Return the image's name; None if it must be built. Raises Crashed."""
     name = f"{REPOSITORY}:{_fingerprint()}"
-    return name if _there(name) else None
+    return name if there(name) else None
 
 
 def _fetch(published: str, name: str, say: Say) -> None:
@@ -86,13 +86,13 @@ def _label(name: str, label: str) -> str:
 
 def must_hold(name: str, wanted: Iterable[str]) -> None:
     """Raise BadArguments, with the libraries that exist, if the image lacks one of these."""
-    there = held(name)
-    lacking = sorted(set(wanted) - there)
+    in_it = held(name)
+    lacking = sorted(set(wanted) - in_it)
     if lacking:
         raise BadArguments(
             f"{', '.join(lacking)} is not in the nodes' image: it could not be fetched during the "
             "build. Run `fencepost cluster build` to retry and see the error. "
-            f"In the image: {', '.join(sorted(there & set(libraries.names()))) or 'none'}"
+            f"In the image: {', '.join(sorted(in_it & set(libraries.names()))) or 'none'}"
         )
 
 
@@ -122,7 +122,8 @@ def dockerfile() -> str:
     return text
 
 
-def _there(name: str) -> bool:
+def there(name: str) -> bool:
+    """Return whether this machine has the image."""
     with _client(f"look for the image {name}") as client:
         try:
             client.images.get(name)
@@ -146,7 +147,7 @@ def _digest() -> str | None:
 
 
 def _base(say: Say) -> None:
-    if _there(BASE) or _pull(BASE, say):
+    if there(BASE) or _pull(BASE, say):
         return
     if shutil.which("debootstrap") is None:
         if os.geteuid() != 0:
@@ -195,32 +196,37 @@ def _build(name: str, say: Say) -> None:
     with tempfile.TemporaryDirectory(prefix="fencepost-image-") as scratch:
         context = Path(scratch)
         nodecode.write(context / "node")
-        # Use the digest. With the tag, the build would ask the registry for its current meaning.
         digest = _digest()
-        pinned = dockerfile().replace(f"FROM {BASE}", f"FROM {digest or BASE}")
-        (context / "Dockerfile").write_text(pinned)
+        (context / "Dockerfile").write_text(pinned(dockerfile()))
         pins = COMPOSE / "requirements.txt"
         (context / "requirements.txt").write_text(libraries.without_hashes(pins))
         libraries.download(pins, context / "wheels", "--only-binary=:all:")
         left_out = libraries.fetch(context, say)
-        there = [library for library in libraries.names() if library not in left_out]
-        buildx = _run(["docker", "buildx", "version"]).returncode == 0
-        environment = os.environ | ({} if buildx else {"DOCKER_BUILDKIT": "0"})
+        fetched = [library for library in libraries.names() if library not in left_out]
         started = time.monotonic()
-        # Use the host's network: some firewalls keep a bridge from the package mirrors.
-        _must(
-            [
-                "docker", "build", "--network", "host", "-t", name,
-                "--label", f"{_LABEL}={','.join(there)}",
-                "--label", f"{_BASE_LABEL}={digest or f'{BASE}, made here by debootstrap'}",
-                str(context),
-            ],
-            "docker build",
-            environment,
+        build(
+            name, scratch,
+            "--label", f"{_LABEL}={','.join(fetched)}",
+            "--label", f"{_BASE_LABEL}={digest or f'{BASE}, made here by debootstrap'}",
         )  # fmt: skip
         with _client(f"name the image {name}") as client:
             client.images.get(name).tag(REPOSITORY, "latest")
         say(f"Built {name} in {time.monotonic() - started:.0f} s")
+
+
+def pinned(text: str) -> str:
+    """Return a Dockerfile with the digest of the base instead of its tag, by which the build would
+    ask the registry for its current meaning."""
+    return text.replace(f"FROM {BASE}", f"FROM {_digest() or BASE}")
+
+
+def build(name: str, context: str, *options: str) -> None:
+    """Build an image from a folder. Raises Crashed with the end of the output."""
+    buildx = _run(["docker", "buildx", "version"]).returncode == 0
+    environment = os.environ | ({} if buildx else {"DOCKER_BUILDKIT": "0"})
+    # Use the host's network: some firewalls keep a bridge from the package mirrors.
+    command = ["docker", "build", "--network", "host", "-t", name, *options, context]
+    _must(command, "docker build", environment)
 
 
 def _must(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:

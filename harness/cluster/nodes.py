@@ -11,7 +11,7 @@ MOST_CLIENTS = 10
 
 def every() -> list[str]:
     """Return the names of all nodes that a cluster can have."""
-    kinds = [kind for kind in KINDS.sound()[0] if not kind.serves]
+    kinds = [kind for kind in KINDS.sound()[0] if not kind.serves and kind.starts]
     servers = [f"{kind.name}-{n}" for kind in kinds for n in range(1, kind.nodes + 1)]
     return [*servers, STORAGE, *(f"{CLIENT}-{n}" for n in range(1, MOST_CLIENTS + 1))]
 

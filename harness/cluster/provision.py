@@ -20,6 +20,7 @@ from fencepost.harness.cluster import (
     docker_engine,
     image,
     labels,
+    layers,
     projects,
 )
 from fencepost.harness.cluster.cluster import Cluster
@@ -86,7 +87,7 @@ def brought_up(
     with projects.setting_up(say):
         found = docker_engine.ensure(say)
         compose = docker_engine.compose(say) if way.foreign and way.foreign.compose else ()
-        name = image.ensure(say)
+        name = layers.ensure(image.ensure(say), wanted, say)
     image.must_hold(name, libraries)
     for one, python in way.images:
         clientimage.must_serve(one, python)
@@ -151,7 +152,7 @@ def there() -> list[str]:
         docker_calls.request("list its containers and networks"),
     ):
         found = labels.projects(client) | owners(client) | set(projects.kept_clusters())
-    return [name for name in projects.NAMES if name in found]
+    return [name for name in projects.names() if name in found]
 
 
 def _down(cluster: ComposeCluster) -> None:

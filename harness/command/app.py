@@ -80,6 +80,11 @@ sweep:sweep Find where safety ends: test a lock over a grid of two settings.
 track_record:track_record Reproduce every known defect in third-party lock libraries.
     fencepost track-record
     fencepost track-record --only redis-py --simulated
+register:register List defects that scripts show, and those that concern your project.
+    fencepost register
+    fencepost register --check requirements.txt
+reproduce:reproduce Write a script that shows a row of the register without fencepost.
+    fencepost reproduce redis-py-cancelled-acquire
 defects:defects List the catalogue of lock defects, or play it: which of them are found?
     fencepost defects
     fencepost defects --play --by history,hunt

@@ -220,13 +220,14 @@ def _ended(campaign: Campaign, how: How, view: View) -> Collected:
     return found
 
 
-def tell(how: How, seed: int, found: Collected, exit_code: int) -> None:
-    """Write the JSON and the files of a summary that belongs to no campaign."""
-    _print_result(how, seed, found, exit_code)
+def tell(how: How, seed: int, found: Collected, exit_code: int, **more: Any) -> None:
+    """Write the JSON and the files of a summary that belongs to no campaign. `more`: further fields
+    of its JSON."""
+    _print_result(how, seed, found, exit_code, **more)
     _to_junit(how, seed, [found])
 
 
-def _print_result(how: How, seed: int, found: Collected, exit_code: int, **more: str) -> None:
+def _print_result(how: How, seed: int, found: Collected, exit_code: int, **more: Any) -> None:
     if how.summary is not None:
         with how.summary.open("a", encoding="utf-8") as file:
             file.write(batches.markdown(f"{found.name}, seed {seed}", found))

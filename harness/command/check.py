@@ -22,7 +22,9 @@ from fencepost.harness.command.options import (
     Ship,
     with_settings,
 )
-from fencepost.harness.execute.contract import Found, Trial
+from fencepost.harness.execute.contract import Trial
+from fencepost.harness.execute.contract_steps import Found
+from fencepost.harness.execute.elector_contract import ElectorTrial
 from fencepost.harness.execute.run_once import run_once
 from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.timed import Played
@@ -63,7 +65,7 @@ def check(
     found: list[Found] = []
 
     def play(running: Running) -> Played:
-        trial = Trial(running)
+        trial = ElectorTrial(running) if spec.lock_type.elector else Trial(running)
         try:
             trial.play()
         finally:

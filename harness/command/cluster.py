@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fencepost.harness.cluster import docker_engine, image
+from fencepost.harness.cluster import docker_engine, image, layers
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.nodes import every, role
@@ -15,7 +15,7 @@ from fencepost.harness.cluster.provision import Way, brought_up, each
 from fencepost.harness.cluster.reservation import Reservation
 from fencepost.harness.command import screen
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.servers.kinds import KINDS, roles
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.servers.server import Server
 from fencepost.harness.servers.wait import START_S
 
@@ -97,14 +97,15 @@ def build() -> None:
 
 
 def _expand(given: list[str]) -> list[str]:
-    nodes, kinds = every(), (*roles(), "client", "storage")
+    nodes = every()
+    kinds = tuple(dict.fromkeys(node.rpartition("-")[0] or node for node in nodes))
     for name in given:
         if name not in nodes and name not in kinds:
             raise BadArguments(
                 f"there is no node or kind {name!r}; choose from: {', '.join((*kinds, *nodes))}"
             )
     if not given:
-        return nodes
+        return [n for n in nodes if not layers.of([n])]
     return [n for n in nodes if n in given or (n.rpartition("-")[0] or n) in given]
 
 

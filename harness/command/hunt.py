@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,8 +24,10 @@ from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import (
     EndsWith,
     LockOptions,
+    OwnProgram,
     OwnServers,
     Promises,
+    Ship,
     with_settings,
 )
 from fencepost.harness.errors import BadArguments
@@ -42,6 +45,7 @@ from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec import from_arguments
 from fencepost.hunt.bridge.bridge import Bridge
 from fencepost.hunt.faults.registry import SIMULATED
+from fencepost.hunt.search.coverage import Coverage
 from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.story.story import drawn, numbered
@@ -57,15 +61,17 @@ _BUSY = 0.6
     {"guard": "If a guard is given, damage to the data is a counterexample too."},
 )
 def hunt(
+    how: How,
     lock: Annotated[
         str,
         typer.Argument(help="Lock to hunt: for example redlock, or your own as mylock.py:MyLock."),
-    ],
-    how: How,
+    ] = "",
     option: LockOptions = None,
     servers: OwnServers = "",
     ends_with: EndsWith = "",
     promises: Promises = "",
+    program: OwnProgram = "",
+    ship: Ship = None,
     faults: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +120,14 @@ def hunt(
         int | None,
         typer.Option(help="Hunt from this many seeds, from --seed on, as a campaign.", min=1),
     ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="schedule.json",
+            help="Play only this schedule of a counterexample, with real clients, and say how "
+            "often it shows the violation.",
+        ),
+    ] = None,
     confirm: Annotated[
         bool,
         typer.Option("--confirm", help="Replay the counterexample on real servers (needs Docker)."),
@@ -135,6 +149,9 @@ def hunt(
         "search": search,
         "depth": depth,
         "inherent": inherent,
+        "program": program,
+        "ship": ship,
+        "replay": replay,
     }
     if not confirm and (how.hosts is not None or how.remote != "docker"):
         raise BadArguments(
@@ -148,19 +165,27 @@ def hunt(
         return hunt_campaign.run(lock, arguments, given, seeds, how, parallel)
     asked = described(lock, **arguments)
     spec, setting = asked.spec, asked.setting
+    if confirm:
+        asked.must_have_servers()
     screen.say(
         f"Hunting {spec.lock}, seed {spec.seed}: {', '.join(setting.faults) or 'no faults'}; "
         f"until {', '.join(setting.goals)}"
     )
     tried, find = asked.carry_out(parallel, _print_progress)
-    code = EXIT[True]
-    if find is None:
-        _print_clean_hunt(asked, tried)
-        _print_busy(tried, parallel or os.cpu_count() or 1)
+    code, covered = EXIT[True], None
+    if find is None and replay:
+        screen.write(f"Not reproduced: {tried.schedules} tries of this schedule broke no promise.")
+    elif find is None:
+        covered = asked.covered(tried)
+        _print_clean_hunt(asked, tried, covered)
+        if setting.live:
+            _print_late(tried)
+        else:
+            _print_busy(tried, parallel or os.cpu_count() or 1)
     else:
         made = _print_counterexample(asked, tried, find, asked.again(*_on_servers(confirm, how)))
-        code = _confirmed(asked, made, how) if confirm else EXIT[False]
-    _written_down(asked, tried, find, how, code)
+        code = _confirmed(asked, made, how) if confirm and made else EXIT[False]
+    _written_down(asked, tried, find, how, code, covered)
     return code
 
 
@@ -181,7 +206,12 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written_down(
-    asked: Hunt, tried: Tried, find: Counterexample | None, how: How, code: int
+    asked: Hunt,
+    tried: Tried,
+    find: Counterexample | None,
+    how: How,
+    code: int,
+    covered: Coverage | None,
 ) -> None:
     """Write the JSON and the files of a hunt's result."""
     story = [*asked.compared(tried, find), *(step.words for step in (find.story if find else ()))]
@@ -191,7 +221,9 @@ def _written_down(
         line = replace(line, state="skipped", outcome=f"not confirmed: {line.outcome}")
     seed, name = asked.spec.seed, f"hunt-{asked.spec.name}"
     lines = {f"seed {seed}": line}
-    tell(how, seed, Collected("hunt", str(line), None, [asked.lock], lines, name=name), code)
+    more = {} if covered is None else {"coverage": covered.to_json()}
+    found = Collected("hunt", str(line), None, [asked.lock], lines, name=name)
+    tell(how, seed, found, code, **more)
 
 
 def _print_progress(tried: Tried) -> None:
@@ -204,19 +236,16 @@ def _line(tried: Tried) -> str:
     return f"{tried.schedules:,} schedules, {rate:,.0f} a second, {tried.seconds:.1f} s "
 
 
-def _print_clean_hunt(asked: Hunt, tried: Tried) -> None:
+def _print_clean_hunt(asked: Hunt, tried: Tried, covered: Coverage) -> None:
     """Print the schedules tried, and the limits of a clean hunt."""
     setting = asked.setting
     _written("", asked.compared(tried, None))
     other = "other " if tried.inherent else ""
     screen.write(f"No {other}counterexample in {_line(tried).rstrip()}.")
-    screen.write(
-        f"  tried: {tried.steps:,} steps, {tried.events:,} events; {len(tried.states):,} distinct "
-        "histories (ignoring times)"
-    )
+    screen.write(f"  tried: {tried.steps:,} steps, {tried.events:,} events")
     injected = ", ".join(f"{kind} {count:,}" for kind, count in sorted(tried.injected.items()))
     screen.write(f"  injected: {injected or 'nothing'}")
-    screen.write(f"  covered: {len(tried.covered):,} pairs of a fault and the clients' state")
+    _written("  ", covered.sentences)
     holds, chosen = f"up to {setting.holds} holds each", "schedules drawn at random"
     if asked.depth is not None:
         screen.write(_exhausted(tried, asked.depth))
@@ -237,6 +266,20 @@ def _print_busy(tried: Tried, processes: int) -> None:
         )
 
 
+def _print_late(tried: Tried) -> None:
+    """Tell how many schedules with real clients were not judged, or not in full."""
+    if tried.late:
+        screen.write(
+            f"The machine was busy: {tried.late:,} schedules were late by half a lease, and "
+            "liveness was not judged in them."
+        )
+    if tried.hung:
+        screen.write(
+            f"Not judged: {tried.hung:,} schedules in which an op did not end. Give requests a "
+            "timeout."
+        )
+
+
 def _exhausted(tried: Tried, depth: int) -> str:
     """Describe how far an exhaustive search got."""
     done = tried.depth or 0
@@ -250,13 +293,18 @@ def _injections(count: int) -> str:
     return f"{count} injection" + ("s" if count > 1 else "")
 
 
-def _print_counterexample(asked: Hunt, tried: Tried, find: Counterexample, command: str) -> Bridge:
+def _print_counterexample(
+    asked: Hunt, tried: Tried, find: Counterexample, command: str
+) -> Bridge | None:
     """Store the counterexample as a run's folder, then print it; return the bridge to real
-    servers."""
+    servers, if there is one."""
     outcome, made = asked.store(tried, find, command)
     found_after = f"{tried.schedules:,} schedules, {tried.seconds:.2f} s"
     _written("", asked.compared(tried, None))
-    screen.write(f"Found after {found_after}; shrunk in {find.runs:,} more runs.")
+    if asked.replays is None:
+        screen.write(f"Found after {found_after}; shrunk in {find.runs:,} more runs.")
+    if find.came is not None:
+        screen.write(find.repeats)
     _written("", asked.compared(tried, find)[len(tried.inherent) :])
     screen.write("")
     _written("", numbered(find.story))
@@ -264,8 +312,11 @@ def _print_counterexample(asked: Hunt, tried: Tried, find: Counterexample, comma
     _written("  ", drawn(find.story, find.run))
     screen.write("")
     screen.write(f"again: {command}")
-    schedule = outcome.folder / "schedule.json"
-    screen.write(f"on real servers: {asked.on_real_servers(schedule)}")
+    if find.came is not None and asked.replays is None:
+        screen.write(f"replay: {asked.again('--replay', str(outcome.folder / 'schedule.json'))}")
+    if made is not None:
+        schedule = outcome.folder / "schedule.json"
+        screen.write(f"on real servers: {asked.on_real_servers(schedule)}")
     screen.verdict(outcome)
     return made
 

@@ -13,7 +13,7 @@ from fencepost.harness.campaigns.executors import Executor, Processes, scheduler
 from fencepost.harness.command import screen
 from fencepost.harness.command.campaign import How, View, carry_out, workers
 from fencepost.harness.command.exits import CRASHED, EXIT
-from fencepost.hunt.search.campaign import Group
+from fencepost.hunt.search.campaign import Group, covered
 from fencepost.report.exports.batches import Collected
 
 SEEDS = 16
@@ -66,6 +66,10 @@ def _ended(found: Campaign) -> None:
         f"{total.states:,} distinct histories, {total.covered:,} pairs of a fault and the "
         "clients' state"
     )
+    if not total.found and total.schedules:
+        assert isinstance(found.plan, hunts.Plan)
+        for words in covered(found.plan.hunt.setting, total).sentences:
+            screen.write(f"  {words}")
     for group in total.groups:
         named = ", ".join(map(str, group.seeds))
         screen.write(f"  {group.broken[0]}, {_injections(group)}, from seed {named}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from fencepost.harness.clients.client_program import command
@@ -15,6 +16,7 @@ from fencepost.harness.clients.worker import Worker
 from fencepost.harness.clients.zipped import PLACE, zipped
 from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster, Spawn
+from fencepost.harness.remote.processes import CLIENT, kill_marked
 from fencepost.harness.remote.remote import Program
 from fencepost.harness.servers.wait import Say, silent
 from fencepost.harness.spec.spec import Spec, counts_requests
@@ -176,6 +178,7 @@ class ClientFleet:
             guard=spec.guard,
             seed=str(spec.seed),
             origin_ns=self._recorder.origin_ns + self._clocks[node].offset_ns,
+            stops=spec.stops if spec.lock_type.elector else None,
             own=Own(OWN, own.python) if own and own.python else None,
             steps=bool((spec.scenario or {}).get("counted")) or counts_requests(spec),
         )
@@ -183,11 +186,15 @@ class ClientFleet:
     def close(self) -> None:
         """End every client, even after one failed; then raise the first error."""
         early, self._early = self._early, {}
+        remote = self._cluster.remote
         with ThreadPoolExecutor(10) as pool:
             # Not by `map`: it cancels those that have not begun when the first one fails.
             closing = [pool.submit(worker.close) for worker in self.workers]
             closing += [
-                pool.submit(Streams(program, node).close, None) for node, program in early.items()
+                pool.submit(
+                    Streams(program, node).close, partial(kill_marked, remote(node), CLIENT)
+                )
+                for node, program in early.items()
             ]
         for one in closing:
             one.result()

@@ -13,17 +13,14 @@ is quick, so that a client's mistake does not have to be searched in a history o
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from fencepost.checker.verdict import Valid
+from fencepost.harness.execute.contract_steps import Steps
 from fencepost.harness.execute.contract_turns import (
     OP_S,
-    RESOURCE,
     Done,
-    Mistaken,
     NotFurther,
-    Turns,
     outcome,
 )
 from fencepost.harness.execute.running import Running
@@ -40,29 +37,15 @@ _MARGIN_S = 0.3
 _CLOCK_S = 0.1
 
 
-@dataclass(frozen=True)
-class Found:
-    """The result of a step: its claim (`what`), whether it holds, and what happened or must be
-    changed."""
-
-    valid: Valid
-    what: str
-    how: str
-
-
-class Trial:
-    """The steps, in order. `found` has the results so far."""
+class Trial(Steps):
+    """The steps of a lock."""
 
     def __init__(self, running: Running) -> None:
-        self._running = running
-        self._turns = Turns(running)
-        self._ttl_s = running.spec.ttl_ms / 1000
+        super().__init__(running)
         self._leased = running.spec.lock_type.ends_with == "lease"
-        self.found: list[Found] = []
 
-    def play(self) -> None:
-        """Run every step that can be run."""
-        steps = (
+    def _steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
+        return (
             ("a free lock", self._free),
             ("a held lock, and its release", self._held),
             ("an extension", self._extended),
@@ -73,19 +56,6 @@ class Trial:
             ("tokens", self._rising),
             ("the end", self._closed),
         )
-        for words, step in steps:
-            self._running.say(f"checking {words}")
-            try:
-                step()
-            except Mistaken as error:
-                self._say(False, "the client's answers are valid", str(error))
-                return
-            except NotFurther as error:
-                self._say(False, f"the check continues after {words}", str(error))
-                return
-
-    def _say(self, valid: Valid, what: str, how: str) -> None:
-        self.found.append(Found(valid, what, how))
 
     # The steps.
 
@@ -95,11 +65,7 @@ class Trial:
         self._say(done["type"] == "ok", what, outcome(done))
         if done["type"] != "ok":
             raise NotFurther("no client held the lock, but it was not granted")
-        hold = done["value"]["hold"]
-        for f, more in (("read", {}), ("write", {"version": 0})):
-            wrote = self._turns.do(ONE, f, {"resource": RESOURCE, "hold": hold, **more})
-            if wrote["type"] != "ok":
-                self._say(False, f"its holder can {f} the resource", outcome(wrote))
+        self._must_use(ONE, done["value"]["hold"], "holder")
 
     def _held(self) -> None:
         what = "a held lock is refused, for certain"
@@ -309,18 +275,7 @@ class Trial:
         self._say(rises, what, f"{', '.join(map(str, tokens))}{hint}")
 
     def _closed(self) -> None:
-        what = "it closes when its input ends"
-        begun = time.monotonic()
-        self._turns.worker(ONE).close()
-        took_s = time.monotonic() - begun
-        last = [op for op in self._turns.ops() if op.f == "close" and op.node == ONE][-1:]
-        if not last:
-            self._say(False, what, "it wrote no `close` (docs/protocol.md, close)")
-        elif last[0].type == "ok":
-            self._say(True, what, f"in {took_s:.1f} s")
-        else:
-            error = (last[0].error or ("", "it took too long"))[1]
-            self._say(False, what, f"close did not return: {error}")
+        self._must_close(ONE)
 
     def _pause(self) -> Receipt:
         return self._inject("silence", "pause", list(self._running.site.servers))

@@ -40,11 +40,11 @@ class ServerFleet:
         """Return the settings of a server. The first of replicated Redis servers is the primary."""
         spec = self._spec
         settings = {"PERSISTENCE": spec.persistence, "CLOCK": "real", "DISK": "plain"}
+        settings["SERVERS"] = str(len(spec.servers))
         settings |= needs_of(spec.families)
         first = spec.servers[0]
         if spec.lock_type.server:
             settings["FIRST"] = self._cluster.address(first)
-            settings["SERVERS"] = str(len(spec.servers))
         if spec.lock_type.replicated and node != first:
             settings["PRIMARY"] = self._cluster.address(first)
         return settings

@@ -106,6 +106,12 @@ class RunSite:
     def holder(self, for_s: float) -> str | None:
         return long_held(self._recorder.holding.on, self._recorder.now(), for_s)
 
+    def leased(self) -> list[str]:
+        return self._recorder.holding.leased(self._recorder.now())
+
+    def released_late(self, node: str) -> bool:
+        return self._recorder.holding.released_late(node)
+
     def grants(self, without: str) -> int:
         """Count the other clients' grants of the lock that this client was granted last.
 

@@ -27,11 +27,14 @@ from fencepost.harness.spec.early_stop import stopping
 from fencepost.harness.spec.spec import Spec, layout_of, work_of
 from fencepost.nemesis.aim import Aim
 from fencepost.nemesis.schedule import Scheduled
+from fencepost.settings import SETTINGS
 
 _LOOK_S = 0.05
 # Added to the bound of liveness: time until a grant at its very end is recorded, until a client has
 # left its critical section, and until a client ends that does not react to orders.
 _MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
+_REIGNS = (0.5, 6)
+"""The shortest and the longest reign, in leases; a lock's default is shorter."""
 _AGAIN = 0.3  # how often a holder of a reentrant lock acquires it a second time
 _READ_S = 30.0
 # A shorter run ends before the first look.
@@ -182,7 +185,10 @@ def client_settings(spec: Spec) -> dict[str, Any]:
         "extend": None if spec.lock_type.extends else 0,
         "again": _AGAIN if spec.lock_type.promises.get("reentrant") else 0,
     }
-    return settings | work_of(spec)
+    settings |= work_of(spec)
+    if spec.lock_type.elector and spec.hold == SETTINGS["hold"].default:
+        settings["hold_ms"] = tuple(leases * spec.ttl_ms for leases in _REIGNS)
+    return settings
 
 
 def await_grants(spec: Spec, recorder: Recorder, timeout_s: float) -> None:

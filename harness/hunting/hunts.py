@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fencepost import runfiles
 from fencepost.atomic_write import replace
 from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
+from fencepost.harness.hunting import replays
+from fencepost.harness.hunting.programs import BOUND_S, TTL_MS, conductor
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn, now
@@ -23,17 +27,23 @@ from fencepost.harness.spec.simulation import setting_of
 from fencepost.harness.spec.spec import Spec, seconds
 from fencepost.harness.userlock.resolve import LockRequest
 from fencepost.harness.userlock.resolve import resolve as given_lock
+from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.hunt.bridge.bridge import Bridge, bridge
 from fencepost.hunt.faults import registry as simulated
+from fencepost.hunt.live.search import hunt as play_out
 from fencepost.hunt.run import LockError
+from fencepost.hunt.search.coverage import Coverage, of_hunt
 from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.search.hunt import hunt as carry_out
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.sim import record
+from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.story.messages import messages, to_json
 from fencepost.hunt.story.story import drawn, numbered
 from fencepost.settings import SETTINGS
+from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
@@ -56,7 +66,7 @@ class Hunt:
     `lock` is its name on a command line. `user_lock` has the options that a test of it needs too,
     and `words` all options of the hunt. `depth`: try every schedule with up to this many
     injections; None: draw schedules at random. `inherent`: stop at a counterexample that is
-    inherent to the servers, too.
+    inherent to the servers, too. `replays`: the only schedule that real clients play.
     """
 
     spec: Spec
@@ -67,10 +77,11 @@ class Hunt:
     words: tuple[str, ...] = ()
     depth: int | None = None
     inherent: bool = False
+    replays: Schedule | None = None
 
     def again(self, *more: str) -> str:
         """Return the command that repeats this hunt with its seed, and with these words too."""
-        return command("hunt", self.lock, self.words, more)
+        return command("hunt", [self.lock] if self.lock else [], self.words, more)
 
     def on_real_servers(self, schedule: Path) -> str:
         """Return the command that replays the scenario in this file on real servers."""
@@ -87,6 +98,11 @@ class Hunt:
         """
         lock = self.spec.lock
         try:
+            if self.setting.live:
+                return play_out(
+                    self.setting, lambda: conductor(self.spec, self.setting, processes),
+                    self.spec.seed, self.budget_s, tell, self.inherent, self.replays,
+                )  # fmt: skip
             return carry_out(
                 self.setting, self.spec.seed, self.budget_s, processes, tell, self.depth,
                 inherent=self.inherent,
@@ -94,6 +110,8 @@ class Hunt:
         except Unknown as error:
             raise BadArguments(f"{lock}: {error}") from error
         except LockError as error:
+            if self.setting.live:
+                raise Crashed(f"{lock}: {error}") from error
             raise Crashed(f"{lock}, in the simulation: {error}") from error
 
     def compared(self, tried: Tried, find: Counterexample | None) -> list[str]:
@@ -103,9 +121,15 @@ class Hunt:
         where = reference.servers(self.spec)
         return [one.sentence(where) for one in (*tried.inherent, *last)]
 
-    def store(self, tried: Tried, find: Counterexample, command: str) -> tuple[Outcome, Bridge]:
+    def covered(self, tried: Tried) -> Coverage:
+        """Return the coverage of a hunt that found nothing."""
+        return of_hunt(self.setting, tried, self.depth is None)
+
+    def store(
+        self, tried: Tried, find: Counterexample, command: str
+    ) -> tuple[Outcome, Bridge | None]:
         """Write a run's folder with the counterexample, and the scenario that replays it on real
-        servers. `command` finds it again."""
+        servers; electors have none. `command` finds it again."""
         folder = results.create(f"hunt-{self.spec.name}")
         compared = self.compared(tried, find)
         test: dict[str, Any] = {
@@ -122,8 +146,10 @@ class Hunt:
                 "faults": list(self.setting.faults),
                 "story": numbered(find.story),
                 "drawing": drawn(find.story, find.run),
+                "broken": list(find.broken),
                 "schedules": tried.schedules,
                 "compared": compared,
+                **({} if find.came is None else {"came": list(find.came)}),
             },
         }
         if self.spec.own is not None:
@@ -131,11 +157,31 @@ class Hunt:
         results.write(folder / runfiles.TEST, test)
         learn(folder, started=now())
         record.write(folder / "history.jsonl", find.run.rows)
+        told = find.messages if self.setting.live else messages(find.run, find.schedule)
+        replace(folder / runfiles.MESSAGES, [msgspec.json.encode(to_json(told))])
+        if self.setting.live:
+            numbers = find.schedule.numbers(len(self.setting.clients))
+            replays.write(folder / "schedule.json", command, list(find.broken), numbers)
+        if self.setting.live or self.setting.elector:
+            return judge(folder, []), None
         made = bridge(self.setting, find)
         text = file.to_text(made.scenario, made.notes, made.cannot)
         replace(folder / "schedule.json", [text.encode()])
         replace(folder / "schedule.py", [file.python(made.scenario).encode()])
         return judge(folder, []), made
+
+    def must_have_servers(self) -> None:
+        """Raise BadArguments if its counterexample cannot be replayed on real servers."""
+        if self.setting.live:
+            raise BadArguments(
+                f"{self.spec.lock} is a program of its own, and no schedule of real clients can be "
+                "replayed on real servers: leave --confirm out, and use `fencepost test`"
+            )
+        if self.setting.elector:
+            raise BadArguments(
+                f"{self.spec.lock} is an elector, and no schedule of an elector can be replayed on "
+                "real servers: leave --confirm out, and use `fencepost test`"
+            )
 
     def test_of(self, scenario: Scenario, number: int) -> Spec:
         """Return the test that runs a scenario on real servers, with the seed of its try."""
@@ -157,6 +203,9 @@ def described(
     search: str = SEARCHES[0],
     depth: int | None = None,
     inherent: bool = False,
+    program: str = "",
+    ship: Path | None = None,
+    replay: Path | None = None,
 ) -> Hunt:
     """Return the hunt for these arguments. `settings` are those of a test that a hunt has too;
     `servers`, `ends_with` and `promises` are for a user lock.
@@ -169,15 +218,31 @@ def described(
         raise BadArguments("--depth is for --search exhaustive")
     if search == "exhaustive":
         depth = depth or DEPTH
-    name, own = given_lock(lock, LockRequest(servers, ends_with, promises=promises))
+    request = LockRequest(servers, ends_with, promises=promises, program=program, ship=ship)
+    name, own = given_lock(lock, request)
     budget_s = seconds("budget", budget)
     if budget_s > _LONGEST_S:
         raise BadArguments(f"budget {budget} is out of range (up to a week)")
     given = {word: value for word, value in settings.items() if value is not None}
-    spec = from_arguments.spec(name, options, given | {"concurrency": clients}, own)
+    live = (own is not None and bool(own.program)) or (own is None and _is_program(name))
+    real = {"ttl": f"{_lease_ms(name, own)}ms", "liveness_bound_s": BOUND_S} if live else {}
+    spec = from_arguments.spec(name, options, real | given | {"concurrency": clients}, own)
+    if live and depth is not None:
+        raise BadArguments(
+            "--search exhaustive is for simulated clients: real ones repeat a schedule nearly "
+            "always, and not always"
+        )
     setting = setting_of(spec, faults, goal, "guard" in given)
+    if replay is not None and not live:
+        raise BadArguments(
+            f"--replay is for real clients: the hunt of {spec.lock} is simulated, and its seed "
+            "repeats it. Leave --replay out"
+        )
+    replays_only = None if replay is None else replays.read(replay, clients)
     named = promises if isinstance(promises, str) else ",".join(promises)
     user_lock = (
+        *option("program", program),
+        *option("ship", ship),
         *option("servers", servers),
         *option("ends-with", ends_with),
         *option("promises", named),
@@ -194,10 +259,20 @@ def described(
         *(option("search", search) if search != SEARCHES[0] else ()),
         *option("depth", depth),
         *option("inherent", inherent),
+        *option("replay", replay),
         *option("seed", spec.seed),
         *versions,
     )
-    return Hunt(spec, setting, budget_s, lock, user_lock, words, depth, inherent)
+    return Hunt(spec, setting, budget_s, lock, user_lock, words, depth, inherent, replays_only)
+
+
+def _lease_ms(lock: str, own: UserLock | None) -> int:
+    """Return the default lease in real time; the timeouts of a library need a longer one."""
+    return TTL_MS if own is not None else 2 * max(TTL_MS, LOCKS[lock].least_ttl_ms)
+
+
+def _is_program(lock: str) -> bool:
+    return lock in LOCKS and LOCKS[lock].make is None
 
 
 def renamed(asked: str | None) -> list[str]:

@@ -20,6 +20,8 @@ from fencepost.report.pages import page
 
 FIRST = ("findings", "claims", "track-record")
 """The documents that the index lists first."""
+PICTURES = "pictures"
+"""The folder of their pictures, next to them."""
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.S)
 _NO_WORD = re.compile(r"[^\w\- ]")
 
@@ -34,7 +36,16 @@ def write(docs: Path, to: Path) -> list[tuple[str, str]]:
         title, body = rendered(found[name], set(found))
         page.write(to / f"{name}.html", "document.html", {"title": title, "body": Markup(body)})
         rows.append((name, title))
+    _write_pictures(docs, to, "".join(found.values()))
     return rows
+
+
+def _write_pictures(docs: Path, to: Path, texts: str) -> None:
+    """Copy the pictures that the documents show."""
+    for path in sorted((docs / PICTURES).glob("*.png")):
+        if f"({PICTURES}/{path.name})" in texts:
+            (to / PICTURES).mkdir(exist_ok=True)
+            (to / PICTURES / path.name).write_bytes(plainfile.read(path))
 
 
 def _read(path: Path) -> str:

@@ -2,6 +2,7 @@
 
     DIR/index.html  trend.html  runs.html  style.css  badge.json
     DIR/docs/*.html                 documents: findings, claims, known defects, ...
+    DIR/register/                   the register: a table, a page for each row, badges
     DIR/runs/TEST/TIME/report.html  laid out as in the results folder, so that links work
 
 The size of a site is limited. Suites, matrices and the like come first, the newest first, each
@@ -27,12 +28,13 @@ from fencepost import plainfile
 from fencepost.atomic_write import beside
 from fencepost.harness.campaigns import nightly
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.publish import documents
+from fencepost.harness.publish import documents, register
 from fencepost.harness.results import results, run_index
 from fencepost.harness.results.run_index import Stored
 from fencepost.report.pages import nightly as nightly_page
 from fencepost.report.pages import page
 from fencepost.report.words.settings import again
+from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 
 MARK = ".fencepost-site"
 MOST_BYTES = 50_000_000
@@ -64,20 +66,19 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
         Crashed: the site cannot be written.
     """
     _must_be_ours(to)
-    shelf = _chosen(most_bytes)
     scratch = beside(to)
     try:
         scratch.mkdir(parents=True)
+        register.write(scratch / "register", ROWS, NOT_SHOWN)
+        shelf = _chosen(most_bytes - _size_of(scratch))
         _write(scratch, shelf, docs, most_bytes)
-        size = sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file())
+        size = _size_of(scratch)
         if size > most_bytes:
             raise BadArguments(
                 f"the site would take {run_index.sized(size)}, more than the limit of "
                 f"{run_index.sized(most_bytes)}: raise --most"
             )
-        if to.exists():
-            shutil.rmtree(to)
-        scratch.rename(to)
+        _put(scratch, to)
     except OSError as error:
         raise Crashed(f"cannot write the site {to}: {error.strerror or error}") from error
     finally:
@@ -87,6 +88,22 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
         f"full reports, {shelf.left_out} left out), {run_index.sized(size)}"
     )
     return to / "index.html"
+
+
+def _put(made: Path, to: Path) -> None:
+    """Put a site in its place, and then remove its predecessor. If that fails, keep the
+    predecessor."""
+    if not to.exists():
+        made.rename(to)
+        return
+    before = beside(to)
+    to.rename(before)
+    try:
+        made.rename(to)
+    except OSError:
+        before.rename(to)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def _must_be_ours(to: Path) -> None:
@@ -162,6 +179,10 @@ def _changed(shelf: _Shelf) -> set[str]:
         if one.kind == "night":
             found |= {row.run for row in nightly.read(one.folder).entries if row.state == "changed"}
     return found
+
+
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _size(path: Path) -> int:

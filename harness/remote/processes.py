@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import Any
 
 from fencepost.harness.remote.remote import Remote
@@ -16,6 +17,12 @@ CLIENT, RESOURCE = "client", "resource"
 def marked(remote: Remote, mark: str) -> list[Process]:
     """Return every process on the node that a run has started with this mark."""
     return [Process(**row) for row in _ask(remote, "marked", mark) or []]
+
+
+def kill_marked(remote: Remote, mark: str) -> None:
+    """Kill every process on the node that a run has started with this mark."""
+    for process in marked(remote, mark):
+        remote.signal(process.pid, signal.SIGKILL, process.started)
 
 
 def children(remote: Remote, process: Process) -> list[Process]:

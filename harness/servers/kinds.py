@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.servers import etcd, postgres, redis, sentinel, valkey, zookeeper
+from fencepost.harness.servers import (
+    etcd,
+    kubernetes,
+    pgbouncer,
+    postgres,
+    redis,
+    sentinel,
+    valkey,
+    zookeeper,
+)
 from fencepost.node.kind import Kind
 from fencepost.registry import Registry
 
 KINDS: Registry[Kind] = Registry(
     "fencepost.servers",
     Kind,
-    (redis.KIND, zookeeper.KIND, etcd.KIND, postgres.KIND, valkey.KIND, sentinel.KIND),
+    (
+        redis.KIND,
+        zookeeper.KIND,
+        etcd.KIND,
+        postgres.KIND,
+        pgbouncer.KIND,
+        valkey.KIND,
+        sentinel.KIND,
+        kubernetes.KIND,
+    ),
 )
 
 

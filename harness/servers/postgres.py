@@ -79,5 +79,6 @@ KIND = Kind(
     clocks={"wall": Clock(_wall)},
     forks=True,
     ends_with="connection",
+    model="postgres",
     around_s=4.5,
 )

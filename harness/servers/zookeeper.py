@@ -156,4 +156,5 @@ KIND = Kind(
     replaceable=True,
     ends_with="close",
     around_s=7.0,
+    model="zookeeper",
 )

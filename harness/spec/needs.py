@@ -10,6 +10,7 @@ from pathlib import Path
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.servers.external import ForeignServer
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.nemesis.families import FAMILIES, check, possible
 from fencepost.nemesis.targets import STORAGE
@@ -58,6 +59,16 @@ def must_suit(spec: Spec, servers: Mapping[str, ForeignServer], say: Callable[[s
         raise BadArguments(str(error)) from error
 
 
+def _must_be_real(spec: Spec) -> None:
+    """Raise BadArguments if a test can only be simulated."""
+    lock = spec.lock_type
+    if lock.kind in KINDS and KINDS[lock.kind].hunts_only:
+        raise BadArguments(
+            f"{spec.lock} cannot be tested on real servers: no test has servers of {lock.kind}. "
+            f"`fencepost hunt {spec.lock}` simulates them"
+        )
+
+
 def images(specs: Sequence[Spec]) -> set[tuple[str, bool]]:
     """Return the images of clients that have their own, and whether each needs a Python."""
     owns = [spec.own for spec in specs if spec.own and spec.own.image]
@@ -76,6 +87,8 @@ def cluster_for(
     Raises, before anything is started:
         BadArguments: there is no such remote, or a file cannot be read or lacks a node.
     """
+    for spec in specs:
+        _must_be_real(spec)
     # Imported here: describing or judging a test needs no Docker, and most clusters need no SSH.
     from fencepost.harness.cluster.provision import Way, brought_up
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fencepost.checker.checker import Checker
 from fencepost.checker.checkers import CHECKERS
-from fencepost.harness.errors import BadArguments, choose
+from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec import reference
 from fencepost.harness.spec.spec import Spec, restart_s
@@ -16,30 +17,45 @@ from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
 from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.registry import MODELS, stores
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.run import LockError, Run, Stuck
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.workloads.client import wire
+from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.user_lock import modules as own_modules
+
+LIVE = ("redis",)
+"""The models that real clients can use (hunt/live)."""
 
 
 def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) -> Setting:
-    """Return the simulation's setting. Raise BadArguments if this lock cannot be simulated."""
+    """Return the simulation's setting.
+
+    Raises:
+        BadArguments: this lock cannot be simulated.
+        Crashed: its code does not terminate.
+    """
     lock = spec.lock_type
     model, version = _model(spec)
-    if lock.make is None:
-        hunted = ""
-        if lock.port:
-            hunted = f"`fencepost hunt {lock.port}` hunts fencepost's port of its algorithm, and "
+    live = lock.make is None
+    if live and model.name not in LIVE:
         raise BadArguments(
-            f"{spec.lock} cannot be simulated: its client is another program, not in this Python. "
-            f"{hunted}`fencepost test {spec.lock}` runs it on real servers"
+            f"{spec.lock} cannot be hunted: its client is a program of its own, and only servers "
+            f"of {', '.join(LIVE)} are simulated for real clients. `fencepost test {spec.lock}` "
+            "runs it on real servers"
         )
-    outside = bool(lock.library) or spec.own is not None
+    library = model.client if installed(model.client) else lock.imported
+    outside = bool(lock.library or model.client) or lock.elector or spec.own is not None
+    outside = outside and not live
     if outside:
         _must_be_simulated(spec, model)
+    elif why := outside_of_reach(_files(lock)):
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated: {why}. `fencepost test {spec.lock}` runs it on real "
+            "servers"
+        )
     if not guarded and spec.own is None and lock.has_token(spec.options):
         # The data are no goal then, and tokens meet a resource that checks them.
         spec = replace(spec, guard="fenced")
@@ -70,16 +86,19 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         extends=lock.extends,
         ends_with=lock.ends_with,
         outside=outside,
-        library=lock.imported,
+        libraries=tuple(filter(None, (library, *lock.loads))),
+        elector=lock.elector,
+        live=live,
         **_own(spec),
     )
-    calm = None if spec.own is None else _undisturbed(setting)
+    calm = _undisturbed(setting) if outside and not lock.library else None
     setting = replace(setting, in_loop=calm is not None and calm.in_loop)
+    setting = replace(setting, deadlines=not lock.elector or _all_have(calm, "deadline"))
     setting = replace(setting, faults=_faults(faults, setting))
     setting = replace(setting, slow=simulated.slow(setting))
-    if calm is not None and not guarded and spec.guard == "none" and _hands_tokens(calm):
+    if not guarded and spec.guard == "none" and _all_have(calm, "token"):
         return setting_of(replace(spec, guard="fenced"), faults, goal, guarded)
-    compared = reference.of(spec)
+    compared = None if lock.elector else reference.of(spec)
     if compared is None:
         return setting
     other = setting_of(compared, ",".join(setting.faults), goal, guarded)
@@ -88,18 +107,28 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     return replace(setting, reference=replace(other, servers=setting.servers, test=test))
 
 
+def _files(lock: LockType) -> dict[str, Path]:
+    """Return the file in which one of fencepost's own locks is defined."""
+    module = sys.modules[getattr(lock.make, "__module__", __name__)]
+    return {Path(module.__file__).name: Path(module.__file__)} if module.__file__ else {}
+
+
 def _undisturbed(setting: Setting) -> Run | None:
     """Execute a run without faults; None if it fails, which the hunt reports."""
     try:
         return Run(setting, Schedule(), ()).execute()
+    except Stuck as error:
+        raise Crashed(f"{setting.lock}, in the simulation: {error}") from error
     except (LockError, Unknown):
         return None
 
 
-def _hands_tokens(run: Run) -> bool:
-    """Return whether every grant of an undisturbed run has a token."""
+def _all_have(run: Run | None, field: str) -> bool:
+    """Return whether every grant of an undisturbed run has a token, or a deadline."""
+    if run is None:
+        return False
     granted = [row[4] for row in run.rows if row[2:4] == ("ok", "acquire")]
-    return bool(granted) and all(value.get("token") is not None for value in granted)
+    return bool(granted) and all(value.get(field) is not None for value in granted)
 
 
 def _must_be_simulated(spec: Spec, model: Model) -> None:
@@ -111,14 +140,15 @@ def _must_be_simulated(spec: Spec, model: Model) -> None:
         why = (
             f"it opens its own connections to {lock.kind}, which hunt can only simulate for {able}"
         )
-    elif lock.library and not installed(lock.imported):
-        why = f"{lock.library} is not installed here: pip install {lock.distribution}"
+    elif spec.own is None and model.client and not installed(model.client):
+        why = f"{model.client.partition('.')[0]} is not installed here"
+    elif lock.imported and not installed(lock.imported):
+        why = f"{lock.distribution} is not installed here: pip install {lock.distribution}"
     elif spec.own is not None and (found := outside_of_reach(spec.own.files)):
         why = found
     if why:
-        raise BadArguments(
-            f"{spec.lock} cannot be simulated: {why}. `fencepost test` runs it on real servers"
-        )
+        real = "" if lock.elector else ". `fencepost test` runs it on real servers"
+        raise BadArguments(f"{spec.lock} cannot be simulated: {why}{real}")
 
 
 def _model(spec: Spec) -> tuple[Model, str]:
@@ -179,8 +209,13 @@ def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
     applies = spec.checkers
     fit = [goal for goal in goals() if applies[goal.name] is None]
     if asked is None:
+        # How long a candidate waits for an answer is its client's choice, not the service's.
+        left_out = {"liveness"} if spec.lock_type.elector else set()
         return tuple(
-            goal.name for goal in fit if "service" in goal.about or (guarded and _is_of_data(goal))
+            goal.name
+            for goal in fit
+            if ("service" in goal.about and goal.name not in left_out)
+            or (guarded and _is_of_data(goal))
         )
     names = [name.strip() for name in asked.split(",") if name.strip()]
     known = [goal.name for goal in fit]

@@ -8,6 +8,7 @@ from typing import Any
 
 from fencepost import ranges, times
 from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.leadership import NO_ELECTOR
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.external_names import Foreign
@@ -106,7 +107,9 @@ class Spec(Settings):
         what follows from them. `store` is the one in use, even if none was set."""
         return self._described() | {
             "checkers": [name for name, why in self.checkers.items() if why is None],
-            "not_checked": {name: why for name, why in self.checkers.items() if why},
+            "not_checked": {
+                name: why for name, why in self.checkers.items() if why and why != NO_ELECTOR
+            },
         }
 
     def _described(self) -> dict[str, Any]:
@@ -119,6 +122,7 @@ class Spec(Settings):
                 "options": dict(self.options),
                 "ends_with": self.lock_type.ends_with,
                 "token": self.lock_type.has_token(self.options),
+                **({"elector": True} if self.lock_type.elector else {}),
                 **({"own": self.own.to_json()} if self.own else {}),
             },
             **{name: getattr(used, name) for name in SETTINGS},
@@ -181,13 +185,13 @@ def _requests(lock: LockType) -> tuple[str, ...]:
 
 def counts_requests(spec: Spec) -> bool:
     """Return whether clients count their lock's requests, so that each is a failpoint: for --aim,
-    for faults that name such a failpoint, and for a stored schedule, which may."""
+    for faults that name such a failpoint or draw one, and for a stored schedule, which may."""
     lock = spec.lock_type
     counted = bool(spec.own.python) if spec.own else lock.kind == "redis" and not lock.program
     if not counted or lock.failpoints:
         return False
     asked = list(map(parse, spec.nemesis))
-    named = any(one.variant in REQUESTS[1:] for one in asked)
+    named = any(one.variant in REQUESTS[1:] or one.family == "cancel" for one in asked)
     aimed = spec.aim and any(one.family in (*MEETS, "kill") for one in asked)
     return named or aimed or spec.scheduled
 

@@ -17,9 +17,8 @@ _WHY = {
     "subprocess": "other processes are not simulated",
     "ssl": "TLS is not simulated",
     "signal": "signals are not simulated",
-    "kazoo": "there is no model of ZooKeeper",
-    "psycopg": "there is no model of PostgreSQL",
-    "psycopg2": "there is no model of PostgreSQL",
+    "psycopg": "libpq makes its connections outside of Python: pg8000 can be simulated",
+    "psycopg2": "libpq makes its connections outside of Python: pg8000 can be simulated",
     "grpc": "its connections are made outside of Python",
     "etcd3": "its connections are made outside of Python",
     "gevent": "it has its own scheduler",
@@ -30,8 +29,9 @@ _WHY = {
 
 
 def installed(module: str) -> bool:
-    """Return whether a module can be imported on this machine."""
-    return find_spec(module) is not None
+    """Return whether a module of this name can be imported; the name may be empty."""
+    top = module.partition(".")[0]
+    return bool(top) and find_spec(top) is not None
 
 
 def outside_of_reach(files: Mapping[str, Path]) -> str:

@@ -39,7 +39,7 @@ def of_class(module: ast.Module, name: str, given: str) -> Promised:
     Raises:
         BadArguments: they are not literals, or there is no such promise.
     """
-    for found in _family(module, name):
+    for found in family(module, name):
         for value in _assigned(found):
             try:
                 return read(ast.literal_eval(value)) or ()
@@ -53,7 +53,7 @@ def of_class(module: ast.Module, name: str, given: str) -> Promised:
     return None
 
 
-def _family(module: ast.Module, name: str) -> Iterator[ast.ClassDef]:
+def family(module: ast.Module, name: str) -> Iterator[ast.ClassDef]:
     """Yield a class, and its base classes in the same file, nearest first."""
     classes = {one.name: one for one in ast.walk(module) if isinstance(one, ast.ClassDef)}
     names, seen = [name], set[str]()

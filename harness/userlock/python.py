@@ -8,9 +8,14 @@ a file that makes a LockType is imported here, because fencepost needs the bundl
 from __future__ import annotations
 
 import ast
+import signal
+import threading
+import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock import promises
@@ -20,13 +25,21 @@ from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks import user_lock
 
 _MARK = "LockType"
+_IMPORT_S = 10.0
+"""Longest time of the import of a file that makes a LockType."""
+_AGAIN_S = 0.5
+"""Interval of further attempts to end it: the file may catch the exception."""
+
+
+class _Endless(BaseException):
+    """The import of a file does not end. The text has the file and the line where it is."""
 
 
 @dataclass(frozen=True)
 class Source:
     """A lock's file and the files that it imports; `reference` is FILE:NAME below their folder.
 
-    `promises` are those that its class names.
+    `promises` are those that its class names. `elector`: the class is an elector, not a lock.
     """
 
     name: str
@@ -34,6 +47,7 @@ class Source:
     files: dict[str, Path]
     bundle: LockType | None
     promises: Promised = None
+    elector: bool = False
 
 
 def find(given: str) -> Source:
@@ -63,7 +77,20 @@ def find(given: str) -> Source:
         files = {file.relative_to(root).as_posix(): file for file in _needed(path, root)}
     reference = f"{path.relative_to(root).as_posix()}:{name}"
     promised = promises.of_class(module, name, given)
-    return Source(name, reference, dict(sorted(files.items())), bundle(root, reference), promised)
+    made = bundle(root, reference)
+    elects = _elects(module, name)
+    return Source(name, reference, dict(sorted(files.items())), made, promised, elects)
+
+
+def _elects(module: ast.Module, name: str) -> bool:
+    """Return whether a class has `run` and no `acquire`, itself or from a base in its file."""
+    verbs = {
+        verb.name
+        for found in promises.family(module, name)
+        for verb in found.body
+        if isinstance(verb, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    return "run" in verbs and "acquire" not in verbs
 
 
 def bundle(folder: Path, reference: str) -> LockType | None:
@@ -77,13 +104,54 @@ def bundle(folder: Path, reference: str) -> LockType | None:
     if not any(_MARK in ast.dump(value) for value in _assigned(module, name)):
         return None
     try:
-        found = user_lock.load(folder, reference)
+        with _bounded(folder):
+            found = user_lock.load(folder, reference)
+    except _Endless as error:
+        raise BadArguments(
+            f"{reference} makes a LockType, so it is imported here, but its import does not end: "
+            f"after {_IMPORT_S:g} s it is at {error}. Move what takes long into `make`"
+        ) from None
     except (Exception, SystemExit) as error:  # the user's file may raise anything
         raise BadArguments(
             f"{reference} makes a LockType, so it must be importable here, but the import failed: "
             f"{type(error).__name__}: {error}"
         ) from error
     return found if isinstance(found, LockType) else None
+
+
+@contextmanager
+def _bounded(folder: Path) -> Iterator[None]:
+    """Raise _Endless from the running frame if the block takes longer than `_IMPORT_S`.
+
+    Without such signals (on Windows, or outside the main thread) it has no limit.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not hasattr(signal, "setitimer") or not main:
+        yield
+        return
+
+    ended = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if not ended:
+            raise _Endless(_place(folder, frame))
+
+    before = signal.signal(signal.SIGALRM, end)
+    left_s, every_s = signal.setitimer(signal.ITIMER_REAL, _IMPORT_S, _AGAIN_S)
+    try:
+        yield
+    finally:
+        ended = True
+        signal.setitimer(signal.ITIMER_REAL, left_s, every_s)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _place(folder: Path, frame: FrameType | None) -> str:
+    """Return FILE, line N of the innermost frame in the user's folder, or else of the innermost."""
+    stack = traceback.extract_stack(frame)
+    own = [one for one in stack if Path(one.filename).is_relative_to(folder)]
+    last = (own or stack)[-1]
+    return f"{last.filename}, line {last.lineno}"
 
 
 def _parsed(path: Path, given: str) -> ast.Module:

@@ -120,7 +120,15 @@ def of_python(text: str, asked: LockRequest) -> tuple[str, UserLock]:
     name = bundle.name if bundle else found.name
     given = promises.read(asked.promises)
     promised = found.promises if given is None else given
-    own = UserLock(there, ends, files, python=found.reference, bundle=bundle, promises=promised)
+    own = UserLock(
+        there,
+        ends,
+        files,
+        python=found.reference,
+        bundle=bundle,
+        promises=promised,
+        elector=found.elector,
+    )
     return name, own
 
 

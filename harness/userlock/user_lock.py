@@ -39,7 +39,7 @@ class UserLock:
     `files` maps each path below that folder to the file on this machine. `ends_with` is what ends
     its grants (LockType). `bundle` is the LockType that FILE:NAME names, if it names one. `image`
     is the image that its clients run in; empty: that of the nodes. `promises`, if they are given,
-    replace those of the bundle, and those that its program names.
+    replace those of the bundle, and those that its program names. `elector`: it is an elector.
     """
 
     servers: Servers
@@ -50,6 +50,7 @@ class UserLock:
     bundle: LockType | None = None
     image: str = ""
     promises: Promised = None
+    elector: bool = False
 
     def lock_type(self, name: str, options: Mapping[str, Any]) -> LockType:
         """Return the bundle of this lock with these options, as a registry would have it."""
@@ -67,6 +68,8 @@ class UserLock:
             options=dict.fromkeys(options, _GIVEN),
             promises=promises,
             ends_with=self.ends_with,
+            elector=self.elector,
+            extends=not self.elector,
             tells_tokens=False,
             # fencepost cannot tell which threads of a program in another language act.
             renews=False if self.program else None,
@@ -104,6 +107,8 @@ class UserLock:
             row["packages"] = self.packages
         if self.image:
             row["image"] = self.image
+        if self.elector:
+            row["elector"] = True
         return row | ({"program": list(self.program)} if self.program else {"python": self.python})
 
     def kept(self, run: Path) -> UserLock:
@@ -122,6 +127,7 @@ class _Stored(msgspec.Struct):
     program: tuple[str, ...] = ()
     image: str = ""
     promises: tuple[str, ...] | None = None
+    elector: bool = False
 
 
 def from_json(row: Mapping[str, Any], run: Path) -> UserLock:
@@ -148,4 +154,5 @@ def from_json(row: Mapping[str, Any], run: Path) -> UserLock:
         python.bundle(run / FOLDER, found.python) if found.python else None,
         found.image,
         found.promises,
+        found.elector,
     )

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from asyncio import timeout
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import (
-    FileResponse,
-    HTMLResponse,
-    RedirectResponse,
-    Response,
-    StreamingResponse,
-)
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -29,7 +24,7 @@ from fencepost.harness.results.batch_index import KINDS
 from fencepost.harness.web import guard, pages, place
 from fencepost.harness.web.archive import zipped
 from fencepost.harness.web.growing import growth
-from fencepost.harness.web.patience import PATIENCE_S, Patient
+from fencepost.harness.web.patience import PATIENCE_S, Download, Patient
 from fencepost.harness.web.place import NotHere
 from fencepost.harness.web.shelf import COLUMNS, VERDICTS, Asked, Shelf, both_ways
 from fencepost.report.words.settings import again, settings
@@ -80,9 +75,9 @@ def site() -> ASGIApp:
             Route("/style.css", style),
             Route("/script.js", script),
             Route("/run/{name:path}", page(_run)),
-            Route("/files/{name:path}", page(_file)),
+            Route("/files/{name:path}", patient.download(_file)),
             Route("/compare", page(_compare)),
-            Route("/zip", page(_zip)),
+            Route("/zip", patient.download(_zip)),
             Route("/remove", page(_ask), methods=["GET"]),
             Route("/remove", removed, methods=["POST"]),
         ],
@@ -147,18 +142,22 @@ def _run(request: Request) -> Response:
     )
 
 
-def _file(request: Request) -> Response:
+def _file(request: Request) -> Download:
     path, run = place.file(request.path_params["name"])
     kind = _TYPES.get(path.suffix, "text/plain; charset=utf-8")
     headers = {"Content-Security-Policy": guard.STORED}
-    if run_index.is_live(run):
-        # The file may grow while it is sent, so its length cannot be announced.
-        return StreamingResponse(_pieces(path), media_type=kind, headers=headers)
-    return FileResponse(path, media_type=kind, headers=headers)
+    try:
+        file = plainfile.opened(path)
+    except OSError as error:
+        raise NotHere(f"{path.name} cannot be opened: {error.strerror}") from error
+    if not run_index.is_live(run):
+        # A file that grows while it is sent has no length to announce.
+        headers["Content-Length"] = str(os.fstat(file.fileno()).st_size)
+    return Download(_pieces(file), kind, headers)
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    with plainfile.opened(path) as file:
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
         while data := file.read(_PIECE):
             yield data
 
@@ -177,15 +176,13 @@ def _compare(request: Request) -> Response:
     )  # fmt: skip
 
 
-def _zip(request: Request) -> Response:
+def _zip(request: Request) -> Download:
     found = _chosen(request.query_params.getlist("run"))
     names = [run_index.name_of(folder) for folder in found]
     name = names[0].replace("/", "-") if len(names) == 1 else f"fencepost-{len(names)}-runs"
     attached = f"attachment; filename*=UTF-8''{quote(name, safe='', errors='replace')}.zip"
     headers = {"Content-Disposition": attached}
-    return StreamingResponse(
-        zipped(place.with_runs(found)), media_type="application/zip", headers=headers
-    )
+    return Download(zipped(place.with_runs(found)), _TYPES[".zip"], headers)
 
 
 def _ask(request: Request) -> Response:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from fencepost.hunt.faults.simulated import Action, Simulated
+from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.sim.world import MS, NEVER, Event, Reaper
+from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Reaper
 from fencepost.workloads.contract.lock import Failed
 
 BOOT = 5 * MS
@@ -41,15 +42,30 @@ def crash(index: int, power: bool, run: Run, event: Event | None) -> None:
 
 def kill_client(index: int, run: Run, event: Event | None) -> None:
     """Kill a client; the harness then records the outcome of its op as unknown."""
-    world, node = run.world, run.clients[index]
+    node = run.clients[index]
     # At least one client must remain to ask for the lock.
     if not node.up or sum(client.up for client in run.clients) == 1:
         return
     node.up = False
     # Its tasks stop at their next step.
     node.paused_until = NEVER
-    process = node.out.process
-    words = f"{node.name} is killed"
+    _end(run, node, f"{node.name} is killed")
+
+
+def end_client(run: Run, node: Node, words: str) -> None:
+    """End the process of a client, as an exception in its main thread does. If it is the last
+    client, another process may start on its node."""
+    client = next((one for one in run.clients if one is node), None)
+    if client is None or not client.up:
+        return
+    if sum(one.up for one in run.clients) > 1:
+        client.up = False
+        client.paused_until = NEVER
+    _end(run, client, words)
+
+
+def _end(run: Run, node: ClientNode, words: str) -> None:
+    world, process = run.world, node.out.process
     run.faults.begin("kill", [node.name], {}, words, lasts=1, receipt={"processes": [process]})
 
     def die() -> None:
@@ -58,6 +74,7 @@ def kill_client(index: int, run: Run, event: Event | None) -> None:
                 world.running = task
                 task.kill()
         world.running = None
+        run.network.died(node)
         invoked = [row for row in run.rows if row[1] == node.out.process]
         if invoked and invoked[-1][2] == "invoke":
             gone = Failed("killed", "the worker is gone; whether this happened is not known")

@@ -36,4 +36,5 @@ def _stop(run: Run, node: Node, lasts: int) -> None:
         run.faults.begin("pause", [node.name], {}, words, lasts=lasts)
 
 
-SIMULATED = Simulated("pause", _pause, slows=True)
+# A leader that is paused past its lease cannot know it, unless its elector has named a deadline.
+SIMULATED = Simulated("pause", _pause, usual=lambda setting: setting.deadlines, slows=True)

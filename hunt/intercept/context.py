@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit, getcurrent
@@ -28,11 +29,12 @@ class Place:
     """The simulated world that replaces the real one.
 
     `fail` ends the run with an error, even if the code under test catches it. `thread` starts a
-    thread of a client. `sockets` count the bytes that clients send, for those that are watched.
-    `numbered`: how many objects of each client have a number (numbers.py). `locks`: replacements of
-    module locks, by the original's id and the client (threads.py). `files`: sockets by their
-    numbers (readiness.py). `running_loops`, `own_loops`: the event loop that runs in a task, and
-    the one that was set for it; `loops`: all that ran (loops.py).
+    thread of a client; `end` ends a client's process, in these words. `sockets` count the bytes
+    that clients send, for those that are watched. `numbered`: how many objects of each client have
+    a number (numbers.py). `locks`: replacements of module locks, by the original's id and the
+    client (threads.py). `files`: sockets by their numbers (readiness.py). `running_loops`,
+    `own_loops`: the event loop that runs in a task, and the one that was set for it; `loops`: all
+    that ran (loops.py).
     """
 
     world: World
@@ -40,6 +42,7 @@ class Place:
     servers: Mapping[str, Server]
     fail: Callable[[BaseException], None]
     thread: Callable[[Node, Callable[[], None]], Task]
+    end: Callable[[Node, str], None]
     sockets: Mapping[Node, Sockets]
     ident: int = field(default_factory=get_ident)
     """The only thread that simulates; code in other threads runs outside."""
@@ -72,6 +75,23 @@ class Place:
 
 
 _place: Place | None = None
+# The thread that destroys objects of ended runs, if one does.
+_dying: int | None = None
+
+
+def destroying(begins: bool) -> None:
+    """Note that objects of ended runs are destroyed: their destructors get no further than their
+    next call of something that is simulated, as in a process that ends."""
+    global _dying
+    _dying = get_ident() if begins else None
+
+
+def _in_destructor() -> bool:
+    """Return whether a destructor calls: callbacks of the garbage collector do as well."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 def enter(place: Place | None) -> None:
@@ -83,6 +103,8 @@ def enter(place: Place | None) -> None:
 def here() -> Place | None:
     """Return the world of the calling code, or None outside of one."""
     place = _place
+    if _dying is not None and get_ident() == _dying and _in_destructor():
+        raise GreenletExit
     if place is None or place.world.running is None or getcurrent() is place.world.hub:
         return None
     if get_ident() != place.ident:
@@ -101,16 +123,14 @@ def either(real: Callable[..., Any], simulated: Callable[..., Any]) -> Callable[
 
 
 def load(module: str) -> None:
-    """Import a library outside of the simulation, unless it is loaded.
+    """Import a library before a run, unless it is loaded.
 
     Otherwise the import would use steps and random numbers in the first run of a process only.
     """
     if module in sys.modules:
         return
-    place, state = _place, random.getstate()
-    enter(None)
+    state = random.getstate()
     try:
         import_module(module)
     finally:
-        enter(place)
         random.setstate(state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import io
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -67,6 +68,7 @@ def _environment(real: Callable[..., Any]) -> Callable[..., Any]:
 
 def places() -> Iterator[tuple[Any, str, Any]]:
     """Yield each owner, the name to replace in it, and the replacement."""
+    tempfile.gettempdir()  # it writes a file when it is first called, as libraries do on import
     opener = _open(io.open)
     yield builtins, "open", opener
     yield io, "open", opener

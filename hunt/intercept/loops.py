@@ -91,7 +91,18 @@ class _Task(numbers.Numbered, asyncio.Task):  # type: ignore[type-arg]
     __slots__ = ("numbered",)
 
 
-class _Future(numbers.Numbered, asyncio.Future):  # type: ignore[type-arg]
+_FUTURE = asyncio.Future
+
+
+class _AnyFuture(type):
+    """Each future and task is an instance of the replacement, which a library that is imported
+    later takes for asyncio's own class (tornado does)."""
+
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, _FUTURE)
+
+
+class _Future(numbers.Numbered, asyncio.Future, metaclass=_AnyFuture):  # type: ignore[type-arg]
     """The same of a future."""
 
     __slots__ = ("numbered",)

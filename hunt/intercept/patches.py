@@ -8,6 +8,9 @@ fencepost's.
 
 from __future__ import annotations
 
+import _thread
+import atexit
+import datetime
 import logging
 import os
 import platform
@@ -25,22 +28,29 @@ from concurrent.futures import thread as pools
 from functools import cache
 from importlib import metadata
 from importlib.machinery import SourceFileLoader
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from fencepost.hunt.intercept import (
     chance,
     clocks,
+    context,
     dates,
     files,
     loops,
     numbers,
     readiness,
+    sets,
     sockets,
     threads,
 )
 from fencepost.hunt.intercept.context import either, here
 from fencepost.hunt.sim.world import Node
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 _REAL_SOCKET = socket.socket
 
@@ -82,6 +92,11 @@ def _refuse(real: Callable[..., Any], name: str) -> Callable[..., Any]:
         raise place.unknown(f"it calls {name}, which is not simulated")
 
     return refused
+
+
+def _never(function: Callable[..., Any], *args: Any, **more: Any) -> Callable[..., Any]:
+    """Replace atexit's functions: simulated processes do not exit, and this one has its own end."""
+    return function
 
 
 def _cpu_count() -> int:
@@ -135,12 +150,18 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield socket, "socket", _Socket
     yield socket, "getaddrinfo", either(socket.getaddrinfo, sockets.address_info)
     yield socket, "gethostbyname", either(socket.gethostbyname, sockets.host_address)
+    if fcntl is not None:
+        yield fcntl, "fcntl", readiness.fcntl(fcntl.fcntl)
+    yield atexit, "register", either(atexit.register, _never)
+    yield atexit, "unregister", either(atexit.unregister, _never)
     yield socket, "socketpair", either(socket.socketpair, readiness.pair)
     yield select, "select", either(select.select, readiness.select)
+    if hasattr(select, "poll"):
+        yield select, "poll", either(select.poll, readiness.Poll)
     yield selectors, "DefaultSelector", either(selectors.DefaultSelector, readiness.Selector)
     yield from loops.places()
     for module, name in (
-        (select, "poll"), (select, "epoll"), (os, "fork"), (os, "system"), (os, "popen"),
+        (select, "epoll"), (os, "fork"), (os, "system"), (os, "popen"),
         (os, "_exit"), (os, "abort"), (os, "kill"),
     ):  # fmt: skip
         if hasattr(module, name):
@@ -152,6 +173,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield threading, "get_ident", threads.ident
     yield threading, "local", _Local
     yield threading, "current_thread", threads.current
+    yield _thread, "interrupt_main", either(_thread.interrupt_main, threads.interrupt_main)
     yield threading.Thread, "start", threads.start
     yield threading.Thread, "join", threads.join
     yield threading.Thread, "is_alive", threads.is_alive
@@ -168,12 +190,21 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield uuid, "getnode", either(uuid.getnode, lambda: _MAC + _node().index)
     if hasattr(os, "uname"):
         yield os, "uname", either(os.uname, _uname(os.uname))
+    # pg8000 makes one for each connection, which reads all certificates of the machine.
+    if (tls := sys.modules.get("ssl")) is not None:
+        yield (
+            tls,
+            "create_default_context",
+            either(tls.create_default_context, cache(tls.create_default_context)),
+        )
     # redis-py looks up its own version with every client, which reads and parses a file.
     yield metadata, "version", cache(metadata.version)
     # Each client imports the files of a user lock again; to compile them takes half of a run.
     yield SourceFileLoader, "source_to_code", either(SourceFileLoader.source_to_code, _code)
 
 
+_THOROUGHLY = ("kazoo",)
+"""Libraries whose classes and functions keep imported names, and that use the order of sets."""
 _replaced: dict[int, Any] = {}
 _seen: set[str] = set()
 
@@ -197,9 +228,59 @@ def put() -> None:
         module = sys.modules[name]
         if isinstance(module, ModuleType) and not _leave_alone(name):
             for word, value in list(vars(module).items()):
-                found = _replaced.get(id(value))
-                if found is not None and found[0] is value:
-                    setattr(module, word, found[1])
+                if (stand_in := _stand_in(value)) is not value:
+                    setattr(module, word, stand_in)
+            if name.partition(".")[0] in _THOROUGHLY:
+                _replace_within(module)
+
+
+def _replace_within(module: ModuleType) -> None:
+    """Replace the names that classes and functions of a module have kept: `sleep_func=time.sleep`
+    as a default, or as an attribute of a class; and its sets by those that keep an order."""
+    vars(module).setdefault("set", sets.OrderedSet)
+    for thing in list(vars(module).values()):
+        if getattr(thing, "__module__", "") != module.__name__:
+            continue
+        if isinstance(thing, FunctionType):
+            _replace_defaults(thing)
+        elif isinstance(thing, type):
+            for word, value in list(vars(thing).items()):
+                inner = value.__func__ if isinstance(value, staticmethod) else value
+                if isinstance(inner, FunctionType):
+                    _replace_defaults(inner)
+                if (stand_in := _stand_in(inner)) is not inner:
+                    is_static = isinstance(value, staticmethod)
+                    setattr(thing, word, staticmethod(stand_in) if is_static else stand_in)
+
+
+def _replace_defaults(function: FunctionType) -> None:
+    if function.__defaults__ is not None:
+        function.__defaults__ = tuple(map(_stand_in, function.__defaults__))
+
+
+def _stand_in(value: Any) -> Any:
+    """Return the replacement of a value, or the value itself."""
+    found = _replaced.get(id(value))
+    return found[1] if found is not None and found[0] is value else value
+
+
+def load(module: str) -> None:
+    """Import a library outside of the simulation, unless it is loaded.
+
+    It sees the originals of the dates: pydantic looks up the types of fields by identity, and a
+    model does not know the replacement of a type if pydantic was imported before.
+    """
+    if module in sys.modules:
+        return
+    present = {name: getattr(datetime, name) for _, name, _ in dates.places()}
+    for name, stand_in in present.items():
+        setattr(datetime, name, getattr(stand_in, "real", stand_in))
+    try:
+        context.load(module)
+    finally:
+        for name, stand_in in present.items():
+            setattr(datetime, name, stand_in)
+    put()
 
 
 def _leave_alone(name: str) -> bool:

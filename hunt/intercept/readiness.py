@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import selectors
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from fencepost.hunt.intercept.context import Place, here
@@ -87,6 +87,46 @@ def _file(one: Any, place: Place) -> File:
         raise place.unknown(f"it waits for the file {found}, which is not simulated")
     file: File = place.files[found - _FIRST]
     return file
+
+
+def fcntl(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace fcntl.fcntl: no flag of a simulated file has an effect."""
+
+    def chosen(one: Any, command: int, argument: Any = 0) -> Any:
+        place = here()
+        if place is None:
+            return real(one, command, argument)
+        _file(one, place)
+        return 0
+
+    return chosen
+
+
+class Poll:
+    """A replacement for select.poll. Some systems lack its constants."""
+
+    _IN, _OUT = 1, 4
+
+    def __init__(self) -> None:
+        self._files: dict[int, int] = {}
+
+    def register(self, one: Any, mask: int = _IN | _OUT) -> None:
+        self._files[one if isinstance(one, int) else one.fileno()] = mask
+
+    modify = register
+
+    def unregister(self, one: Any) -> None:
+        del self._files[one if isinstance(one, int) else one.fileno()]
+
+    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
+        """Return the files that are ready, with their events; `timeout` in ms."""
+        within = None if timeout is None or timeout < 0 else timeout / 1000
+        reads = [one for one, mask in self._files.items() if mask & self._IN]
+        writes = [one for one, mask in self._files.items() if mask & self._OUT]
+        readable, writable, _ = select(reads, writes, (), within)
+        events = {one: (one in readable) * self._IN + (one in writable) * self._OUT
+                  for one in self._files}  # fmt: skip
+        return [(one, found) for one, found in events.items() if found]
 
 
 class Selector(selectors.SelectSelector):

@@ -13,9 +13,11 @@ import socket
 from typing import Any
 
 from fencepost.hunt.intercept.context import Place, here
+from fencepost.hunt.intercept.duplex import Down, Duplex
 from fencepost.hunt.intercept.readiness import number, poke
 from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.sim.network import Network, Request, Server, Session
+from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import Node, Task, Timer, Wake
 
 # Linux' timeouts for connecting and sending (tcp_syn_retries 6, tcp_retries2 15).
@@ -32,7 +34,8 @@ class Socket:
         self._timeout = socket.getdefaulttimeout()
         self._place: Place | None = None
         self._inbox = b""
-        self._under_way: list[Talk] = []
+        self._under_way: list[Talk | Down] = []
+        self._duplex: Duplex | None = None
         self._waiting: Task | None = None
         self._alarm: Wake | None = None
         self._ended = False
@@ -117,6 +120,12 @@ class Socket:
         self.client = place.task.node
         self.ends = (self.client.index, server.index)
         self.latency = self.network.latency(*self.ends)
+        if server.duplex:
+            self._listen()
+
+    def _listen(self) -> None:
+        """Let the server send at any time from now on."""
+        self._duplex = self.session.line = Duplex(self)
 
     def _open_later(self, place: Place, server: Server) -> None:
         """Connect without blocking: the outcome comes after a round trip."""
@@ -165,13 +174,25 @@ class Socket:
         place.step()
         if self._ended:
             raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
-        commands = tuple(self.session.commands(bytes(data)))
+        try:
+            commands = tuple(self.session.commands(bytes(data)))
+        except Unknown as error:
+            raise place.unknown(str(error)) from None
         if not commands:
             return
         self.command = commands
         world = place.world
         if world.unsent is not None:
             world.unsent.queue()
+        if self.session.unasked and self._duplex is None:
+            if self._under_way:
+                raise place.unknown(
+                    "it subscribes on a connection before it has the answers to earlier requests"
+                )
+            self._listen()
+        if self._duplex is not None:
+            self._duplex.send(commands)
+            return
         talk = Talk(self, commands, world.now, self.server.boots)
         self._under_way.append(talk)
         if self.ends in self.network.requests_cut:
@@ -240,9 +261,15 @@ class Socket:
                 talk.off = True
                 self._take(talk)
 
-    def _take(self, talk: Talk) -> None:
+    def _take(self, talk: Talk | Down) -> None:
         if talk in self._under_way:
             self._under_way.remove(talk)
+            if isinstance(talk, Down):
+                assert self._duplex is not None
+                data, ends = self._duplex.take(talk)
+                self._inbox += data
+                self._ended = self._ended or ends
+                return
             self._inbox += talk.reply
             replies_follow = any(one.back for one in self._under_way)
             self._ended = self._ended or (self.session.over and not replies_follow)
@@ -250,12 +277,16 @@ class Socket:
     def arrived(self, request: Request) -> None:
         if self.closed or self._ended:
             return
-        assert isinstance(request, Talk)
+        assert isinstance(request, Talk | Down)
         self._take(request)
-        if self._waiting is not None:
+        if self._waiting is not None and (self._duplex is None or self._inbox or self._ended):
             self._waiting.resume()
         if self.watchers and self._place is not None:
             poke(self, self._place)
+
+    def sent_back(self, down: Down) -> None:
+        """Note that the server has sent bytes on a duplex connection."""
+        self._under_way.append(down)
 
     def parted(self, whole: Talk, parts: list[Talk]) -> None:
         """Replace commands that were sent together by the parts that are answered separately."""
@@ -264,6 +295,8 @@ class Socket:
             self._under_way[place : place + 1] = parts
 
     def moved(self, request: Request, late: Request) -> None:
+        if self._duplex is not None:
+            self._duplex.moved(request, late)
         self._under_way = [late if one is request else one for one in self._under_way]  # type: ignore[misc]
 
     def reset(self) -> None:
@@ -293,6 +326,8 @@ class Socket:
             self.network.open.get(self.server.index, {}).pop(self, None)
             if self.waits:
                 self.server.left(self)
+            if self._duplex is not None:
+                self._duplex.closed()
         self.closed = True
 
     def detach(self) -> int:
@@ -303,7 +338,9 @@ class Socket:
         raw = _Raw(self)
         if "b" not in mode:
             return io.TextIOWrapper(io.BufferedRWPair(raw, raw), **text)
-        return io.BufferedWriter(raw) if "w" in mode and "r" not in mode else io.BufferedReader(raw)
+        if "w" in mode:
+            return io.BufferedRWPair(raw, raw) if "r" in mode else io.BufferedWriter(raw)
+        return io.BufferedReader(raw)
 
     def __enter__(self) -> Socket:
         return self

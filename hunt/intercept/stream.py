@@ -21,6 +21,9 @@ class Stream(Wire, Protocol):
     unread: list[Talk]
     closed: bool
 
+    def sent_back(self, down: Any) -> None:
+        """Note that the server has sent bytes on a duplex connection (duplex.py)."""
+
     def parted(self, whole: Talk, parts: list[Talk]) -> None:
         """Replace commands that were sent together by the parts that are answered separately."""
 
@@ -95,6 +98,12 @@ class Talk(Request):
         if link.unread:
             world = link.network.world
             world.at(world.now, Timer(self.server, lambda: read_on(link, self.boot)))
+
+    def later(self) -> Request:
+        made = super().later()
+        if hasattr(self, "replies"):  # it is under way back
+            made.replies = self.replies  # type: ignore[attr-defined]
+        return made
 
     def tell(self, tap: Tap, reply: Any) -> None:
         for command, answer in zip(self.command, self.replies, strict=True):

@@ -6,6 +6,7 @@ Nothing runs in parallel, so a free lock is acquired at once.
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import deque
 from typing import Any
@@ -177,6 +178,17 @@ def is_alive(thread: threading.Thread) -> bool:
     """Replace Thread.is_alive."""
     task: Task | None = getattr(thread, _TASK, None)
     return _REAL_ALIVE(thread) if task is None else not task.over
+
+
+def interrupt_main(number: int = signal.SIGINT) -> None:
+    """Replace _thread.interrupt_main: KeyboardInterrupt in the main thread ends a process, if its
+    program does not catch it."""
+    place = here()
+    assert place is not None
+    if number != signal.SIGINT:
+        raise place.unknown(f"it sends its main thread the signal {number}")
+    node = place.task.node
+    place.end(node, f"{node.name} ends: its lock interrupts the main thread")
 
 
 def current() -> threading.Thread:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from fencepost.hunt.models import words
 from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Node
@@ -46,8 +48,11 @@ class Model:
       client
       can be stopped before it.
     - `sockets`: libraries that bring their own connections can use it.
+    - `client`: the library that locks on such servers use, fencepost's own as well: they bring
+      their own connections.
     - `wall_leases`: its leases end by the wall clock, which the hunt can skew.
     - `evicts`: it has a memory limit.
+    - `asked`, `answered`: describe a command, and its reply, in a few words.
     """
 
     name: str
@@ -55,5 +60,8 @@ class Model:
     stores: Mapping[str, Callable[[Storage], Server]] = field(default_factory=dict)
     steps: bool = False
     sockets: bool = False
+    client: str = ""
     wall_leases: bool = False
     evicts: bool = False
+    asked: Callable[[tuple[Any, ...]], str] = words.name
+    answered: Callable[[tuple[Any, ...], Any], str] = words.reply

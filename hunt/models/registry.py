@@ -4,12 +4,26 @@ offer."""
 from __future__ import annotations
 
 from fencepost.hunt.models.etcd import model as etcd
+from fencepost.hunt.models.kubernetes import model as kubernetes
 from fencepost.hunt.models.model import Model, Storage
+from fencepost.hunt.models.postgres import model as postgres
 from fencepost.hunt.models.redis import model as redis
+from fencepost.hunt.models.zookeeper import model as zookeeper
 from fencepost.hunt.sim.network import Server
 from fencepost.registry import Registry
 
-MODELS: Registry[Model] = Registry("fencepost.models", Model, (redis.MODEL, etcd.MODEL))
+MODELS: Registry[Model] = Registry(
+    "fencepost.models",
+    Model,
+    (
+        redis.MODEL,
+        etcd.MODEL,
+        zookeeper.MODEL,
+        kubernetes.MODEL,
+        postgres.MODEL,
+        postgres.POOLED,
+    ),
+)
 
 
 def stores() -> list[str]:

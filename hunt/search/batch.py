@@ -47,6 +47,7 @@ Work = Drawn | Every
 class Batch:
     """The results of one batch. `found`: the schedule that broke a promise, and the checkers;
     `checked`: the runs that are repeated (twin.py); `cpu_s`: the processor time that it took.
+    `states`: how many runs had each history; `struck`: what faults struck (Run.struck).
 
     For an exhaustive search, `known` is the number of schedules that led to known states, and
     `kept` contains the others.
@@ -57,7 +58,8 @@ class Batch:
     events: int = 0
     known: int = 0
     kept: list[Schedule] = field(default_factory=list)
-    states: set[int] = field(default_factory=set)
+    states: dict[int, int] = field(default_factory=dict)
+    struck: set[Covered] = field(default_factory=set)
     covered: dict[Covered, int] = field(default_factory=dict)
     injected: Counter[str] = field(default_factory=Counter)
     checked: list[Checked] = field(default_factory=list)
@@ -72,7 +74,9 @@ class Batch:
         self.events += len(run.rows)
         if isinstance(run.tap, Trace):
             self.checked.append(Checked(run.exact_schedule, run.tap.moments(run.rows)))
-        self.states.add(shape(run.rows))
+        found = shape(run.rows)
+        self.states[found] = self.states.get(found, 0) + 1
+        self.struck.update(run.struck)
         for pair in run.seen:
             self.covered[pair] = self.covered.get(pair, 0) + 1
             self.injected[pair[0]] += 1

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fencepost.hunt.run import LockError
+from fencepost.hunt.search.coverage import Cell, Coverage, cells, coverage, existing, one_in
 from fencepost.hunt.search.hunt import hunt
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
@@ -37,7 +38,8 @@ class Outcome:
     checkers that it violates, beginning with the one for which it was shrunk. `states`: hashes of
     the distinct histories, the same in every process. `inherent`: the faults and the checker of
     each counterexample that is inherent to the servers. `failure`: why the lock's own code, or a
-    model, ended the hunt.
+    model, ended the hunt. `cells`: what faults struck (coverage.py). `clean`: the drawn schedules
+    without a counterexample.
     """
 
     seed: int
@@ -52,6 +54,8 @@ class Outcome:
     states: list[int] = field(default_factory=list)
     inherent: list[str] = field(default_factory=list)
     failure: str = ""
+    cells: list[list[str]] = field(default_factory=list)
+    clean: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -81,6 +85,10 @@ def work(item: Item) -> Outcome:
         covered=sorted(list(pair) for pair in tried.covered),
         states=sorted(tried.states),
         inherent=[one.words for one in tried.inherent],
+        cells=sorted(list(cell) for cell in cells(tried.struck)),
+        clean=0
+        if find is not None or item.depth is not None
+        else tried.schedules - tried.clean_from,
         **found,
     )
 
@@ -103,7 +111,8 @@ class Merged:
     `groups`: the counterexamples, those of most seeds first, then the shortest. `rate`: schedules a
     second of one hunt. `new`: the number of seeds with a pair of a fault and the clients'
     activities that no earlier seed had shown. `inherent`: the number of seeds by counterexample
-    that is inherent to the servers.
+    that is inherent to the servers. `last_new`: how many seeds, in their order, had been hunted
+    when the last new history had come.
     """
 
     seeds: int
@@ -116,6 +125,9 @@ class Merged:
     inherent: dict[str, int]
     groups: tuple[Group, ...]
     failures: tuple[tuple[int, str], ...]
+    last_new: int = 0
+    cells: frozenset[Cell] = frozenset()
+    clean: int = 0
 
     @property
     def found(self) -> int:
@@ -134,12 +146,16 @@ def merged(outcomes: Iterable[Outcome]) -> Merged:
     covered: set[tuple[str, ...]] = set()
     struck: Counter[str] = Counter()
     inherent: Counter[str] = Counter()
-    new = 0
-    for one in rows:
+    struck_cells: set[Cell] = set()
+    new = last_new = 0
+    for number, one in enumerate(rows, 1):
         pairs = {tuple(pair) for pair in one.covered}
         new += bool(pairs - covered)
         covered |= pairs
+        known = len(states)
         states.update(one.states)
+        last_new = number if len(states) > known else last_new
+        struck_cells.update((fault, op, met) for fault, op, met in one.cells)
         struck.update(one.struck)
         inherent.update(set(one.inherent))
         if one.schedule is not None:
@@ -163,4 +179,22 @@ def merged(outcomes: Iterable[Outcome]) -> Merged:
         dict(sorted(inherent.items())),
         tuple(made),
         tuple((one.seed, one.failure) for one in rows if one.failure),
+        last_new,
+        frozenset(struck_cells),
+        sum(one.clean for one in rows),
+    )
+
+
+def covered(setting: Setting, total: Merged) -> Coverage:
+    """Return the coverage of all seeds. It supports a bound only if none found anything."""
+    clean = 0 if total.found or total.inherent else total.clean
+    return coverage(
+        total.cells,
+        existing(setting),
+        histories=total.states,
+        last_new=total.last_new,
+        of=total.seeds,
+        unit="seed",
+        clean=clean,
+        one_in=one_in(clean),
     )

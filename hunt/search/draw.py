@@ -84,7 +84,9 @@ class Drawer:
 
     def _aims(self, random: Random) -> list[Aim]:
         """Draw injections relative to ops, each op with the same probability."""
-        if self._groups and random.random() < _BURST:
+        if not self._groups:
+            return []
+        if random.random() < _BURST:
             return self._burst(random)
         found = []
         for _ in range(1 + int(random.random() * _AIMS)):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import table
+from fencepost.hunt.intercept.inside import swept
 from fencepost.hunt.run import LockError, Run
 from fencepost.hunt.search.batch import Drawn, Searcher
 from fencepost.hunt.search.inherent import Comparison, compare, named
@@ -16,6 +17,7 @@ from fencepost.hunt.search.search import Tried, search, search_all
 from fencepost.hunt.search.shrink import settle, shrink
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.story.messages import Message
 from fencepost.hunt.story.story import Step, Teller, acquires, tell
 
 # If the first counterexample is indirect: how many others to search for, and in how many batches.
@@ -29,7 +31,9 @@ class Counterexample:
     """A counterexample: the original and the shrunk schedule, the run, and its story.
 
     `broken`: the verdict of each violated checker, beginning with the one for which it was shrunk.
-    `compared`: with a reference lock; None if the lock is no user's.
+    `compared`: with a reference lock; None if the lock is no user's. `came`: how often real clients
+    showed it again, and in how many tries; None: simulated clients always repeat it. `messages`:
+    those of real clients.
     """
 
     met: Schedule
@@ -39,6 +43,20 @@ class Counterexample:
     story: list[Step]
     runs: int
     compared: Comparison | None = None
+    came: tuple[int, int] | None = None
+    messages: Sequence[Message] = ()
+
+    @property
+    def repeats(self) -> str:
+        """Say how often it came again with real clients; "" with simulated ones."""
+        if self.came is None:
+            return ""
+        often, of = self.came
+        return (
+            f"Reproduced: {often} of {of}."
+            if often == of
+            else f"It came again {often} of {of} times."
+        )
 
 
 def hunt(
@@ -62,27 +80,29 @@ def hunt(
     """
     actions, without = table(setting), frozenset[int]()
     tried = Tried()
-    while True:
-        if depth is None:
-            tried = search(
-                setting, seed, budget_s, processes, tell_tried, None, crew, without, tried
-            )
-        else:
-            tried = search_all(
-                setting, depth, budget_s, processes, tell_tried, crew, without, tried
-            )
-        if tried.failure:
-            raise LockError(tried.failure)
-        if tried.found is None:
-            return tried, None
-        find = _compared(_least(setting, seed, tried.found, without), seed)
-        compared = find.compared
-        if compared is None or not compared.inherent or inherent:
-            return tried, find
-        without |= frozenset(named(actions, compared.inherent))
-        if len(without) == len(actions):
-            return tried, find
-        tried.inherent.append(compared)
+    with swept():
+        while True:
+            if depth is None:
+                tried = search(
+                    setting, seed, budget_s, processes, tell_tried, None, crew, without, tried
+                )
+            else:
+                tried = search_all(
+                    setting, depth, budget_s, processes, tell_tried, crew, without, tried
+                )
+            if tried.failure:
+                raise LockError(tried.failure)
+            if tried.found is None:
+                return tried, None
+            find = _compared(_least(setting, seed, tried.found, without), seed)
+            compared = find.compared
+            if compared is None or not compared.inherent or inherent:
+                return tried, find
+            without |= frozenset(named(actions, compared.inherent))
+            if len(without) == len(actions):
+                return tried, find
+            tried.inherent.append(compared)
+            tried.clean_from = tried.schedules
 
 
 def _compared(find: Counterexample, seed: int) -> Counterexample:

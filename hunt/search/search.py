@@ -33,6 +33,13 @@ class Tried:
     """The totals of a hunt. `seconds` of real time, `cpu_s` of the processor time of all its
     processes; `steps` and `events` of all runs together.
 
+    `states`: how many schedules showed each distinct history (batch.py); `last_new`: how many had
+    been tried, after `last_new_s`, when the last new one had come. `clean_from`: how many had been
+    tried when the faults of the last inherent counterexample were left out.
+
+    With real clients (hunt/live), `late` schedules met a busy machine. `hung` ones were not judged,
+    because an op did not end.
+
     `inherent`: the earlier counterexamples that are inherent to the servers (inherent.py).
 
     For an exhaustive search, `depth` is the number of injections up to which all schedules were
@@ -45,7 +52,11 @@ class Tried:
     events: int = 0
     known: int = 0
     depth: int | None = None
-    states: set[int] = field(default_factory=set)
+    states: Counter[int] = field(default_factory=Counter)
+    last_new: int = 0
+    last_new_s: float = 0.0
+    clean_from: int = 0
+    struck: set[Covered] = field(default_factory=set)
     covered: set[Covered] = field(default_factory=set)
     injected: Counter[str] = field(default_factory=Counter)
     weights: dict[str, float] = field(default_factory=dict)
@@ -54,6 +65,8 @@ class Tried:
     found: tuple[Schedule, tuple[str, ...]] | None = None
     inherent: list[Comparison] = field(default_factory=list)
     failure: str = ""
+    late: int = 0
+    hung: int = 0
 
     def add(self, made: Batch) -> None:
         self.schedules += made.tried
@@ -61,7 +74,11 @@ class Tried:
         self.events += made.events
         self.known += made.known
         self.cpu_s += made.cpu_s
-        self.states |= made.states
+        known = len(self.states)
+        self.states.update(made.states)
+        if len(self.states) > known:
+            self.last_new = self.schedules
+        self.struck |= made.struck
         self.covered.update(made.covered)
         self.injected.update(made.injected)
         if made.found is not None:
@@ -93,6 +110,8 @@ class _Budget:
     def over(self) -> bool:
         tried = self.tried
         tried.seconds = time.monotonic() - self._begun
+        if tried.last_new == tried.schedules:
+            tried.last_new_s = tried.seconds
         enough = self._most is not None and tried.schedules >= self._most
         return tried.found is not None or enough or tried.seconds >= self._budget_s
 
@@ -138,7 +157,7 @@ def search(
             numbers = range(first, first + count)
             budget.spend(Drawn(seed, number, weights, without) for number in numbers)
             first += count
-            tried.weights = _learned_weights(tried)
+            tried.weights = learned_weights(tried)
         if tried.found is None:
             twin.finish()
     return tried
@@ -172,7 +191,7 @@ def search_all(
     return tried
 
 
-def _learned_weights(tried: Tried) -> dict[str, float]:
+def learned_weights(tried: Tried) -> dict[str, float]:
     """Return weights of the kinds: new pairs that each has shown per injection."""
     new = Counter(pair[0] for pair in tried.covered)
     rates = {kind: new[kind] / count for kind, count in tried.injected.items() if count}

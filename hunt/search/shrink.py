@@ -31,9 +31,14 @@ _ELSEWHERE, _EARLY, _MILDER = 300, 12, 100
 
 
 def shrink(
-    schedule: Schedule, actions: Sequence[Action], breaks: Breaks, again: bool = False
+    schedule: Schedule,
+    actions: Sequence[Action],
+    breaks: Breaks,
+    again: bool = False,
+    near: bool = False,
 ) -> Schedule:
-    """Return a minimal schedule that breaks the same promise. `again`: only remove injections."""
+    """Return a minimal schedule that breaks the same promise. `again`: only remove injections.
+    `near`: only change the schedule, because a run is dear."""
     best, tried, left = schedule, {schedule}, _MOST
 
     def better(one: Schedule, milder: bool = False) -> bool:
@@ -53,7 +58,7 @@ def shrink(
         before = best
         for step in (_fewer,) if again else (_fewer, _plainer, _simpler, _earlier):
             step(lambda: best, actions, better)
-        if before == best and not again:
+        if before == best and not again and not near:
             _elsewhere(lambda: best, actions, better)
             _milder(lambda: best, actions, partial(better, milder=True))
     return best

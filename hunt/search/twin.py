@@ -144,7 +144,7 @@ class Twin:
             while (one := self._waiting.get()) is not None and self._error is None:
                 _send(process.stdin, one.schedule)
                 self._error = difference(one.moments, pickle.load(process.stdout))
-        except (EOFError, OSError):
+        except (EOFError, OSError, ValueError):  # ValueError: the pipe is closed at the end
             self._error = RuntimeError("the process that repeats schedules has ended")
 
 

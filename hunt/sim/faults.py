@@ -32,7 +32,8 @@ def _facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[s
 class Faults:
     """The active faults of a run.
 
-    `on`: a function that ends each active fault, by its name. `until`: when the last fault that
+    `on`: a function that ends each active fault, by its name. `endless`: the families of those that
+    end only with the run's work. `until`: when the last fault that
     ends by itself ends (ns).
     """
 
@@ -41,6 +42,7 @@ class Faults:
         self._rows = rows
         self._count = 0
         self.on: dict[str, Callable[[], None]] = {}
+        self.endless: dict[str, str] = {}
         self.until = 0
         self.families: dict[str, None] = {}
 
@@ -73,12 +75,15 @@ class Faults:
             if name not in self.on:
                 return
             del self.on[name]
+            self.endless.pop(name, None)
             undo()
             value = {"fault": name, "phase": "end", "targets": targets, "arguments": described}
             of_nemesis(self._rows, world.now, family, value, HOW)
 
         self.on[name] = end
-        if lasts is not None:
+        if lasts is None:
+            self.endless[name] = family
+        else:
             self.until = max(self.until, world.now + lasts)
             world.at(world.now + lasts, Timer(world.nowhere, end))
         return name

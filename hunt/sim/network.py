@@ -35,12 +35,14 @@ class Server(Node, ABC):
     """A node that answers requests.
 
     `boots`: how often it was restarted. `kept`: its data survive a crash. `port`: the port for
-    libraries that bring their own connections.
+    libraries that bring their own connections. `duplex`: both sides speak on those at any time
+    (hunt/intercept/duplex.py); a session answers on its `line`.
     """
 
     __slots__ = ("boots", "clock", "kept")
 
     port = 0
+    duplex = False
 
     def __init__(self, name: str, index: int) -> None:
         super().__init__(name, index)
@@ -78,11 +80,39 @@ class Server(Node, ABC):
         """Drop all references to the run, which has ended."""
 
 
+class Line(Protocol):
+    """The server's end of a duplex connection. `open`: neither side has closed it."""
+
+    client: Node
+    open: bool
+
+    def say(self, data: bytes) -> None:
+        """Send these bytes to the client."""
+
+    def hang_up(self) -> None:
+        """Close the connection after the last bytes on it."""
+
+
+class Lasting(Protocol):
+    """A connection with messages that wait for the end of faults."""
+
+    client: Node
+
+    def closed(self) -> None:
+        """Tell the server that the client has closed the connection."""
+
+    def recover(self) -> None:
+        """Let them arrive."""
+
+
 class Session(Protocol):
     """Decodes and encodes the bytes on one connection of a library. `over`: the server closes the
-    connection after its last reply."""
+    connection after its last reply. `unasked`: the server sends on it without a request from these
+    commands on. `line`: where it does so, and where a duplex server answers."""
 
     over: bool
+    unasked: bool
+    line: Line | None
 
     def commands(self, data: bytes) -> list[tuple[Any, ...]]:
         """Return the commands that these bytes complete."""
@@ -91,7 +121,7 @@ class Session(Protocol):
         """Return the reply to one command, or LATER. Raises Unknown if the model lacks it."""
 
     def encoded(self, command: tuple[Any, ...], reply: Any) -> bytes:
-        """Return the bytes of the reply to a command."""
+        """Return the bytes of the reply to a command; none if the session answers on its line."""
 
     def is_about_data(self, command: tuple[Any, ...]) -> bool:
         """Whether the command concerns more than the connection itself."""
@@ -195,6 +225,7 @@ class Network:
         self.replies_cut: set[tuple[int, int]] = set()
         # Open connections by server, in the order of their opening.
         self.open: defaultdict[int, dict[Wire, None]] = defaultdict(dict)
+        self.duplexes: list[Lasting] = []
 
     def latency(self, client: int, server: int) -> int:
         return LATENCY + _SPREAD * (3 * client + server)
@@ -220,6 +251,17 @@ class Network:
         if cut and self.tap is not None:
             request.miss(self.tap)
         return cut
+
+    def recover(self) -> None:
+        """Let all messages arrive that TCP would send again now that all faults have ended."""
+        for one in self.duplexes:
+            one.recover()
+
+    def died(self, client: Node) -> None:
+        """Close the connections of a client's process as its system does."""
+        for one in self.duplexes:
+            if one.client is client:
+                one.closed()
 
     def broken(self, server: Server) -> None:
         """Reset the connections to a stopped server, except across a cut."""

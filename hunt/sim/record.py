@@ -39,6 +39,8 @@ class Outbox:
 
     def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
         world = self._world
+        if world.running is not None and world.running.over:
+            return  # killed, or the run has ended: no client is left to report
         if error is not None:
             # The traceback would keep alive every local variable of the client.
             error.__traceback__ = error.__cause__ = error.__context__ = None

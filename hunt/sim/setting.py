@@ -21,9 +21,11 @@ class Setting:
     long a killed server stays down, None for good. `slow`: a client may hold the lock past its
     lease. `in_loop`: calls of the lock run in an event loop. `kind`: the kind of the servers;
     `version`: their version, "" for the default; `model`: the model that simulates them
-    (hunt/models). `outside`: the lock brings its own connections (hunt/intercept) by the module
-    `library`. `own`: a user lock, which is in no registry; `reference`: the same servers with a
-    lock of fencepost's own, to which it is compared.
+    (hunt/models). `outside`: the lock brings its own connections (hunt/intercept) by the modules
+    `libraries`. `elector`: it elects a leader, and holds are reigns; `deadlines`: its leaders
+    know until when they lead. `own`: a user lock, which is in no registry; `reference`: the same
+    servers with a lock of fencepost's own, to which it is compared. `live`: its clients are real
+    programs (hunt/live).
     """
 
     test: Mapping[str, Any]
@@ -49,10 +51,13 @@ class Setting:
     ends_with: str = "lease"
     version: str = ""
     outside: bool = False
-    library: str = ""
+    libraries: tuple[str, ...] = ()
+    elector: bool = False
+    deadlines: bool = True
     own: Own | None = None
     modules: tuple[str, ...] = ()
     reference: Setting | None = None
+    live: bool = False
     _setups: dict[int, Setup] = field(default_factory=dict, repr=False, compare=False)
 
     def setup(self, client: int) -> Setup:

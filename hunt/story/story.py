@@ -27,6 +27,7 @@ _DOES = {
     "write": "writes",
     "close": "closes",
 }
+_GRANTED = "{} is granted the lock"
 _DATA = ("resource", "fencing", "store")
 
 
@@ -153,7 +154,7 @@ class Teller:
 
     def _grant(self, run: Run, who: str, time: int, value: dict[str, Any]) -> None:
         answers = self._answers_to(who, self._asking.pop(who, 0), time)
-        words = f"{who} is granted the lock"
+        words = f"{who} begins to lead" if run.setting.elector else _GRANTED.format(who)
         if answers.yes:
             words += f" by {self._granting(who, answers, list(answers.yes), run)}"
             deaf = [n for n in run.setting.servers if n not in answers.yes and n not in answers.no]
@@ -162,6 +163,24 @@ class Teller:
         self._own(answers, who)
         token = "" if value["token"] is None else f", with token {value['token']}"
         self.steps.append(Step(time, who, f"{words}{token}."))
+
+    def silent(self, run: Run, piece: dict[str, Any], until: int) -> list[Step]:
+        """Tell since when no request of the first of two leaders has arrived, if that is long."""
+        ops = piece.get("ops") or ()
+        who, servers = str(run.rows[ops[0]][6]) if ops else "", run.setting.servers
+        arrived = [
+            (at, server)
+            for at, client, server, _, _ in self._requests
+            if client == who and server in servers and at <= until
+        ]
+        at, server = max(arrived, default=(until, ""))
+        if until - at < run.setting.ttl_ns // 2:
+            return []
+        words = (
+            f"No request of {who} has reached {server} since {at / 1e9:.3f} s. It is still at "
+            "work: its elector has not called stopped."
+        )
+        return [Step(until, who, words)]
 
     def _unknown_grant(self, who: str, since: int, time: int) -> str:
         """Describe a grant by servers of which the client does not know; "" without one."""
@@ -265,6 +284,8 @@ def tell(run: Run, teller: Teller, broken: dict[str, Verdict]) -> list[Step]:
     name, verdict = next(iter(broken.items()))
     until = run.world.now if name == "liveness" else _shown(run.rows, verdict)
     teller.about(run, until, name in _DATA or name == "mutual_exclusion")
+    if run.setting.elector and verdict.evidence:
+        teller.steps += teller.silent(run, verdict.evidence[0], until)
     what = _shorter(verdict.evidence[0]) if verdict.evidence else verdict.summary
     return [*teller.steps, Step(until, "", f"{name} is violated: {what}")]
 

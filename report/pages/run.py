@@ -18,6 +18,7 @@ from fencepost.report.figures.measures import QUANTILES, summary
 from fencepost.report.figures.offsets import offsets
 from fencepost.report.figures.overlap_diagram import look
 from fencepost.report.figures.sampling import Drawn, Mention, drawn
+from fencepost.report.figures.sequence_of_run import sequence_of
 from fencepost.report.figures.timeline import timeline
 from fencepost.report.pages import page
 from fencepost.report.stored import Run, load
@@ -101,6 +102,7 @@ def contents(run: Run, folder: Path, colour: Colour) -> dict[str, Any]:
         "stats": _stats(run, on, shown.recorded.ops),
         "evidence": evidence,
         "look": look(_pieces(checkers), shown.holds, on, test),
+        "sequence": sequence_of(run, shown.holds, on, _in_order(checkers)),
         "logs": excerpts(folder, test, moments(_pieces(checkers))),
         "not_set": [node for node in test.get("servers") or () if node not in set_off["nodes"]],
         "apart": _apart(test),
@@ -252,17 +254,20 @@ def _scenario(test: Mapping[str, Any], checkers: Mapping[str, Any]) -> dict[str,
 
 
 def _hunt(test: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the story of a simulated run as a list of sentences, its drawing, and the comparison
-    with a reference lock; empty for other runs."""
+    """Return the story of a simulated run as a list of sentences, its drawing, the comparison with
+    a reference lock, and how often real clients showed it again; empty for other runs."""
     found: Mapping[str, Any] = test.get("hunt") or {}
     if not test.get("simulated") or not found:
         return {}
+    came = found.get("came")
+    real = isinstance(came, list) and len(came) == 2 and all(isinstance(n, int) for n in came)
     # Each sentence is already numbered.
     story = [str(step).partition(". ")[2] for step in found.get("story") or ()]
     return {
         "story": story,
         "drawing": "\n".join(map(str, found.get("drawing") or ())),
         "compared": [str(words) for words in found.get("compared") or ()],
+        "came": f"It came again {came[0]} of {came[1]} times." if real and came else "",
     }
 
 

@@ -16,6 +16,7 @@ package fencepost
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,6 @@ import (
 )
 
 const (
-	version   = 1
 	connectIn = 5 * time.Second
 	// A write that is delayed in the network must be able to arrive late.
 	replyIn        = 2 * time.Minute
@@ -153,8 +153,7 @@ func Run(open func(*Client) (Lock, error), promises ...string) {
 	w := &worker{open: open, promises: promises, out: os.NewFile(uintptr(fd), "events")}
 	w.armed, w.holds = map[string]bool{}, map[string]*hold{}
 	orders := json.NewDecoder(os.Stdin)
-	orders.UseNumber()
-	if err := orders.Decode(&w.setup); err == io.EOF {
+	if err := next(orders, &w.setup); err == io.EOF {
 		os.Exit(0)
 	} else if err != nil {
 		fail("setup cannot be read: " + err.Error())
@@ -162,7 +161,7 @@ func Run(open func(*Client) (Lock, error), promises ...string) {
 	w.start()
 	for {
 		var order order
-		if err := orders.Decode(&order); err == io.EOF {
+		if err := next(orders, &order); err == io.EOF {
 			break
 		} else if err != nil {
 			fail("an order cannot be read: " + err.Error())
@@ -171,6 +170,24 @@ func Run(open func(*Client) (Lock, error), promises ...string) {
 	}
 	w.close()
 	os.Exit(0)
+}
+
+// next reads the next message. Numbers of options and ops keep all their digits.
+func next(orders *json.Decoder, message any) error {
+	var line json.RawMessage
+	if err := orders.Decode(&line); err != nil {
+		return err
+	}
+	if order, is := message.(*order); is {
+		order.line = line
+	}
+	return decode(line, message)
+}
+
+func decode(line []byte, message any) error {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.UseNumber()
+	return decoder.Decode(message)
 }
 
 func fail(text string) {
@@ -191,6 +208,7 @@ type setup struct {
 	Guard       string           `json:"guard"`
 	WriteScript string           `json:"write_script"`
 	Seed        string           `json:"seed"`
+	Versions    []int            `json:"versions"`
 	OriginNs    int64            `json:"origin_ns"`
 }
 
@@ -200,7 +218,18 @@ func (s setup) server(name string) Server {
 	return Server{name, address[0].(string), int(port)}
 }
 
+// version returns the newest version of the protocol that both sides speak: 2 has reset.
+func (s setup) version() int {
+	for _, one := range s.Versions {
+		if one == 2 {
+			return 2
+		}
+	}
+	return 1
+}
+
 type order struct {
+	line    json.RawMessage
 	Control string `json:"control"`
 	Point   string `json:"point"`
 	F       string `json:"f"`
@@ -240,7 +269,7 @@ func (w *worker) start() {
 	w.renew()
 	_, extends := w.lock.(Extender)
 	ready := fields{
-		"control": "ready", "version": version, "pid": os.Getpid(), "generates": false,
+		"control": "ready", "version": w.setup.version(), "pid": os.Getpid(), "generates": false,
 		"extends": extends || w.lock == nil, // unknown before it is made
 	}
 	if w.promises != nil {
@@ -290,12 +319,28 @@ func (w *worker) order(order order) {
 		w.speaking.Lock()
 		w.armed[order.Point] = order.Control == "arm"
 		w.speaking.Unlock()
+	case order.Control == "reset":
+		w.reset(order.line)
 	case order.Control == "clock":
 		before := monotonicNs()
 		wall := time.Now().UnixNano()
 		after := monotonicNs()
 		w.answer(fields{"control": "clock", "low_ns": wall - after, "high_ns": wall - before})
 	}
+}
+
+// reset closes the lock, forgets everything about it, and makes the next one: another test begins.
+func (w *worker) reset(line []byte) {
+	w.close()
+	var next setup
+	if err := decode(line, &next); err != nil {
+		fail("a reset cannot be read: " + err.Error())
+	}
+	w.speaking.Lock()
+	w.setup, w.count, w.late = next, 0, nil
+	w.armed, w.holds = map[string]bool{}, map[string]*hold{}
+	w.speaking.Unlock()
+	w.start()
 }
 
 // apply does one op, from its invocation to its completion.

@@ -33,7 +33,8 @@ const net = require('net');
 const readline = require('readline');
 const { performance } = require('perf_hooks');
 
-const VERSION = 1;
+// Version 2 has `reset`.
+const VERSIONS = [1, 2];
 const CONNECT_MS = 5000;
 // A write that is delayed in the network must be able to arrive late.
 const REPLY_MS = 120000;
@@ -260,7 +261,7 @@ class Worker {
     await this.open();
     this.say({
       control: 'ready',
-      version: VERSION,
+      version: Math.max(...VERSIONS.filter((one) => (this.setup.versions || [1]).includes(one)), 1),
       pid: process.pid,
       generates: false,
       extends: !this.lock || Boolean(this.lock.extend), // unknown before it is made
@@ -296,6 +297,16 @@ class Worker {
     else if (order.control === 'arm') this.armed.add(order.point);
     else if (order.control === 'disarm') this.armed.delete(order.point);
     else if (order.control === 'clock') this.tellClock();
+    else if (order.control === 'reset') await this.reset(order);
+  }
+
+  /** Closes the lock, forgets everything about it, and makes the next one: another test begins. */
+  async reset(setup) {
+    await this.close();
+    Object.assign(this, {
+      setup, process: setup.process, count: 0, armed: new Set(), holds: new Map(), asking: null,
+    });
+    await this.start();
   }
 
   /** Returns how far the wall clock (in ms) is ahead of the monotonic one: bounds, in ns. */

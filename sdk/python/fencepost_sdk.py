@@ -42,7 +42,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-VERSION = 1
+VERSIONS = (1, 2)
+"""Of the protocol; 2 has `reset`."""
 CONNECT_S = 5.0
 # A write that is held back in the network must be able to arrive late.
 REPLY_S = 120.0
@@ -206,7 +207,7 @@ class _Worker:
         self.say(
             {
                 "control": "ready",
-                "version": VERSION,
+                "version": max({1} | {*VERSIONS} & {*self.setup.get("versions", ())}),
                 "pid": os.getpid(),
                 "generates": False,
                 # Unknown before it is made.
@@ -226,6 +227,17 @@ class _Worker:
         elif control == "clock":
             before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
             self.say({"control": "clock", "low_ns": wall - after, "high_ns": wall - before})
+        elif control == "reset":
+            self._reset(order)
+
+    def _reset(self, setup: Value) -> None:
+        """Close the lock, and make the next one with no state left: another test begins."""
+        self.close()
+        self.setup, self.process, self._count = setup, setup["process"], 0
+        self._armed.clear()
+        self._holds.clear()
+        self._asked, self._late, self._granted = None, [], None
+        self.start()
 
     def _open(self) -> None:
         """Make the lock of this process, and its store.

@@ -3,6 +3,7 @@
     test.json       the request: the spec, the seed, the schedule. Written once, before the run.
     run.json        facts learnt later: versions, clocks, when clients were ready, triggers.
     results.json    the verdicts.
+    messages.json   the messages of a counterexample (hunt/story/messages.py), for its drawing.
 
 `description` merges the first two; checkers and reports read no other. Folders of versions before
 0.2 have everything in test.json and no run.json, and are read the same way.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -24,6 +25,7 @@ from fencepost import plainfile
 from fencepost.strictjson import decode
 
 TEST, FACTS, RESULTS = "test.json", "run.json", "results.json"
+MESSAGES = "messages.json"
 SCHEMA = 1
 """The version of results.json; report/results.schema.json describes its fields."""
 
@@ -32,6 +34,7 @@ _Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Length = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 _Time = Annotated[float, msgspec.Meta(ge=-1e19, le=1e19)]
 _Words = list[str] | UnsetType
+T = TypeVar("T", bound=msgspec.Struct)
 _Valid = bool | Literal["unknown"] | None
 
 
@@ -66,6 +69,7 @@ class _Hunt(msgspec.Struct):
     command: str | UnsetType = UNSET
     story: _Words = UNSET
     drawing: _Words = UNSET
+    broken: _Words = UNSET
 
 
 class _Test(msgspec.Struct):
@@ -156,6 +160,29 @@ class _Results(msgspec.Struct):
     live: bool | UnsetType = UNSET
 
 
+class Message(msgspec.Struct, frozen=True):
+    """A message of a simulated run; hunt/story/messages.py has the meaning of each field."""
+
+    source: str
+    to: str
+    words: str
+    sent_ns: _Time = 0
+    arrived_ns: _Time | None = None
+    fate: str = ""
+    call: _Whole = 0
+    reply: bool = False
+    f: str = ""
+    op_ns: _Time = 0
+    denied: bool = False
+
+
+class Messages(msgspec.Struct):
+    """The content of messages.json. `left_out`: the number of earlier messages."""
+
+    messages: list[Message]
+    left_out: _Whole = 0
+
+
 def test(path: Path) -> dict[str, Any]:
     """Read one of test.json and run.json by itself.
 
@@ -194,13 +221,23 @@ def results(path: Path) -> dict[str, Any]:
     return _read(path, _Results)
 
 
+def messages(path: Path) -> Messages:
+    """Read a run's messages.json. Raises as `test` does."""
+    return _converted(decode(plainfile.read(path)), Messages)
+
+
 def _read(path: Path, type: type[msgspec.Struct]) -> dict[str, Any]:
-    row = decode(plainfile.read(path))
+    row: Any = decode(plainfile.read(path))
+    _converted(row, type)
+    found: dict[str, Any] = row
+    return found
+
+
+def _converted(row: Any, type: type[T]) -> T:
     if not isinstance(row, dict):
         raise ValueError("it is not a JSON object")
     try:
-        msgspec.convert(row, type)
+        return msgspec.convert(row, type)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
         raise ValueError(f"{place.strip('`.')}: {what}" if place else what) from error
-    return row

@@ -171,6 +171,14 @@ class Settings:
         "--hold",
         form=LENGTHS,
     )
+    stops: str = _set(
+        "exit",
+        "Work ends",
+        "What ends a leader's work besides the callback: the end of run or the deadline, with its "
+        "process (exit), also is_leader() (checked), or nothing else (callback)",
+        "--stops",
+        choices=("exit", "checked", "callback"),
+    )
     think: str = _set(
         "0..1ttl",
         "Thinking",

@@ -46,6 +46,11 @@
   // Below a text in a drawing: the last shapes that were drawn around its middle.
   const drawnBelow = (text) => {
     const drawing = text.ownerSVGElement;
+    // A text with a halo lies on its halo.
+    const { paintOrder, stroke, strokeWidth } = getComputedStyle(text);
+    if (paintOrder.startsWith("stroke") && parseFloat(strokeWidth) >= 3) {
+      return over(parsed(stroke), ground(drawing));
+    }
     const box = text.getBoundingClientRect();
     const x = box.x + box.width / 2;
     const y = box.y + box.height / 2;

@@ -56,3 +56,22 @@ def test_from_the_index_to_a_changed_outcome(site, window):
     assert page.locator("svg polyline").count() > 0
     page.locator("table a").first.click()
     assert "suite/a" in page.locator(".beside").first.locator("xpath=preceding::h3[1]").inner_text()
+
+
+def test_the_register_is_sorted_and_filtered(site, window):
+    page = window(DESK).open(site / "register" / "index.html")
+    visible = page.locator("#register tbody tr:visible")
+    every = visible.count()
+    page.select_option("[data-column=impact]", "slow")
+    assert 0 < visible.count() < every
+    assert page.locator("[role=status]").inner_text() == f"{visible.count()} of {every} shown"
+    page.select_option("[data-column=impact]", "")
+    for order, key in (("ascending", False), ("descending", True)):
+        page.click("th button:text-is('software')")
+        names = [
+            name.lower()
+            for name in page.locator("#register tbody td:nth-child(2)").all_inner_texts()
+        ]
+        assert names == sorted(names, reverse=key), order
+    visible.first.locator("a").click()
+    assert page.locator("summary").count() == 2

@@ -48,7 +48,9 @@ def test_linearizable_does_not_apply_to_shared_holds():
 
 def test_a_calm_run_keeps_every_promise_that_its_test_has():
     expected = sound(TEST)
-    assert expected == {name: one.control for name, one in CHECKERS.items() if one.control}
+    elections = sound(TEST | {"lock": TEST["lock"] | {"elector": True}})
+    assert elections == expected | {"leadership": True}
+    assert elections == {name: one.control for name, one in CHECKERS.items() if one.control}
     less = sound({"lock": {"token": None}, "shared": True})
     assert {"fencing", "linearizable"} <= expected.keys() - less.keys()
 

@@ -176,3 +176,17 @@ def test_without_a_release_that_was_answered_nothing_was_tested(story):
     assert found.valid == "unknown"
     assert found.summary.startswith("No release was answered ok: nothing was tested. Not tested: ")
     assert (found.evidence, found.details["releases"]) == ([], 0)
+
+
+@pytest.mark.parametrize(("node", "valid"), [("client-3", False), ("client-1", "unknown")])
+def test_the_end_of_a_hold_is_by_its_client_s_clock_if_another_client_released_it(
+    story, node, valid
+):
+    """The release is sent before that end, and answered after the next grant and before its loss
+    shows."""
+    story.grant(1, "h1", at=0, until=100)
+    story.release(3, "h1", at=50, done=300)
+    story.grant(2, "h2", at=102, until=1000)
+    story.grant(4, "h4", at=350, until=1350)
+    clocks = {node: {"bound_ns": 20 * MS, "offset_ns": 0}}
+    assert verdict(story, clocks=clocks).valid is valid

@@ -11,7 +11,8 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from fencepost.harness.cluster import docker_engine, image
+from fencepost.harness.cluster import docker_engine, image, labels
+from tests.cluster import own
 
 # After a server's files were put into /x: add the libraries that they are linked with.
 _PACK = """
@@ -33,10 +34,15 @@ def docker(*words: str, check: bool = True, data: bytes | None = None) -> str:
 
 
 def kept() -> list[str]:
-    """Return all objects that the engine keeps except images."""
-    containers = docker("ps", "-a", "--no-trunc", "--format", "{{.ID}} {{.Names}}")
-    networks, volumes = docker("network", "ls", "-q"), docker("volume", "ls", "-q")
-    return sorted([*containers.splitlines(), *networks.splitlines(), *volumes.splitlines()])
+    """Return all objects that the engine keeps, except images and other workers' clusters."""
+    label = f'{{{{.Label "{labels.LABEL}"}}}}/{{{{.Label "com.docker.compose.project"}}}}'
+    rows = [
+        *docker("ps", "-a", "--no-trunc", "--format", label + "/{{.ID}} {{.Names}}").splitlines(),
+        *docker("network", "ls", "--format", label + "/{{.ID}}").splitlines(),
+        *docker("volume", "ls", "--format", label + "/{{.Name}}").splitlines(),
+    ]
+    found = [row.split("/", 2) for row in rows]
+    return sorted(name for ours, cluster, name in found if not ours or cluster in own.clusters())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Start real servers, once a module; results go to a folder of the test's own."""
+"""Start real servers, once a worker; results go to a folder of the test's own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from fencepost.checker import receipts
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.clients.recorder import Recorder, finish
+from fencepost.harness.cluster import image, projects
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.provision import brought_up
@@ -23,16 +24,11 @@ from fencepost.nemesis.director import Director
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.runs import SHORT
 from fencepost.workloads.scenarios.scenario import Scenario
+from tests.cluster import own
+from tests.cluster.healed import command as fencepost
 
 REDIS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
-
-
-# They look at everything that the engine has, stop the engine, or start runs of other commands.
-ALONE = {
-    "test_command", "test_docs_run", "test_elsewhere", "test_foreign", "test_foreign_kinds",
-    "test_injected", "test_ssh", "test_two_runs", "test_xdist",
-}  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,20 +36,78 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.cluster)
-            if item.path.stem in ALONE:
-                item.add_marker(pytest.mark.alone)
+
+
+# Modules whose tests one worker runs, in their order: they have a cluster of their own, or compare
+# all of Docker's objects before and after ("others").
+TOGETHER = {
+    name: name
+    for name in ("test_clocks", "test_docs_run", "test_elsewhere", "test_models", "test_ssh",
+                 "test_your_lock")
+} | dict.fromkeys(("test_foreign", "test_foreign_kinds", "test_others"), "others")  # fmt: skip
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let workers take single tests, but those of some modules together."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER.get(Path(nodeid.partition("::")[0]).stem, nodeid)
+
+    return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clusters_of_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Give each worker of xdist clusters of its own, which no other worker's commands see.
+
+    So `heal` and every run remove the remains of the worker's own commands, and no others.
+    """
+    workers = getattr(request.config, "workerinput", None)
+    with pytest.MonkeyPatch.context() as patch:
+        if workers is not None:
+            patch.setenv(projects.CLUSTERS, own.share(workers["workerid"], workers["workercount"]))
+        yield
+
+
+@pytest.fixture(scope="session")
+def shared(clusters_of_this_process: None) -> Iterator[ComposeCluster]:
+    """One cluster for all modules; each adds the nodes that it needs."""
+    with brought_up(["storage", *CLIENTS], print) as nodes:
+        assert isinstance(nodes, ComposeCluster)
+        own.SHARED.add(nodes.project)
+        yield nodes
+    own.SHARED.clear()
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[ComposeCluster]:
-    with brought_up([*REDIS, "storage", *CLIENTS], print) as nodes:
-        yield nodes
+def cluster(request: pytest.FixtureRequest, shared: ComposeCluster) -> ComposeCluster:
+    """The shared cluster, with the servers that the module names in SERVERS, or five of Redis.
+
+    Each run empties and restarts the servers that it uses.
+    """
+    name = image.ensure(print)
+    image.must_hold(name, getattr(request.module, "PACKAGED", ()))
+    shared.up([*getattr(request.module, "SERVERS", REDIS), *shared.nodes], name)
+    return shared
 
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path / "results"))
     return tmp_path / "results"
+
+
+@pytest.fixture(scope="module")
+def kept_up() -> Iterator[None]:
+    """Keep a cluster running, which commands then use one after another."""
+    code, said = fencepost("cluster", "up", "redis-1", "storage", *CLIENTS)
+    assert code == 0, said
+    yield
+    fencepost("cluster", "down")
+    assert own.nodes() == []
 
 
 RunTest = Callable[..., Outcome]

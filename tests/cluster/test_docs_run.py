@@ -16,6 +16,9 @@ from tests.cluster.healed import healed
 ROOT = Path(__file__).parents[2]
 
 
+pytestmark = pytest.mark.usefixtures("kept_up")
+
+
 @pytest.mark.parametrize("page", ["api", "ci"])
 def test_every_snippet_of_a_page_can_be_typed(page, tmp_path):
     # A page may claim that nothing is left.

@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from fencepost.harness.cluster.provision import there
 from fencepost.report.pages import matrix as matrix_page
 from fencepost.report.pages import suite as suite_page
+from tests.cluster import own
 from tests.cluster.healed import healed
 from tests.dasked import dasked, needs_dask
 
@@ -25,14 +25,14 @@ MATRIX = ("matrix", "--locks", "redis", "--faults", "none,pause:client@500ms", "
           "--time", "3s", "--seed", "5")  # fmt: skip
 
 
-@pytest.fixture
-def dask(tmp_path):
-    with dasked(tmp_path) as made:
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    with dasked(tmp_path_factory.mktemp("dask")) as made:
         made.ready()
         yield made
     # A run whose worker was killed ends by itself.
     end = time.monotonic() + 90
-    while there() and time.monotonic() < end:
+    while own.nodes() and time.monotonic() < end:
         time.sleep(0.2)
     assert healed()[0] == 0
 
@@ -59,10 +59,23 @@ def started(dask, tmp_path):
         process.wait()
 
 
+def test_a_matrix_has_a_cell_a_worker(started, tmp_path):
+    matrix = started(*MATRIX)
+    said, _ = matrix.communicate(timeout=180)
+    assert matrix.returncode == 0, said
+    assert "2 at a time" in said
+    (folder,) = (tmp_path / "results" / "matrix").glob("2*")
+    cells = matrix_page.read(folder)["cells"]
+    assert [len(cell["runs"]) for cell in cells] == [1, 1]
+    for cell in cells:
+        assert (folder / cell["runs"][0]["run"] / "report.html").exists()
+
+
+# The last test: it kills a worker.
 def test_a_suite_has_the_published_outcome_though_a_worker_is_killed(dask, started, tmp_path):
     suite = started(*SUITE)
     end = time.monotonic() + 90
-    while len(there()) < 2:
+    while len(own.used()) < 2:
         assert suite.poll() is None and time.monotonic() < end
         time.sleep(0.1)
     dask.workers[0].send_signal(signal.SIGKILL)
@@ -76,15 +89,3 @@ def test_a_suite_has_the_published_outcome_though_a_worker_is_killed(dask, start
         run = folder / row["run"]
         assert json.loads((run / "results.json").read_text())["test"] == row["test"]
         assert (run / "report.html").exists() and (run / "history.jsonl").stat().st_size > 1000
-
-
-def test_a_matrix_has_a_cell_a_worker(started, tmp_path):
-    matrix = started(*MATRIX)
-    said, _ = matrix.communicate(timeout=180)
-    assert matrix.returncode == 0, said
-    assert "2 at a time" in said
-    (folder,) = (tmp_path / "results" / "matrix").glob("2*")
-    cells = matrix_page.read(folder)["cells"]
-    assert [len(cell["runs"]) for cell in cells] == [1, 1]
-    for cell in cells:
-        assert (folder / cell["runs"][0]["run"] / "report.html").exists()

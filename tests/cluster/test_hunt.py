@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.execute import scripted
 from fencepost.harness.execute.run import run
 from fencepost.harness.hunting.confirm import confirm
@@ -16,13 +12,7 @@ from fencepost.harness.spec.simulation import setting_of
 from fencepost.hunt.bridge.bridge import bridge
 from fencepost.hunt.search.hunt import hunt
 
-NODES = [*(f"redis-{number}" for number in range(1, 6)), "storage", "client-1", "client-2"]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ComposeCluster]:
-    with brought_up(NODES, print, libraries={"redis-py"}) as nodes:
-        yield nodes
+PACKAGED = {"redis-py"}
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,7 @@ RUN = ("test", "redis", "--time", "3s", "--ttl", "500ms", "--concurrency", "2",
 HUNG, GONE = "The engine hangs: restart it", "no engine runs"
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("which", "number", "words", "valid"),
     [
@@ -249,6 +250,7 @@ def test_an_engine_that_hangs_or_dies_within_a_run_is_a_sentence_and_heal_remove
     assert command("heal", "--check")[0] == 0
 
 
+@pytest.mark.alone
 def test_an_engine_that_is_restarted_within_a_run_leaves_it_open_and_nothing_behind(
     daemons, command, results
 ):

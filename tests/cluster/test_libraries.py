@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from fencepost.checker.history.history import SPONTANEOUS, read
-from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.provision import brought_up
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.caused import unnamed
 from fencepost.workloads.scenarios.registry import SUITES
@@ -16,17 +12,10 @@ from fencepost.workloads.scenarios.scenario import Do, Heal, Scenario
 from fencepost.workloads.scenarios.schedules import cut
 
 LIBRARIES = [lock for lock in LOCKS.values() if lock.library]
-CLIENTS = [f"client-{n}" for n in range(1, 6)]
+PACKAGED = {lock.library for lock in LIBRARIES}
 SERVERS = {
     f"{lock.kind}-{number}": lock for lock in LIBRARIES for number in range(1, lock.servers + 1)
 }
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ComposeCluster]:
-    needed = {lock.library for lock in LIBRARIES}
-    with brought_up([*SERVERS, "storage", *CLIENTS], print, libraries=needed) as nodes:
-        yield nodes
 
 
 @pytest.mark.parametrize("lock", [lock.name for lock in LIBRARIES])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.cluster.provision import brought_up
 from fencepost.nemesis import disk
 from fencepost.nemesis.nemesis import Fault
 from tests.cluster.conftest import Bench
 
 KINDS = ("redis", "zookeeper", "etcd")
+SERVERS = ["redis-1", *(f"{kind}-{n}" for kind in KINDS[1:] for n in (1, 2, 3))]
 FAMILIES = ("power", "disk", "cpu", "membership")
 CREATE = """
 import sys
@@ -43,13 +40,6 @@ for try in $(seq 100); do
 done
 exit 1
 """
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    nodes = ["redis-1", *(f"{kind}-{n}" for kind in KINDS[1:] for n in (1, 2, 3))]
-    with brought_up([*nodes, "storage", "client-1", "client-2"], print) as found:
-        yield found
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import docker
@@ -12,8 +11,6 @@ import pytest
 
 from fencepost.checker.history.history import read
 from fencepost.harness.cluster import image, labels
-from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.command.sdk import sdk
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.run import run
@@ -23,7 +20,6 @@ from fencepost.workloads.scenarios.runs import SHORT
 from tests.sdk.page import FILES, build
 
 ROOT = Path(__file__).parents[2]
-CLIENTS = [f"client-{n}" for n in range(1, 4)]
 SERVERS = ["redis-1", *(f"etcd-{n}" for n in range(1, 4))]
 HAS_GO = shutil.which("go") and Path("/usr/share/gocode/src/go.etcd.io/etcd/clientv3").is_dir()
 
@@ -55,12 +51,6 @@ run(MyLock)
 """
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ComposeCluster]:
-    with brought_up([*SERVERS, "storage", *CLIENTS], print) as nodes:
-        yield nodes
-
-
 @pytest.fixture
 def run_program(cluster, results):
     """Run a test of a program: `run_program("./worker", folder, "redis:1", nemesis=["pause"])`."""
@@ -83,16 +73,23 @@ def worker(tmp_path) -> Path:
     return folder
 
 
-def besides() -> list[str]:
-    """Start containers next to existing nodes."""
+@pytest.fixture
+def besides(cluster):
+    """List the containers of programs next to the cluster's nodes."""
     client = docker.from_env()
-    return [
-        one.name for one in client.containers.list(all=True, filters={"label": labels.PROGRAM_OF})
-    ]
+
+    def found() -> list[str]:
+        every = labels.containers(client, cluster.project)
+        return [str(one.name) for one in every if labels.PROGRAM_OF in one.labels]
+
+    yield found
+    client.close()
 
 
 @pytest.mark.parametrize("in_image", [False, True], ids=["on the node", "in an image"])
-def test_a_program_is_paused_killed_and_cut_off_wherever_it_runs(run_program, worker, in_image):
+def test_a_program_is_paused_killed_and_cut_off_wherever_it_runs(
+    run_program, worker, besides, in_image
+):
     its = f"{image.REPOSITORY}:latest" if in_image else ""
     outcome = run_program(
         "python3 worker.py",
@@ -116,7 +113,9 @@ def test_a_program_is_paused_killed_and_cut_off_wherever_it_runs(run_program, wo
     assert besides() == []
 
 
-def test_a_program_that_is_not_in_its_image_is_named_and_nothing_is_left(run_program, worker):
+def test_a_program_that_is_not_in_its_image_is_named_and_nothing_is_left(
+    run_program, worker, besides
+):
     with pytest.raises(
         Crashed, match=r"/app/none on client-1 did not report 'ready'; it ended with"
     ):
@@ -129,7 +128,9 @@ def test_a_lock_of_the_page_is_sound_if_no_client_is_late(
     run_program, tmp_path, monkeypatch, language
 ):
     options = build(language, tmp_path, monkeypatch)
-    outcome = run_program(options["--program"], Path(options["--ship"]), options["--servers"])
+    program, ship = options["--program"], Path(options["--ship"])
+    # Longer than a client waits for a processor on a busy machine.
+    outcome = run_program(program, ship, options["--servers"], ttl="10s")
 
     assert outcome.valid is True, {n: v.summary for n, v in outcome.verdicts.items() if not v.valid}
     # A Java program needs seconds to start on a busy machine.

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from fencepost.checker.history import history
-from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.provision import brought_up
 from fencepost.nemesis.nemesis import Fault
 from tests.cluster.conftest import Bench
 
-SERVERS = {"redis": 1, "zookeeper": 3, "etcd": 3}
+SERVERS = ["redis-1", *(f"{kind}-{n}" for kind in ("zookeeper", "etcd") for n in (1, 2, 3))]
 RENEWAL = Fault("renewal", "pause", ["client-1"], {"threads": "renewal"})
 TTL_NS = 2_000_000_000
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ComposeCluster]:
-    nodes = [f"{kind}-{n}" for kind, count in SERVERS.items() for n in range(1, count + 1)]
-    with brought_up([*nodes, "storage", "client-1", "client-2"], print) as found:
-        yield found
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.provision import brought_up
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import TimedRun
 
-SERVERS = {"zookeeper": 3, "etcd": 3, "postgres": 1, "redis": 2}
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ComposeCluster]:
-    nodes = [f"{kind}-{n}" for kind, count in SERVERS.items() for n in range(1, count + 1)]
-    with brought_up([*nodes, "storage", *(f"client-{n}" for n in range(1, 6))], print) as found:
-        yield found
+COUNTS = {"zookeeper": 3, "etcd": 3, "postgres": 1, "redis": 2}
+SERVERS = [f"{kind}-{n}" for kind, count in COUNTS.items() for n in range(1, count + 1)]
 
 
 def verdicts(outcome):

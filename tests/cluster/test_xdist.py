@@ -8,11 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import docker
 import pytest
 
-from fencepost.harness.cluster import labels
 from fencepost.harness.package import PACKAGE
+from tests.cluster import own
 from tests.cluster.healed import healed
 
 LOCK = PACKAGE / "harness" / "userlock" / "templates" / "mylock.py.in"
@@ -20,11 +19,10 @@ TESTS = """
 import json
 from pathlib import Path
 
-import docker
 import pytest
 from mylock import MyLock
 
-from fencepost.harness.cluster import labels
+from fencepost.harness.cluster.provision import there
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -33,8 +31,7 @@ def test_my_lock(fencepost, seed, worker_id):
         MyLock, servers="redis:1", faults="partition,pause@1s", interval="1s", time="3s",
         concurrency=2, seed=seed,
     )
-    clusters = sorted(labels.projects(docker.from_env()))
-    Path(f"{seed}.json").write_text(json.dumps([worker_id, clusters, result.verdict]))
+    Path(f"{seed}.json").write_text(json.dumps([worker_id, there(), result.verdict]))
     result.assert_valid("service")
 """
 
@@ -59,8 +56,8 @@ def test_each_worker_has_a_cluster_of_its_own_and_all_are_removed(tmp_path: Path
     found = [json.loads((tmp_path / f"{seed}.json").read_text()) for seed in (1, 2, 3)]
     assert {worker for worker, *_ in found} == {"gw0", "gw1"}
     # The first test to end sees the other worker's cluster next to that of its own.
-    assert any(len(clusters) == 2 for _, clusters, _ in found), found
+    assert any(len({*clusters} & own.clusters()) == 2 for _, clusters, _ in found), found
     runs = [json.loads(run.read_text()) for run in tmp_path.glob("results/MyLock/*Z/results.json")]
     assert len(runs) == 3
     assert all(fault["proved"] and fault["healed"] for run in runs for fault in run["faults"])
-    assert labels.projects(docker.from_env()) == set()
+    assert own.used() == {} and own.nodes() == []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.usefixtures("kept_up")
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "your-lock.md").read_text(encoding="utf-8")

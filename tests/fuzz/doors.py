@@ -30,6 +30,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute import scripted
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.web import site
+from fencepost.hunt.search import hunt, shrink
 from fencepost.nemesis import schedule
 from fencepost.report.pages import bench, matrix, suite, sweep
 from fencepost.report.stored import ReportError
@@ -39,6 +40,8 @@ FINE = (0, 2)
 # The exit code 1 says INVALID, or of `compare` that the runs differ; no other command may use it.
 JUDGES = ("analyze", "explain", "compare", "lincheck")
 BAD = 254
+SHRINKING = 40
+"""Maximum number of runs of one shrinking; a hunt has 3000."""
 REFUSED: deque[str] = deque(maxlen=5)
 """The latest errors about files. A door that refuses its sound file tests nothing."""
 
@@ -103,6 +106,8 @@ def _run(replaced: str, *words: str) -> Callable[[bytes], Answer]:
         folder.mkdir()
         (folder / "history.jsonl").write_bytes(sound.history())
         (folder / "test.json").write_bytes((sound.RUN / "test.json").read_bytes())
+        if replaced == "messages.json":
+            (folder / "test.json").write_bytes(sound.simulated())
         if replaced == "results.json" or words[0] == "report":
             (folder / "results.json").write_bytes(sound.results())
         (folder / replaced).write_bytes(content)
@@ -180,6 +185,9 @@ def _hunt(content: bytes) -> Answer:
     reader, writer = os.pipe()
     if not (child := os.fork()):
         os.environ["FENCEPOST_RESULTS"] = "results"
+        # A short shrinking passes the same code. A whole one takes most of the time of a hunt.
+        shrink._MOST = SHRINKING
+        hunt._OTHERS = 0
         # 1: the lock is INVALID; 255: its code fails.
         answer = command(*asked, also=(1, 255)) or (REFUSED[-1] if REFUSED else "")
         os.write(writer, f"{answer}-".encode(errors="replace")[-4000:])
@@ -275,6 +283,10 @@ def doors() -> list[Door]:
         Door("report history.jsonl", history, spoil.lines, run("history.jsonl", "report")),
         Door("report test.json", test, spoil.json_text, run("test.json", "report")),
         Door("report results.json", results, spoil.json_text, run("results.json", "report")),
+        Door(
+            "report messages.json", sound.messages(), spoil.json_text,
+            run("messages.json", "report"),
+        ),
         Door("explain results.json", results, spoil.json_text, run("results.json", "explain")),
         Door("ls results.json", results, spoil.json_text, _stored("results.json", *listing)),
         Door("ls test.json", test, spoil.json_text, _stored("test.json", *listing)),

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random, SystemRandom
@@ -27,7 +28,8 @@ from random import Random, SystemRandom
 from tests.fuzz.doors import Door, doors
 from tests.fuzz.spoil import spoilt
 
-MEMORY = 2 << 30  # bytes of address space
+MEMORY = 2 << 30  # bytes of address space, of all files together
+A_FILE = 1 << 30  # bytes of writable memory above what there is before a file is read
 LONGEST_S = 20
 SHOWN = 3
 
@@ -56,7 +58,8 @@ def tried(door: Door, seed: str, number: int) -> Defect | None:
         Path("kept").write_bytes(content)
         signal.alarm(LONGEST_S)
         try:
-            what = door.hand(content)
+            with _bounded_memory():
+                what = door.hand(content)
         except _TooLong:
             what = f"no end after {LONGEST_S} s: {traceback.format_exc()[-1500:]}"
         except BaseException:
@@ -65,6 +68,21 @@ def tried(door: Door, seed: str, number: int) -> Defect | None:
             signal.alarm(0)
             os.chdir(here)
     return Defect(door.name, number, what) if what else None
+
+
+@contextlib.contextmanager
+def _bounded_memory() -> Iterator[None]:
+    """Let the block, and the processes that it starts, take up to `A_FILE` more memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[5])
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = pages * resource.getpagesize() + A_FILE
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def all_of(door: Door, seed: str, first: int, count: int, end: float) -> tuple[int, list[Defect]]:

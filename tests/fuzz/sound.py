@@ -61,6 +61,26 @@ def facts() -> bytes:
     return json.dumps({name: test[name] for name in learnt if name in test}).encode()
 
 
+def simulated() -> bytes:
+    """Return the run's description, as if a hunt had simulated it."""
+    test = json.loads((RUN / "test.json").read_bytes())
+    hunt = {"story": ["1. it breaks"], "broken": ["lease_exclusion"]}
+    return json.dumps(test | {"simulated": True, "hunt": hunt}).encode()
+
+
+def messages() -> bytes:
+    """Return messages around the violation of the run, some of them lost or late."""
+    rows = []
+    for number, fate in enumerate(("", "", "late", "lost", "dead", "again", "unread", "refused")):
+        at = 2_950_000_000 + number * 20_000_000
+        ends = {"source": f"client-{1 + number % 2}", "to": f"redis-{1 + number % 5}"}
+        about = {"words": f"SET k{number} NX", "call": number, "f": "acquire", "op_ns": at}
+        rows.append(ends | about | {"sent_ns": at, "arrived_ns": at + 250_000, "fate": fate})
+        back = {"source": ends["to"], "to": ends["source"], "words": "OK", "reply": True}
+        rows.append(rows[-1] | back | {"sent_ns": at + 250_000, "arrived_ns": at + 500_000})
+    return json.dumps({"messages": rows, "left_out": 3}).encode()
+
+
 def suite() -> bytes:
     """Return a suite.json with a scenario, a rate and a cost."""
     row = {

@@ -46,7 +46,7 @@ class Machine:
 
     def there(self):
         up = [name for name, cluster in self.clusters.items() if cluster.nodes]
-        return [name for name in projects.NAMES if name in {*up, *projects.kept_clusters()}]
+        return [name for name in projects.names() if name in {*up, *projects.kept_clusters()}]
 
 
 @pytest.fixture

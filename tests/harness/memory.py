@@ -196,7 +196,9 @@ class Node:
         try:
             self.cluster.after(Call(self.node, "spawn", ""))
         except Exception:
-            program.stdin.close()  # its streams close with the connection
+            # Its streams close with the connection, and it ends.
+            program.stdin.close()
+            program.join()
             raise
         return program
 

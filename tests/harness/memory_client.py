@@ -51,6 +51,9 @@ class Program:
             raise subprocess.TimeoutExpired("a client in memory", timeout or 0)
         return 0
 
+    def join(self) -> None:
+        self._thread.join()
+
     def kill(self) -> None:
         with self._node.changed:
             self._node.processes.pop(self.pid, None)
@@ -79,6 +82,7 @@ class Program:
         try:
             self._setup = self.stdin.line(None) or {}
         except EOFError:
+            self._alive()
             return
         try:
             self._process = self._setup["process"]

@@ -119,7 +119,7 @@ class NoOrders(Right):
     """Sends a command that the model does not have."""
 
     def acquire(self, name, ttl):
-        return bool(self.client.publish(name, "held"))
+        return bool(self.client.xadd(name, {"held": 1}))
 
 
 class Waits(Raw):

@@ -31,6 +31,7 @@ def run(monkeypatch, capsys, tmp_path):
 
 ONE = ("--seed", "1", "--processes", "1")
 LOCKS = Path(__file__).parent / "locks.py"
+ZOOKEEPER = Path(__file__).parent / "locks_zookeeper.py"
 PROCESSES = Path(__file__).parent / "other_processes.py"
 
 
@@ -45,6 +46,9 @@ def test_a_counterexample_exits_with_1_its_story_and_a_report(run, tmp_path):
     assert test["hunt"]["story"][0].startswith("1. ")
     report = (folder / "report.html").read_text()
     assert "The story" in report
+    assert '<svg class="messages"' in report
+    assert "client-1 to redis-1: SET lock:orders" in report
+    assert json.loads((folder / "messages.json").read_text())["messages"]
     assert "No real server was involved" in report
     assert json.loads((folder / "results.json").read_text())["valid"] is False
 
@@ -53,9 +57,34 @@ def test_a_sound_lock_exits_with_0_and_the_number_of_schedules(run):
     code, said = run("redis", "--faults", "partition", "--budget", "1s", *ONE)
     assert code == 0
     assert "No counterexample in" in said
-    assert "distinct histories" in said
     assert "This does not show that redis is correct" in said
     assert "safe" not in said
+
+
+def test_a_clean_hunt_says_what_it_covered_on_the_screen_and_as_json(run):
+    asked = ("redis", "--faults", "partition", "--budget", "1s", *ONE)
+    code, said = run(*asked)
+    for words in ("struck: ", "histories: ", "bound: an error that one such schedule in "):
+        assert f"  {words}" in said
+    _, said = run(*asked, "--json")
+    line = json.loads(next(one for one in said.splitlines() if '"coverage"' in one))
+    covered = line["coverage"]
+    assert code == line["exit_code"] == 0
+    assert covered["struck"] == len(covered["cells"])
+    assert covered["struck"] + len(covered["missed"]) == covered["existing"]
+    assert covered["clean"] == covered["of"] > covered["one_in"] > 0
+
+
+def test_a_clean_campaign_has_the_bound_of_all_its_seeds_on_its_page(run, tmp_path):
+    code, said = run("redis", "--faults", "partition", "--budget", "0.5s", "--seeds", "2", *ONE)
+    assert code == 0 and "bound: " in said
+    (folder,) = tmp_path.glob("campaign-*/*Z")
+    page = (folder / "report.html").read_text()
+    lines = [json.loads(row) for row in (folder / "campaign.jsonl").read_text().splitlines()]
+    clean = sum(line["clean"] for line in lines)
+    assert f"after {clean:,} schedules without a counterexample" in page
+    assert "An error that one such schedule in" in page
+    assert "safe" not in page.partition("<body>")[2]
 
 
 def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(run):
@@ -70,26 +99,25 @@ def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(
     ("arguments", "said"),
     [
         (("etcd9",), "there is no lock 'etcd9'"),
-        (("zookeeper",), "there is no model of zookeeper"),
+        (("postgres",), "libpq makes its connections outside of Python"),
         (("etcd", "--faults", "memory"), "only Redis servers have such a limit"),
-        (("redis", "--server", "redis=valkey"), "there is no model of valkey, only of redis, etcd"),
+        (
+            ("redis", "--server", "redis=valkey"),
+            "there is no model of valkey, only of redis, etcd, zookeeper",
+        ),
         (("etcd", "--server", "etcd=9"), "there is no etcd '9'; choose one of: 3.5, 3.4"),
         (("etcd", "--faults", "clock"), "run on monotonic clocks"),
         (("./mine.py:Lock", "--servers", "redis:1"), "there is no file ./mine.py"),
         ((f"{LOCKS}:Lock", "--servers", "redis:1"), "has no 'Lock' at its top level"),
         ((f"{LOCKS}:Right",), "Right needs servers: add for example --servers"),
-        ((f"{LOCKS}:Right", "--servers", "etcd:3"), "its own connections to etcd"),
-        ((f"{LOCKS}:Right", "--servers", "zookeeper:3"), "there is no model of zookeeper"),
-        ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command PUBLISH"),
+        ((f"{ZOOKEEPER}:Words", "--servers", "zookeeper:1", *ONE), "no four-letter word envi"),
+        (("zookeeper", "--faults", "clock"), "run on monotonic clocks"),
+        ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command XADD"),
         ((f"{PROCESSES}:Starts", "--servers", "redis:1"), "imports subprocess"),
         ((f"{LOCKS}:Loops", "--servers", "redis:1", *ONE), "in a loop without a sleep"),
         (("redlock", "--servers", "redis:1"), "--servers is for user locks"),
-        (
-            ("node-redlock",),
-            "not in this Python. `fencepost hunt redlock-npm` hunts fencepost's port",
-        ),
-        (("kazoo",), "there is no model of zookeeper"),
-        (("etcd3gw",), "opens its own connections to etcd"),
+        (("node-redlock",), "on this machine"),
+        (("curator",), "only servers of redis are simulated for real clients"),
         (("redlock", "--budget", "0"), "budget"),
         (("redlock", "--search", "lucky"), "there is no search 'lucky'; choose one of: random, ex"),
         (("redlock", "--depth", "3"), "--depth is for --search exhaustive"),
@@ -133,7 +161,7 @@ def test_a_counterexample_of_a_user_lock_has_a_report_and_its_file(run, tmp_path
     assert (folder / "own" / "locks.py").read_bytes() == LOCKS.read_bytes()
     report = (folder / "report.html").read_text()
     assert '<ol class="story">' in report
-    assert '<pre class="story" aria-hidden="true">client-1' in report
+    assert '<svg class="messages"' in report
 
 
 @pytest.mark.parametrize(("cpu_s", "said"), [(15.0, "had 25% of the processor time"), (50.0, "")])

@@ -98,6 +98,8 @@ class Node:
     held: list[str] = field(default_factory=list)
     connection: int = 0
     extends: bool = True
+    counts: bool = False
+    then: str = ""
     unsent: list[int] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 10.0, check: bool = True) -> Result:
@@ -206,7 +208,9 @@ class Node:
             if after is None:
                 self.states.pop(pid, None)
             elif pid in self.states:
-                self.states[pid] = after
+                stops_again = after == "S" and self.then in self.points & self.armed
+                self.states[pid] = "T" if stops_again else after
+                self.then = ""
         return pid in self.states or number == signal.SIGKILL
 
     def state(self, pid: int, started: str | None = None) -> str | None:
@@ -253,10 +257,15 @@ class Node:
     def answered(self, f: str) -> int:
         return 0
 
-    def arm(self, point: str) -> None:
-        self.armed.add(point)
+    def arm(self, point: str, then: str = "") -> None:
+        self.armed |= {point, then} - {""}
+        self.then = then
         if point in self.points:
             self.states[self.pid_] = "T"
+        self.after_arming()
+
+    def after_arming(self) -> None:
+        """Do nothing; a test may have something happen at that moment."""
 
     def disarm(self, point: str) -> None:
         self.armed.discard(point)
@@ -287,6 +296,7 @@ class Site:
         self.waited_gone: list[str] = []
         self.leader: str | None = None
         self.held: dict[str, float] = {}
+        self.late: set[str] = set()
         self.granted: Counter[str] = Counter()
         self.nodes = {
             name: Node(self, name, 100 + n, n)
@@ -311,6 +321,12 @@ class Site:
     def holder(self, for_s):
         """`held`: for how long each client has held a lock, in s, the latest grant first."""
         return next((node for node, held_s in self.held.items() if held_s >= for_s), None)
+
+    def leased(self):
+        return list(self.held)
+
+    def released_late(self, node):
+        return node in self.late
 
     def grants(self, without):
         return sum(count for node, count in self.granted.items() if node != without)

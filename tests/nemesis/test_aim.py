@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from fencepost.harness.clients.current_holders import Held
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis import aim, triggers
 from fencepost.nemesis.aim import Aim
@@ -31,6 +32,7 @@ class Lease:
     start_ns: int
     deadline_ns: int | None
     lost: bool = False
+    leased = Held.leased
 
 
 @dataclass
@@ -238,23 +240,8 @@ def test_the_first_client_at_a_failpoint_is_hit_and_a_request_is_its_holder_s():
     carried_out(run, play("request", strike=[meets], lasts_s=0.01, until_grant=False))
     assert seen == [
         ([HOLDER], {"point": "before-release"}),
-        (["client-2"], {"point": "before-release", "client": "client-2"}),
+        ([HOLDER], {"point": "before-release", "client": HOLDER}),
     ]
-
-
-def test_a_request_is_met_in_a_new_hold_and_without_one_in_any():
-    meets = Injection("packet", [HOLDER], {"point": "before-release", "client": HOLDER})
-    trigger = play("request", strike=[meets], lasts_s=0.01, until_grant=False)
-    run = Run()
-    run.holds("client-1", left_s=60.0)
-    timer = threading.Timer(0.1, lambda: run.holds("client-2"))
-    timer.start()
-    assert carried_out(run, trigger).triggered[0].holder == "client-2"
-    timer.join()
-    run = Run()
-    run.holds("client-1", left_s=60.0)
-    assert carried_out(run, trigger).triggered[0].holder == "client-1"
-    assert run.log[0][3] >= aim._FRESH_TTLS * TTL_S
 
 
 def test_the_reply_to_an_acquire_is_met_when_no_client_holds_the_lock():

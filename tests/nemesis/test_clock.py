@@ -280,6 +280,14 @@ def test_drawn_clock_faults_are_valid_for_each_kind_of_server(kind):
     assert kinds == ({"jump"} if kind == "etcd" else {"jump", "drift", "strobe"})
 
 
+@pytest.mark.parametrize(("target", "expected"), [("client", 0.5), ("", 2 / 3)])
+def test_clients_jump_ahead_as_often_as_back_and_servers_twice_as_often(target, expected):
+    layout = Layout(["redis-1"], ["client-1", "client-2"], 2.0, 0.0, kind=KINDS["redis"])
+    asked = Asked("clock", target, "jump")
+    jumps = [draw(Random(seed), layout, asked)[0].arguments["offset_s"] for seed in range(500)]
+    assert sum(jump > 0 for jump in jumps) / len(jumps) == pytest.approx(expected, abs=0.07)
+
+
 @pytest.mark.parametrize("kind", ["etcd", "zookeeper"])
 def test_a_monotonic_clock_is_moved_ahead_where_that_is_asked_for(kind):
     servers = [f"{kind}-{n}" for n in (1, 2, 3)]

@@ -165,7 +165,7 @@ def test_a_way_that_another_partition_cuts_as_well_is_no_reason_to_doubt_the_fir
     assert director.inject(other).proved
     receipt = director.heal(CUT.name)
     assert receipt.proved
-    assert "still cut by another fault" in receipt.how
+    assert "disturbed by another fault" in receipt.how
     receipt = director.heal(other.name)
     assert receipt.proved
     assert "another" not in receipt.how
@@ -252,7 +252,37 @@ def test_a_share_of_the_packets_belongs_to_loss_and_is_a_part(arguments):
 def test_a_loss_by_which_no_packet_was_lost_has_no_receipt(director, site):
     site.deaf.add("sch_netem")
     director.inject(LOSSY)
+    sent = []
+    site.nodes["client-1"].send_datagram = sent.append
     assert not director.heal("d").proved
+    assert len(sent) == packet._PROBES
+
+
+def test_the_loss_of_a_node_that_sends_nothing_is_proved_by_probes(director, site):
+    site.deaf.add("sch_netem")
+    director.inject(LOSSY)
+    receipt = director.heal("d")
+    assert receipt.proved
+    assert receipt.how == "1 of client-1's packets were lost (probe 1)"
+
+
+@pytest.mark.parametrize("netem", [True, False])
+def test_a_way_on_which_packets_are_lost_is_no_reason_to_doubt_the_end_of_a_partition(
+    director, site, netem
+):
+    if not netem:
+        site.deaf.add("sch_netem")
+    links = {"links": [["client-1", "redis-1"], ["client-2", "redis-1"]], "how": "drop"}
+    cut = Fault("p", "partition", ["client-1", "client-2", "redis-1"], links)
+    assert director.inject(cut).proved
+    director.inject(LOSSY)
+    meets = site.meets
+    site.meets = lambda one, to: "silent" if one == "client-1" else meets(one, to)
+    receipt = director.heal("p")
+    assert receipt.proved, receipt.how
+    assert "disturbed by another fault" in receipt.how
+    director.heal("d")
+    assert not director._chains.disturbed("client-1", "redis-1")
 
 
 def test_a_part_of_the_packets_is_no_cut(director, site):

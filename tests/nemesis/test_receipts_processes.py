@@ -28,6 +28,7 @@ def test_a_client_that_stops_itself_at_its_point_needs_no_signal(director, site)
     assert receipt.data["at"] == "at before-write"
 
 
+@pytest.mark.slow
 def test_a_client_that_never_reaches_its_failpoint_is_stopped_where_it_is(director, site):
     receipt = director.inject(Fault("p", "pause", ["client-1"], {"point": "before-write"}))
     assert receipt.proved

@@ -355,7 +355,8 @@ def _theft(
     if waited is None:
         late = over <= begun.time and sound and before(test, victim.grant, begun)
     else:
-        late = over <= waited and sound and victim.grant.time + between <= waited
+        sent = victim.grant.time + gap(test, begun.node, victim.node)
+        late = over <= waited and sound and sent <= waited
     crossed = over + between < victim.asked.time and before(test, victim.grant, done)
     early = before(test, begun, shown)
     if waited is not None:

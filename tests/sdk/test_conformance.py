@@ -36,6 +36,21 @@ def test_it_reports_that_it_is_ready_and_its_protocol(program):
     }
 
 
+def test_a_reset_closes_the_lock_and_makes_the_next_one(program, built):
+    if not built.resets:
+        pytest.skip("this SDK speaks version 1 of the protocol, which has no reset")
+    hold = program.hold()
+    program.say(control="reset", **program.setup | {"versions": [1, 2], "process": 4, "stride": 7})
+    assert short([program.hear(), program.hear()]) == [
+        (3, "close", "invoke"),
+        (3, "close", "ok"),
+    ]
+    ready = program.hear()
+    assert (ready["control"], ready["version"]) == ("ready", 2)
+    assert program.op("release", lock="orders", hold=hold)["error"][0] == "not-held"
+    assert program.hold().startswith("4-")
+
+
 def test_prints_of_a_lock_go_to_standard_error(program):
     program.end()
     said = program.program.stderr.read().decode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from fencepost.workloads.client.failpoints import Reached
 from fencepost.workloads.client.holds import Holds
@@ -18,6 +18,7 @@ from fencepost.workloads.client.steps import Steps
 from fencepost.workloads.client.wire import Said, Setup
 from fencepost.workloads.contract.lock import (
     CANCELLED,
+    BadAnswer,
     Env,
     Failed,
     Grant,
@@ -28,8 +29,9 @@ from fencepost.workloads.contract.lock import (
 )
 from fencepost.workloads.contract.resource import Resource
 from fencepost.workloads.contract.store import Opening
+from fencepost.workloads.electors.plain import CALLBACK, ElectorLock
 from fencepost.workloads.locks import user_lock
-from fencepost.workloads.locks.plain import BadAnswer, PlainLock
+from fencepost.workloads.locks.plain import PlainLock
 from fencepost.workloads.resources.registry import GUARDS, STORES
 
 T = TypeVar("T")
@@ -40,8 +42,9 @@ RESOURCE_TIMEOUT_S = 120.0
 
 class Client:
     """Applies ops one at a time and reports how they ended. `machine`: the real one by default.
-    `steps` counts the steps of an op. `calls`: a call of the lock is running, and was not
-    cancelled; `call_begins` is called at the beginning of each one."""
+    `steps` counts the steps of an op. `replace` replaces the program of an elector by that of its
+    successor, whose process number it takes, and does not return. `calls`: a call of the lock is
+    running, and was not cancelled; `call_begins` is called at the beginning of each one."""
 
     def __init__(
         self,
@@ -50,8 +53,10 @@ class Client:
         failpoints: Reached,
         machine: Machine | None = None,
         steps: Steps | None = None,
+        replace: Callable[[int], NoReturn] | None = None,
     ) -> None:
         self._setup = setup
+        self._replace = replace
         self._steps = steps
         self._out = out
         self._failpoints = failpoints
@@ -210,10 +215,14 @@ class Client:
             mutex=machine.mutex,
             pool=machine.pool,
             dial=machine.dial,
+            identity=f"{setup.node}.{self._out.process}",
+            end_threads=machine.end_threads,
         )
         if self._steps is not None:
             env = self._steps.around(env)
         self._lock = self._made(env)
+        if isinstance(self._lock, ElectorLock) and setup.stops:
+            self._lock.stops = setup.stops
         store, guard = STORES[setup.store], self._guard
         rule = store.rule(guard)
         assert rule is not None, f"store {store.name} cannot keep guard {guard.name}"
@@ -240,9 +249,40 @@ class Client:
         """Return whether its lock can be extended; a user lock may lack that verb."""
         return getattr(self._lock, "extends", True)
 
+    @property
+    def resigns(self) -> bool:
+        """Return whether a hold can be released; a leader may hold it until its process ends."""
+        return getattr(self._lock, "resigns", True)
+
+    @property
+    def elects(self) -> bool:
+        """Return whether its lock is an elector, and its holds are reigns."""
+        return isinstance(self._lock, ElectorLock)
+
+    def leads(self, hold: str) -> bool:
+        """Return whether this client still believes in a hold: it was not reported lost, its
+        elector does not deny it, and its deadline, if there is one, has not passed. A client that
+        waits for the callback of its elector looks at nothing else."""
+        grant = self._holds.granted(hold)
+        if self._holds.is_lost(grant):
+            return False
+        if self._setup.stops == CALLBACK:
+            return True
+        over = grant.deadline is not None and self._out.now() >= grant.deadline
+        return not over and not (isinstance(self._lock, ElectorLock) and self._lock.denies)
+
+    def leave(self) -> None:
+        """End this process, and start its successor."""
+        self._succeed()
+
     def _succeed(self, keeps_lock: bool = False) -> None:
         """Start the successor of a process that is gone, with no state of it left, except its lock
-        if it keeps that."""
+        if it keeps that. Only the end of the program ends the threads of an elector."""
+        if self._replace is not None and self.elects:
+            with self._out.speaking:
+                self._out.event("invoke", "close", {})
+                self._out.flush()
+                self._replace(self._out.process + self._setup.stride)
         if not keeps_lock:
             self.close()
         with self._out.speaking:

@@ -23,21 +23,26 @@ class Reached(Protocol):
 
 
 class Failpoints:
-    """The armed failpoints. Each stops the process once.
+    """The armed failpoints. Each stops the process once, and arms the next one if it names one.
 
     `hear` is called before: an order to disarm may have arrived during the op.
     """
 
     def __init__(self, out: Outbox) -> None:
         self._out = out
-        self._armed: set[str] = set()
+        self._armed: dict[str, str] = {}
         self.hear: Callable[[], None] = lambda: None
 
-    def arm(self, name: str) -> None:
-        self._armed.add(name)
+    def arm(self, name: str, then: str = "") -> None:
+        """Stop at this one, and after that also at `then`, if that is not empty."""
+        self._armed[name] = then
 
     def disarm(self, name: str) -> None:
-        self._armed.discard(name)
+        self._armed.pop(name, None)
+
+    @property
+    def armed(self) -> list[str]:
+        return sorted(self._armed)
 
     def is_armed(self, name: str) -> bool:
         return name in self._armed
@@ -48,8 +53,10 @@ class Failpoints:
         if name in self._armed:
             self.hear()
         if name in self._armed:
-            self._armed.remove(name)
+            then = self._armed.pop(name)
             with self._out.speaking:  # no output between this and the stop
                 about = {"port": port} if port else {}
                 self._out.answer("point", point=name, process=self._out.process, **about)
                 os.kill(os.getpid(), signal.SIGSTOP)
+            if then:
+                self.arm(then)

@@ -22,7 +22,8 @@ from fencepost.workloads.transport.request_link import dial
 class Machine:
     """The part of an Env that belongs to the machine (workloads/contract/lock.py).
 
-    `random` makes the random source of one process from its seed.
+    `random` makes the random source of one process from its seed. A real process cannot end its
+    threads while it continues, so `end_threads` does nothing there.
     """
 
     sleep: Callable[[float], None]
@@ -33,6 +34,7 @@ class Machine:
     mutex: Callable[[], AbstractContextManager[Any]]
     pool: Callable[[str, int], Any]
     dial: Callable[[str, str, int, float, float], Link]
+    end_threads: Callable[[], None] = lambda: None
 
 
 def real(setup: Setup) -> Machine:

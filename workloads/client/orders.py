@@ -2,9 +2,9 @@
 
 {"f": "acquire", "value": {...}}    one op {"control": "work", ...}            run the generator
 here until `until_ns`; answered `idle` {"control": "rest"}                 end that early
-{"control": "arm", "point": P}      stop this process (SIGSTOP) when it next reaches P {"control":
-"disarm", "point": P}   cancel that {"control": "clock"}                report the wall clock;
-answered `clock`
+{"control": "arm", "point": P}      stop this process (SIGSTOP) when it next reaches P; with
+"then": Q, also when it reaches Q after that {"control": "disarm", "point": P}   cancel that
+{"control": "clock"}                report the wall clock; answered `clock`
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Orders:
     def _carried_out(self, order: dict[str, Any]) -> bool:
         match order.get("control"):
             case "arm":
-                self._failpoints.arm(order["point"])
+                self._failpoints.arm(order["point"], order.get("then", ""))
             case "disarm":
                 self._failpoints.disarm(order["point"])
             case "clock":

@@ -9,44 +9,62 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
-from fencepost.workloads.client import loop, sockets
+from fencepost.workloads.client import loop, reigns, sockets, succession
 from fencepost.workloads.client.cancelling import Cancelling
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.critical_section import work_seed
+from fencepost.workloads.client.endless import Endless
 from fencepost.workloads.client.failpoints import Failpoints
 from fencepost.workloads.client.orders import Orders
 from fencepost.workloads.client.steps import Steps, Stops
+from fencepost.workloads.client.succession import Succession
 from fencepost.workloads.client.wire import Inbox, NoMoreOrders, Outbox, Own, Setup
-from fencepost.workloads.locks.plain import BadAnswer
+from fencepost.workloads.contract.lock import BadAnswer
 
 
 def main() -> None:
-    inbox = Inbox(0)
+    heritage = succession.inherited()
+    inbox = Inbox(0, heritage.heard if heritage else b"")
     try:
-        setup = msgspec.convert(inbox.take(None), Setup)
+        setup = heritage.setup if heritage else msgspec.convert(inbox.take(None), Setup)
     except NoMoreOrders:
         return
     out = Outbox(_standard_output(), setup)
     failpoints = Failpoints(out)
+    if heritage:
+        succession.begin(heritage, out, failpoints)
+    threading.excepthook = partial(_of_a_thread, out)
+    following = Succession(setup, inbox, out, failpoints)
+    # An elector runs in a thread of its own. `exec` would keep the timer.
+    if setup.own is not None and setup.stops is None:
+        Endless(setup.own, setup.node, lambda: out.events, partial(_end, out))
     try:
         steps = _counted(setup, failpoints) if setup.steps else None
-        client = Client(setup, out, failpoints, steps=steps)
+        client = Client(setup, out, failpoints, steps=steps, replace=following.replace)
     except Exception as error:
         if setup.own is None:
             raise
         _break(out, cannot_be_made(setup.own, setup.node, error))
     orders = Orders(inbox, out, failpoints)
     Cancelling(client, out, Random(f"{setup.seed}/{setup.process}/cancel"))
-    out.answer("ready", pid=os.getpid(), **({} if client.extends else {"extends": False}))
+    worker = _Worker(client, orders, out, setup, following)
     try:
-        _serve(client, orders, out, work_seed(setup.seed, setup.process))
+        if heritage is None:
+            more = {} if client.extends else {"extends": False}
+            out.answer("ready", pid=os.getpid(), **more)
+        elif heritage.working:
+            worker.work(heritage.working)
+        worker.serve()
     except NoMoreOrders:
         client.close()
         out.flush()
@@ -86,6 +104,12 @@ def _break(out: Outbox, why: str) -> NoReturn:
     sys.exit(1)
 
 
+def _end(out: Outbox, why: str) -> NoReturn:
+    """Exit from a lock that does not terminate, whatever exceptions it catches."""
+    out.answer("broken", why=why)
+    os._exit(1)
+
+
 def cannot_be_made(own: Own, node: str, error: Exception) -> str:
     """Describe why a user lock cannot be imported or made, with the place in its files."""
     text = str(error) or "no reason given"
@@ -103,16 +127,43 @@ def cannot_be_made(own: Own, node: str, error: Exception) -> str:
     return f"{own.lock} cannot be made on {node}: {type(error).__name__}: {text}{where}{hint}"
 
 
-def _serve(client: Client, orders: Orders, out: Outbox, seed: str) -> None:
-    """Serve requests until NoMoreOrders is raised."""
-    while True:
-        order = orders.take(None)
-        assert order is not None
-        if "f" in order:
-            client.apply(order["f"], order.get("value", {}))
-            out.flush()
-        elif order["control"] == "work":
-            loop.work(client, orders, out, order, seed)
+@dataclass(frozen=True)
+class _Worker:
+    client: Client
+    orders: Orders
+    out: Outbox
+    setup: Setup
+    following: Succession
+
+    def serve(self) -> None:
+        """Serve requests until NoMoreOrders is raised."""
+        while True:
+            order = self.orders.take(None)
+            assert order is not None
+            if "f" in order:
+                self.client.apply(order["f"], order.get("value", {}))
+                self.out.flush()
+            elif order["control"] == "work":
+                self.work(order)
+
+    def work(self, order: dict[str, Any]) -> None:
+        parts = self.client, self.orders, self.out, order
+        seed = work_seed(self.setup.seed, self.setup.process)
+        if self.client.elects:
+            reigns.work(*parts, seed, self.following, self.setup.stops)
+        else:
+            loop.work(*parts, seed)
+
+
+def _of_a_thread(out: Outbox, raised: threading.ExceptHookArgs) -> None:
+    """Handle an exception that ended a thread. A BadAnswer is a mistake of the client, wherever it
+    shows; the main thread may wait for long."""
+    if not isinstance(raised.exc_value, BadAnswer):
+        threading.__excepthook__(raised)
+        return
+    traceback.print_exception(raised.exc_value)
+    out.answer("broken", why=str(raised.exc_value))
+    os._exit(1)
 
 
 if __name__ == "__main__":

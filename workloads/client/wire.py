@@ -33,7 +33,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     `addresses` gives each server's [host, port]; `origin_ns` is the test's start on
     CLOCK_MONOTONIC, which all processes of one kernel share and no wall clock affects.
     `write_script` is the Lua script by which a client in another language writes to a Redis store.
-    `steps`: each step of an op (steps.py) is a failpoint.
+    `steps`: each step of an op (steps.py) is a failpoint. `stops`: what ends the work of a leader,
+    if the lock is an elector (workloads/electors/plain.py).
     """
 
     process: int
@@ -51,6 +52,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     origin_ns: int
     own: Own | None = None
     steps: bool = False
+    stops: str | None = None
 
 
 class NoMoreOrders(Exception):
@@ -58,12 +60,11 @@ class NoMoreOrders(Exception):
 
 
 class Inbox:
-    """Lines of a file descriptor, read with or without waiting."""
+    """Lines of a file descriptor, read with or without waiting. `heard` was read before."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, heard: bytes = b"") -> None:
         self._fd = fd
-        self._lines: list[bytes] = []
-        self._rest = b""
+        *self._lines, self._rest = heard.split(b"\n")
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN | select.POLLHUP)
 
@@ -85,6 +86,11 @@ class Inbox:
         while self._poll.poll(0) and self._read():
             pass
         self._lines = [line for line in self._lines if not carried_out(msgspec.json.decode(line))]
+
+    @property
+    def heard(self) -> bytes:
+        """Return the input that was read, and not taken."""
+        return b"\n".join([*self._lines, self._rest])
 
     def _read(self) -> bool:
         """Read the available input, or wait for it; False at the end."""
@@ -117,16 +123,20 @@ class Said(Protocol):
 
 
 class Outbox:
-    """Writes events of the history (`Said`), and answers to orders, to a file descriptor."""
+    """Writes events of the history (`Said`), and answers to orders, to a file descriptor.
+
+    `events`: how many there were.
+    """
 
     def __init__(self, fd: int, setup: Setup) -> None:
         self.process = setup.process
         self.speaking = threading.RLock()
-        self._fd = fd
+        self.fd = fd
         self._node = setup.node
         self._origin_ns = setup.origin_ns
         self._encode = msgspec.json.Encoder().encode
         self._unsaid = b""
+        self.events = 0
 
     def now(self) -> int:
         """Return the time since the test's start, in ns."""
@@ -145,6 +155,7 @@ class Outbox:
             }
             if error is not None:
                 event["error"] = [error.kind, error.text]
+            self.events += 1
             self._unsaid += self._encode(event) + b"\n"
 
     def answer(self, control: str, **fields: Any) -> None:
@@ -158,4 +169,4 @@ class Outbox:
         with self.speaking:
             lines, self._unsaid = self._unsaid, b""
             while lines:
-                lines = lines[os.write(self._fd, lines) :]
+                lines = lines[os.write(self.fd, lines) :]

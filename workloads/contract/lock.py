@@ -42,6 +42,11 @@ class Indeterminate(Failed):
     `cancelled`."""
 
 
+class BadAnswer(Exception):
+    """A user's code gave an invalid answer, or made an invalid call; the text shows it and the
+    valid ones."""
+
+
 @dataclass(frozen=True)
 class Grant:
     """One grant. `deadline` in ns of the env's clock, None if no lease can be seen.
@@ -101,6 +106,8 @@ class Env:
     urllib3's own. `dial(protocol, host, port, connect_s, read_s)` returns a Link to a server with
     another protocol than Redis; None: workloads/transport/request_link.py. `lend(thread)`: the
     messages of this thread, by its ident, are those of the current op; None: they no longer are.
+    `identity` is unique to this process of a client. `end_threads()` ends all other threads of the
+    process, as its end does; only a simulated client can.
     """
 
     now: Callable[[], int]
@@ -118,6 +125,8 @@ class Env:
     dial: Callable[[str, str, int, float, float], Link] | None = None
     requeued: Callable[[str], None] = lambda why: None
     lend: Callable[[int | None], None] = lambda thread: None
+    identity: str = ""
+    end_threads: Callable[[], None] = lambda: None
 
 
 class Lock(Protocol):

@@ -59,6 +59,9 @@ class LockType:
     `tells_tokens`: whether its options decide if it issues tokens. For a user lock that is unknown
     before it has granted.
 
+    `loads`: modules that its library imports at their first use; a hunt imports them before its
+    first run. `elector`: it elects a leader (workloads/electors), and a grant is a reign.
+
     Raises ValueError for an invalid field.
     """
 
@@ -85,6 +88,8 @@ class LockType:
     failpoints: tuple[str, ...] = ()
     tells_tokens: bool = True
     renews: bool | str | None = False
+    elector: bool = False
+    loads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.ends_with not in ENDS_WITH:

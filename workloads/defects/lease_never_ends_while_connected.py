@@ -37,6 +37,6 @@ DEFECT = Defect(
     faults=("pause:client",),
     servers="postgres:1",
     ends_with="lease",
-    hunt="there is no model of PostgreSQL",
+    hunt="psycopg's connections are made outside of Python",
     twin=False,
 )

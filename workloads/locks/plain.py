@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.workloads.contract import lock
-from fencepost.workloads.contract.lock import CANCELLED, Env, Failed, Indeterminate
+from fencepost.workloads.contract.lock import CANCELLED, BadAnswer, Env, Failed, Indeterminate
 from fencepost.workloads.locks import event_loop
 
 # An exception of these types is a bug in the lock's code, whatever happened to the request.
@@ -62,10 +62,6 @@ class Grant:
 def _assumes(answer: object) -> bool:
     """Return whether an answer that grants leaves the deadline to the client."""
     return not isinstance(answer, Grant) or answer.deadline is Deadline.AS_ASKED
-
-
-class BadAnswer(Exception):
-    """A lock gave an invalid answer; the text shows it and the valid ones."""
 
 
 class PlainLock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.registry import Registry
 from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.electors import kazoo_election, kubernetes_client
 from fencepost.workloads.locks import (
     broken,
     chubby,
@@ -51,6 +52,8 @@ LOCKS = Registry(
         etcd3gw.LOCK,
         curator.LOCK,
         node_redlock.LOCK,
+        kubernetes_client.ELECTOR,
+        kazoo_election.ELECTOR,
         broken.HERD,
         broken.NONE,
         broken.ALWAYS_YES,

@@ -1,7 +1,8 @@
 """Loads a user lock on the client's node, from a file that was sent there.
 
 A user lock is `FILE:NAME`, a file below the folder that it was sent to. NAME is a class of the
-plain contract (plain.py), or a LockType, which makes a lock as those in the registry do.
+plain contract of a lock (plain.py) or of an elector (electors/plain.py), or a LockType, which makes
+a lock as those in the registry do.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from types import ModuleType
 from typing import Any
 from zlib import crc32
 
-from fencepost.workloads.contract.lock import Env, Lock
+from fencepost.workloads.contract.lock import BadAnswer, Env, Lock
 from fencepost.workloads.contract.locktype import LockType
-from fencepost.workloads.locks.plain import BadAnswer, PlainLock
+from fencepost.workloads.electors.plain import ElectorLock, is_elector
+from fencepost.workloads.locks.plain import PlainLock
 
 
 def load(folder: Path, reference: str) -> Any:
@@ -90,4 +92,6 @@ def make(
         return found.make(env, nodes, options)
     if not callable(found):
         raise BadAnswer(f"{reference} is {found!r:.80}, and should be a class")
+    if is_elector(found):
+        return ElectorLock(reference, found, env, nodes, options, late)
     return PlainLock(reference, found, env, nodes, options, late)

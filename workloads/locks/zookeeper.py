@@ -8,9 +8,9 @@ recipe is not used. The session is in zookeeper_session.py.
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
@@ -113,23 +113,23 @@ class ZooKeeperLock:
         wakeups = 0
         while True:
             children = self._ask(lambda: self._client.get_children_async(folder))
-            queue = sorted(children, key=_sequence)
-            if mine not in queue:
+            line = sorted(children, key=_sequence)
+            if mine not in line:
                 raise Failed("not-granted", "the session ended while the client was waiting")
-            place = queue.index(mine)
+            place = line.index(mine)
             if place == 0:
                 return wakeups
-            wakeups += self._sleep_until_gone(f"{folder}/{self._watched(queue, place)}", until)
+            wakeups += self._sleep_until_gone(f"{folder}/{self._watched(line, place)}", until)
 
     def _sleep_until_gone(self, node: str, until: int) -> int:
         """Return 1 if the deletion of the znode woke the client, 0 if it was gone or something else
         did."""
-        events: SimpleQueue[states.WatchedEvent] = SimpleQueue()
+        events: queue.SimpleQueue[states.WatchedEvent] = queue.SimpleQueue()
         if self._ask(lambda: self._client.exists_async(node, watch=events.put)) is None:
             return 0
         try:
             event = events.get(timeout=max(0.0, (until - self._env.now()) / 1e9))
-        except Empty:
+        except queue.Empty:
             raise Failed(
                 "not-granted", f"not its turn within {self._options['wait_ms']} ms"
             ) from None

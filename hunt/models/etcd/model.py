@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fencepost.hunt.models.etcd.server import Cluster, EtcdServer
+from fencepost.hunt.models.etcd.words import answered, asked
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.redis import model as redis
 from fencepost.hunt.models.sequencer import SequencerServer
@@ -18,6 +19,9 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
 MODEL = Model(
     "etcd",
     servers=_servers,
+    sockets=True,
     # The lock's own servers keep the resource, so the server on the storage node does not matter.
     stores={"etcd": redis.storage, "server": SequencerServer},
+    asked=asked,
+    answered=answered,
 )

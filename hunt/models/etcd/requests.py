@@ -21,6 +21,7 @@ _FIELDS = {
     "CREATE": ("create_revision", "created"),
     "MOD": ("mod_revision", "modified"),
     "VERSION": ("version", "version"),
+    "VALUE": ("value", "value"),
 }
 
 
@@ -86,18 +87,21 @@ Op = Range | Put | Delete
 
 
 class Compare(NamedTuple):
-    """A comparison: all of these keys have this value in the field; 0 also matches missing keys."""
+    """A comparison: all of these keys have this value in the field; 0 also matches missing keys,
+    which have no value."""
 
     keys: Keys
     field: str
-    wanted: int
+    wanted: int | bytes
 
     @staticmethod
     def of(body: Body) -> Compare:
         target = body.get("target", "VERSION")
-        if target not in _FIELDS or body.get("result") != "EQUAL":
+        if target not in _FIELDS or body.get("result", "EQUAL") != "EQUAL":
             raise Unknown(f"the model of etcd has no comparison {target} {body.get('result')}")
         asked, name = _FIELDS[target]
+        if name == "value":
+            return Compare(Keys.of(body), name, bytes_of(body.get(asked, "")))
         return Compare(Keys.of(body), name, int(body.get(asked, 0)))
 
 

@@ -17,9 +17,11 @@ from typing import Any
 
 import msgspec
 
+from fencepost.hunt.models.etcd import gateway
 from fencepost.hunt.models.etcd.queue import Queue
 from fencepost.hunt.models.etcd.requests import Body, Range, Txn, parse
 from fencepost.hunt.models.etcd.state import Refused, State
+from fencepost.hunt.models.http_session import Session
 from fencepost.hunt.sim.link import SimLink
 from fencepost.hunt.sim.network import LATER, Network, Request, Server, Wire
 from fencepost.hunt.sim.world import MS, Timer
@@ -30,18 +32,22 @@ _PATIENCE = 7000 * MS
 
 _LOCK = "lock/lock"
 _WAITS = ("watch", _LOCK)
+# Unknown, not found; 3.4 has another one for a failed precondition.
+_STATUS = {2: 500, 5: 404}
+_STATUS_OF_OLD = {**_STATUS, 9: 412}
 
 Answer = tuple[int, bytes]
 
 
 class Cluster:
-    """The state, the leader, and the waiting requests. `looks`: see queue.py."""
+    """The state, the leader, and the waiting requests. `looks`: see queue.py; 3.4 does not."""
 
     def __init__(self, network: Network, looks: bool = True) -> None:
         self.network = network
         self.world = network.world
         self.state = State()
         self.queue = Queue(self.state, looks)
+        self._looks = looks
         self.servers: list[EtcdServer] = []
         self._leader = 0
         self._lost: int | None = None
@@ -84,18 +90,30 @@ class Cluster:
         try:
             answer = self.state.execute(path, _parse(path, text), self.world.now)
         except Refused as error:
-            return _refused(error)
+            return self.refused(error)
         finally:
             if self.state.deleted:
                 self._notify()
         return 200, msgspec.json.encode(answer)
 
+    def version(self) -> Answer:
+        number = "3.5.16" if self._looks else "3.4.23"
+        return 200, msgspec.json.encode({"etcdserver": number, "etcdcluster": f"{number[:3]}.0"})
+
+    def refused(self, error: Refused) -> Answer:
+        """Return the gateway's answer: its status is that of gRPC's code (grpc-gateway)."""
+        words = {"code": error.code, "message": str(error)}
+        statuses = _STATUS if self._looks else _STATUS_OF_OLD
+        if not self._looks:
+            words["error"] = str(error)
+        return statuses.get(error.code, 400), msgspec.json.encode(words)
+
     def lock(self, server: EtcdServer, request: Request) -> None:
         """Answer a request to the lock service, now or when its turn has come."""
         try:
-            self.queue.enter(server, request, _body(request.command[1]))
+            self.queue.enter(server, request, _body(request.asked[1]))
         except Refused as error:
-            self.network.answer(request, _refused(error))
+            request.give(self.refused(error))
         else:
             self._grant()
 
@@ -107,8 +125,8 @@ class Cluster:
             try:
                 answer = 200, msgspec.json.encode(self.queue.answer(waiter))
             except Refused as error:
-                answer = _refused(error)
-            self.network.answer(waiter.request, answer)
+                answer = self.refused(error)
+            waiter.request.give(answer)
 
     def left(self, link: Wire) -> None:
         """Note that a client has closed a connection."""
@@ -142,7 +160,7 @@ class Cluster:
             self._watching = [one for one in self._watching if one not in notified]
             event = {"result": {"events": [{"type": "DELETE"}]}}
             for _, request, _ in notified:
-                self.network.answer(request, (200, msgspec.json.encode(event) + b"\n"))
+                request.give((200, msgspec.json.encode(event) + b"\n"))
             self._grant()
 
     def _look(self) -> None:
@@ -163,14 +181,12 @@ class Cluster:
         parked, self._parked = self._parked, []
         now = self.world.now
         for server, request in parked:
-            # A client that has given up has closed its connection, which removes the request.
-            waits = isinstance(request.link, SimLink) and request.link.request is request
-            if not waits or now - request.sent >= _PATIENCE or not self._there(server):
+            if _gone(request) or now - request.sent >= _PATIENCE or not self._there(server):
                 continue
-            if request.command[0] == _LOCK:
+            if request.asked[0] == _LOCK:
                 self.lock(server, request)
             else:
-                self.network.answer(request, server.execute(request.command))
+                request.give(server.execute(request.asked))
 
 
 class EtcdServer(Server):
@@ -178,13 +194,20 @@ class EtcdServer(Server):
 
     __slots__ = ("_cluster",)
 
+    port = gateway.PORT
+
     def __init__(self, name: str, index: int, cluster: Cluster) -> None:
         super().__init__(name, index)
         self._cluster = cluster
         self.kept = True
         cluster.servers.append(self)
 
+    def session(self) -> Session:
+        return Session("etcd", gateway.command)
+
     def handle(self, command: tuple[Any, ...]) -> Any:
+        if command[0] == gateway.VERSION:
+            return self._cluster.version()
         if command[0] in _WAITS or not self._cluster.leads():
             return LATER
         return self.execute(command)
@@ -193,7 +216,7 @@ class EtcdServer(Server):
         return self._cluster.answer(*command)
 
     def wait(self, request: Request) -> None:
-        path, body = request.command
+        path, body = request.asked
         if path == "watch":
             self._cluster.watch(self, request, _watched(_body(body)))
         elif path == _LOCK and self._cluster.leads():
@@ -218,9 +241,12 @@ class EtcdServer(Server):
         self._cluster.servers.clear()
 
 
-def _refused(error: Refused) -> Answer:
-    words = {"code": error.code, "message": str(error), "error": str(error)}
-    return 400, msgspec.json.encode(words)
+def _gone(request: Request) -> bool:
+    """Whether the client has given up, and so has closed the connection."""
+    link = request.link
+    if isinstance(link, SimLink):
+        return link.request is not request
+    return bool(getattr(link, "closed", False))
 
 
 def _body(text: bytes) -> Body:

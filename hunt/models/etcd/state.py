@@ -128,17 +128,18 @@ class State:
     def _keep_alive(self, body: Body, now: int) -> Body:
         lease = self.leases.get(int(body["ID"]))
         if lease is None:
-            return {"header": self._header(), "ID": body["ID"]}
+            return {"header": self._header(), "ID": str(body["ID"])}
         lease.until = now + lease.ttl_s * 1_000_000_000
-        return {"header": self._header(), "ID": body["ID"], "TTL": str(lease.ttl_s)}
+        return {"header": self._header(), "ID": str(body["ID"]), "TTL": str(lease.ttl_s)}
 
     def _time_to_live(self, body: Body, now: int) -> Body:
         lease = self.leases.get(int(body["ID"]))
         if lease is None:
-            return {"header": self._header(), "ID": body["ID"], "TTL": "-1"}
+            return {"header": self._header(), "ID": str(body["ID"]), "TTL": "-1"}
         left = max(0, lease.until - now) // 1_000_000_000
         answer = {"TTL": str(left)} if left else {}
-        return {"header": self._header(), "ID": body["ID"], **answer}
+        granted = str(lease.ttl_s)
+        return {"header": self._header(), "ID": str(body["ID"]), **answer, "grantedTTL": granted}
 
     def revoke(self, number: int) -> None:
         """End a lease, and delete all its keys."""

@@ -88,13 +88,31 @@ def between(values: list[str], first: int, last: int) -> list[str]:
     return values[start : stop + 1] if stop >= 0 else []
 
 
-def remove(store: Store, args: Arguments, kind: type) -> int:
-    """Remove fields of a hash, or members of a sorted set; return how many existed."""
+def remove(store: Store, args: Arguments, kind: type, event: str) -> int:
+    """Remove fields of a hash, or members of a set; return how many existed. `event`: its name."""
     key, *names = args
     found = value_of(store, key, kind)
     if found is None:
         return 0
-    gone = sum(found.pop(name, None) is not None for name in names)
+    gone = 0
+    for name in names:
+        if name in found:
+            del found[name]
+            gone += 1
+    if gone:
+        store.signal(event[0], event, key)
     if not found:
-        store.delete(key)
+        emptied(store, key)
     return gone
+
+
+def emptied(store: Store, key: str) -> None:
+    """Delete a key whose last element is gone."""
+    store.delete(key)
+    store.signal("g", "del", key)
+
+
+def check_count(name: str, args: Sequence[Any], least: int, most: int | None) -> None:
+    """Raise CommandError if a command has too few or too many arguments."""
+    if len(args) < least or (most is not None and len(args) > most):
+        raise CommandError(f"ERR wrong number of arguments for '{name.lower()}' command")

@@ -15,16 +15,18 @@ from fencepost.hunt.models.redis.arguments import (
     Arguments,
     Command,
     CommandError,
+    check_count,
     integer,
     made,
     remove,
     value_of,
 )
 from fencepost.hunt.models.redis.expiry import EXPIRY, expire_at, when
+from fencepost.hunt.models.redis.keys import KEYS, READS_KEYS, type_name
 from fencepost.hunt.models.redis.lists import LISTS
 from fencepost.hunt.models.redis.replies import OK, PONG, Status
 from fencepost.hunt.models.redis.sorted_sets import ZSETS
-from fencepost.hunt.models.redis.store import Scores, Store
+from fencepost.hunt.models.redis.store import Store
 from fencepost.hunt.sim.unknown import Unknown
 
 Counts = dict[str, tuple[int, int | None]]
@@ -42,9 +44,17 @@ def _set(store: Store, args: Arguments) -> Any:
     if not forbidden:
         keep = options.time == "KEEPTTL"
         store.put(key, value, store.expires.get(key) if keep else expires)
+        _signal_set(store, key, expires)
     if options.get:
         return old
     return None if forbidden else OK
+
+
+def _signal_set(store: Store, key: str, expires: int | None = None) -> None:
+    if store.listener is not None:
+        store.signal("$", "set", key)
+        if expires is not None:
+            store.signal("g", "expire", key)
 
 
 class _Options:
@@ -84,7 +94,9 @@ def _next(words: list[str]) -> str:
 
 def _set_expiring(name: str, word: str) -> Command:
     def set_expiring(store: Store, args: Arguments) -> Any:
-        store.put(args[0], args[2], when(name, store.now_ms, word, args[1]))
+        expires = when(name, store.now_ms, word, args[1])
+        store.put(args[0], args[2], expires)
+        _signal_set(store, args[0], expires)
         return OK
 
     return set_expiring
@@ -93,12 +105,14 @@ def _set_expiring(name: str, word: str) -> Command:
 def _getset(store: Store, args: Arguments) -> Any:
     old = value_of(store, args[0], str)
     store.put(args[0], args[1])
+    _signal_set(store, args[0])
     return old
 
 
 def _getdel(store: Store, args: Arguments) -> Any:
     old = value_of(store, args[0], str)
-    store.delete(args[0])
+    if store.delete(args[0]):
+        store.signal("g", "del", args[0])
     return old
 
 
@@ -110,7 +124,8 @@ def _getex(store: Store, args: Arguments) -> Any:
         return None
     expires = options.expires_ms("getex", store.now_ms)
     if options.time == "PERSIST":
-        store.expires.pop(key, None)
+        if store.expires.pop(key, None) is not None:
+            store.signal("g", "persist", key)
     elif expires is not None:
         expire_at(store, key, expires)
     return found
@@ -127,8 +142,7 @@ def _strlen(store: Store, args: Arguments) -> Any:
 
 
 def _type(store: Store, args: Arguments) -> Any:
-    names = {str: "string", dict: "hash", Scores: "zset", list: "list", type(None): "none"}
-    return Status(names[type(store.look(args[0]))])
+    return Status(type_name(store.look(args[0])))
 
 
 def _ping(store: Store, args: Arguments) -> Any:
@@ -140,11 +154,17 @@ def _setnx(store: Store, args: Arguments) -> Any:
     if store.look(args[0]) is not None:
         return 0
     store.put(args[0], args[1])
+    _signal_set(store, args[0])
     return 1
 
 
 def _del(store: Store, args: Arguments) -> Any:
-    return sum(store.look(key) is not None and store.delete(key) for key in args)
+    gone = 0
+    for key in args:
+        if store.look(key) is not None and store.delete(key):
+            store.signal("g", "del", key)
+            gone += 1
+    return gone
 
 
 def _add(store: Store, key: str, by: int) -> Any:
@@ -153,6 +173,7 @@ def _add(store: Store, key: str, by: int) -> Any:
     if not -LARGEST - 1 <= old + by <= LARGEST:
         raise CommandError("ERR increment or decrement would overflow")
     store.values[key] = str(old + by)
+    store.signal("$", "incrby", key)
     return old + by
 
 
@@ -175,6 +196,7 @@ def _hset(store: Store, args: Arguments) -> Any:
     fields = made(store, key, dict)
     before = len(fields)
     fields.update(zip(pairs[::2], pairs[1::2], strict=True))
+    store.signal("h", "hset", key)
     return len(fields) - before
 
 
@@ -184,6 +206,7 @@ def _hsetnx(store: Store, args: Arguments) -> Any:
     if name in fields:
         return 0
     fields[name] = value
+    store.signal("h", "hset", key)
     return 1
 
 
@@ -197,7 +220,7 @@ def _hmget(store: Store, args: Arguments) -> Any:
 
 
 def _hdel(store: Store, args: Arguments) -> Any:
-    return remove(store, args, dict)
+    return remove(store, args, dict, "hdel")
 
 
 def _hincrby(store: Store, args: Arguments) -> Any:
@@ -212,6 +235,7 @@ def _hincrby(store: Store, args: Arguments) -> Any:
         raise CommandError("ERR increment or decrement would overflow")
     fields = made(store, key, dict)
     fields[name] = str(old + amount)
+    store.signal("h", "hincrby", key)
     return old + amount
 
 
@@ -249,30 +273,34 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     **EXPIRY,
     **ZSETS,
     **LISTS,
+    **KEYS,
 }
 _NO_COMMAND: tuple[Command, int, int | None] = (lambda store, args: None, 1, 0)
 READS = frozenset({
     "PING", "ECHO", "TIME", "TYPE", "GET", "MGET", "STRLEN", "EXISTS", "TTL", "PTTL", "HGET",
     "HEXISTS", "HLEN", "HMGET", "ZSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT", "ZRANGE",
-    "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "LLEN", "LRANGE",
+    "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "LLEN", "LRANGE", *READS_KEYS,
 })  # fmt: skip
 WRITES = frozenset(_COMMANDS) - READS
 """Commands that may change data."""
 NAMES = frozenset(_COMMANDS)
 ALLOCATES = WRITES & {
     "SET", "SETNX", "SETEX", "PSETEX", "GETSET", "INCR", "DECR", "INCRBY", "DECRBY", "HSET",
-    "HSETNX", "HINCRBY", "ZADD", "ZINCRBY", "LPUSH", "RPUSH",
+    "HSETNX", "HINCRBY", "ZADD", "ZINCRBY", "LPUSH", "RPUSH", "MSET", "MSETNX", "SADD",
 }  # fmt: skip
 """Commands that Redis refuses while its memory is at its limit (flag denyoom)."""
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
 READ_ONLY = "READONLY You can't write against a read only replica."
 OF_THE_SERVER: Counts = {
     "EVAL": (2, None), "EVALSHA": (2, None), "SCRIPT": (1, None), "ROLE": (0, 0), "WAIT": (2, 2),
+    "PUBLISH": (2, 2), "PUBSUB": (1, None), "CONFIG": (1, None), "INFO": (0, None),
 }  # fmt: skip
 """Commands of the whole server (server.py), with their numbers of arguments."""
 OF_THE_CONNECTION: Counts = {
     "HELLO": (0, None), "AUTH": (1, None), "CLIENT": (1, None), "SELECT": (1, 1), "MULTI": (0, 0),
-    "DISCARD": (0, 0), "EXEC": (0, 0), "RESET": (0, 0), "QUIT": (0, None),
+    "DISCARD": (0, 0), "EXEC": (0, 0), "RESET": (0, 0), "QUIT": (0, None), "WATCH": (1, None),
+    "UNWATCH": (0, 0), "SUBSCRIBE": (1, None), "PSUBSCRIBE": (1, None), "UNSUBSCRIBE": (0, None),
+    "PUNSUBSCRIBE": (0, None),
 }  # fmt: skip
 """Commands that concern the connection only (session.py), and reveal nothing about a lock."""
 _COUNTS: Counts = {
@@ -280,14 +308,23 @@ _COUNTS: Counts = {
     **OF_THE_SERVER,
     **OF_THE_CONNECTION,
 }
-_WORDS: dict[str, Counts] = {
-    "CLIENT": {"ID": (0, 0), "GETNAME": (0, 0), "SETNAME": (1, 1), "NO-EVICT": (1, 1)},
+WORDS: dict[str, Counts] = {
+    "CLIENT": {
+        "ID": (0, 0),
+        "GETNAME": (0, 0),
+        "SETNAME": (1, 1),
+        "NO-EVICT": (1, 1),
+        "LIST": (0, None),
+        "KILL": (1, None),
+    },
+    "PUBSUB": {"CHANNELS": (0, 1), "NUMSUB": (0, None), "NUMPAT": (0, 0)},
+    "CONFIG": {"GET": (1, None), "SET": (2, None), "RESETSTAT": (0, 0)},
     "SCRIPT": {"LOAD": (1, 1), "EXISTS": (1, None), "FLUSH": (0, None), "KILL": (0, 0)},
 }
 """The subcommands of a command that has any."""
 _WORDS_WITHOUT_MODEL = frozenset({
-    "CACHING", "GETREDIR", "HELP", "INFO", "KILL", "LIST", "PAUSE", "REPLY", "TRACKING",
-    "TRACKINGINFO", "UNBLOCK", "UNPAUSE", "DEBUG",
+    "CACHING", "GETREDIR", "HELP", "INFO", "PAUSE", "REPLY", "TRACKING", "TRACKINGINFO", "UNBLOCK",
+    "UNPAUSE", "DEBUG", "SHARDCHANNELS", "SHARDNUMSUB", "REWRITE",
 })  # fmt: skip
 
 
@@ -302,12 +339,6 @@ def text(argument: Any) -> str:
     return repr(argument)
 
 
-def check_count(name: str, args: Sequence[Any], least: int, most: int | None) -> None:
-    """Raise CommandError if a command has too few or too many arguments."""
-    if len(args) < least or (most is not None and len(args) > most):
-        raise CommandError(f"ERR wrong number of arguments for '{name.lower()}' command")
-
-
 def check(store: Store, name: str, args: Sequence[Any]) -> None:
     """Raise CommandError if the server refuses a command before it looks at the data. Raises
     Unknown if the model lacks it."""
@@ -315,7 +346,7 @@ def check(store: Store, name: str, args: Sequence[Any]) -> None:
     if count is None:
         raise Unknown(f"the model of Redis has no command {name[:_CUT_SHORT]}")
     check_count(name, args, *count)
-    if name in _WORDS:
+    if name in WORDS:
         _check_word(name, args)
     if store.full and name in ALLOCATES:
         raise CommandError(OOM)
@@ -325,7 +356,7 @@ def check(store: Store, name: str, args: Sequence[Any]) -> None:
 
 def _check_word(name: str, args: Sequence[Any]) -> None:
     """Check a subcommand, and the number of its arguments."""
-    word, words = text(args[0]).upper(), _WORDS[name]
+    word, words = text(args[0]).upper(), WORDS[name]
     if word in words:
         check_count(f"{name}|{word}", args[1:], *words[word])
     elif word in _WORDS_WITHOUT_MODEL:

@@ -65,9 +65,11 @@ def _permits(options: set[str], now: int | None, new: int) -> bool:
 
 def expire_at(store: Store, key: str, when_ms: int) -> None:
     if when_ms <= store.now_ms and not store.keeps:
-        store.delete(key)
+        if store.delete(key):
+            store.signal("g", "del", key)
     else:
         store.expires[key] = when_ms
+        store.signal("g", "expire", key)
 
 
 def _left(unit: int) -> Command:
@@ -84,7 +86,10 @@ def _left(unit: int) -> Command:
 
 
 def _persist(store: Store, args: Arguments) -> Any:
-    return int(store.look(args[0]) is not None and store.expires.pop(args[0], None) is not None)
+    if store.look(args[0]) is None or store.expires.pop(args[0], None) is None:
+        return 0
+    store.signal("g", "persist", args[0])
+    return 1
 
 
 EXPIRY: dict[str, tuple[Command, int, int | None]] = {

@@ -16,10 +16,12 @@ from fencepost.hunt.models.redis.arguments import (
     Command,
     CommandError,
     between,
+    emptied,
     integer,
     made,
     value_of,
 )
+from fencepost.hunt.models.redis.replies import OK
 from fencepost.hunt.models.redis.store import Store
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\Z|[-+]?inf\Z", re.IGNORECASE | re.ASCII)
@@ -36,6 +38,7 @@ def _push(left: bool) -> Command:
             found[:0] = reversed(values)
         else:
             found += values
+        store.signal("l", "lpush" if left else "rpush", key)
         return len(found)
 
     return push
@@ -58,7 +61,7 @@ def _pop(left: bool) -> Command:
         found = value_of(store, key, list)
         if found is None:
             return None
-        return [pop_one(store, key, left) for _ in range(min(count, len(found)))]
+        return _pop_many(store, key, left, min(count, len(found)))
 
     return pop
 
@@ -69,9 +72,22 @@ def pop_one(store: Store, key: str, left: bool) -> str | None:
     if found is None:
         return None
     value: str = found.pop(0 if left else -1)
+    store.signal("l", "lpop" if left else "rpop", key)
     if not found:
-        store.delete(key)
+        emptied(store, key)
     return value
+
+
+def _pop_many(store: Store, key: str, left: bool, count: int) -> list[str]:
+    """Take some elements of a list that has as many."""
+    found = store.values[key]
+    assert isinstance(found, list)
+    values = [found.pop(0 if left else -1) for _ in range(count)]
+    if values:
+        store.signal("l", "lpop" if left else "rpop", key)
+    if not found:
+        emptied(store, key)
+    return values
 
 
 def _pop_at_once(left: bool) -> Command:
@@ -105,6 +121,17 @@ def _range(store: Store, args: Arguments) -> Any:
     return between(value_of(store, args[0], list) or [], first, last)
 
 
+def _trim(store: Store, args: Arguments) -> Any:
+    key, first, last = args[0], integer(args[1]), integer(args[2])
+    found = value_of(store, key, list)
+    if found is not None:
+        found[:] = between(found, first, last)
+        store.signal("l", "ltrim", key)
+        if not found:
+            emptied(store, key)
+    return OK
+
+
 LISTS: dict[str, tuple[Command, int, int | None]] = {
     "LPUSH": (_push(True), 2, None),
     "RPUSH": (_push(False), 2, None),
@@ -112,6 +139,7 @@ LISTS: dict[str, tuple[Command, int, int | None]] = {
     "RPOP": (_pop(False), 1, None),
     "LLEN": (lambda store, args: len(value_of(store, args[0], list) or ()), 1, 1),
     "LRANGE": (_range, 3, 3),
+    "LTRIM": (_trim, 3, 3),
     "BLPOP": (_pop_at_once(True), 2, None),
     "BRPOP": (_pop_at_once(False), 2, None),
 }

@@ -30,14 +30,17 @@ from fencepost.hunt.sim.network import Refusal
 from fencepost.hunt.sim.unknown import Unknown
 
 _NOT_IN_SCRIPTS = (BLOCKS | OF_THE_SERVER.keys() | OF_THE_CONNECTION.keys()) - {"SELECT"}
+_LACKING = frozenset({"PUBLISH", "PUBSUB", "INFO"})
+"""Commands that Redis allows in scripts, at least some of them, and the model does not."""
 
 
 @dataclass
 class Machine:
-    """The data of a server, and the random numbers of its scripts."""
+    """The data of a server, the random numbers of its scripts, and its PUBLISH."""
 
     store: Store
     chance: Chance = field(default_factory=Chance)
+    publish: Callable[[str, str], int] | None = None
 
 
 class _Lua:
@@ -108,7 +111,7 @@ class _Lua:
         store = self.machine.store
         full, store.full = store.full, store.full and not self.wrote
         try:
-            reply = _checked(store, name, args)
+            reply = _checked(self.machine, name, args)
         except CommandError as error:
             # A script that has begun to write may continue (script.c, scriptVerifyOOM).
             self.wrote = self.wrote or (name in WRITES and str(error) != OOM)
@@ -177,13 +180,18 @@ class _Lua:
         return found
 
 
-def _checked(store: Store, name: str, args: list[str]) -> Any:
+def _checked(machine: Machine, name: str, args: list[str]) -> Any:
+    store = machine.store
     try:
         check(store, name, args)
     except CommandError as error:
         raise CommandError(_in_script(str(error))) from None
     if name == "SELECT":
         raise Unknown("a script calls SELECT, but the model of Redis has one database, number 0")
+    if name == "PUBLISH" and machine.publish is not None:
+        return machine.publish(*args)
+    if name in _LACKING:
+        raise Unknown(f"the model of Redis has no command {name} in scripts")
     if name in _NOT_IN_SCRIPTS:
         raise CommandError("ERR This Redis command is not allowed from script")
     return execute(store, name, args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.hunt.models.model import Model, Storage
 from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.models.redis.words import asked
 from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.setting import Setting
 
@@ -32,4 +33,5 @@ MODEL = Model(
     sockets=True,
     wall_leases=True,
     evicts=True,
+    asked=asked,
 )

@@ -20,8 +20,32 @@ class Double(str):
     __slots__ = ()
 
 
+class Members(list[Any]):
+    """The members of a set; RESP3 has a type for it."""
+
+    __slots__ = ()
+
+
 class Scored(list[Any]):
     """Members and scores in turn; RESP3 returns a list of pairs."""
+
+    __slots__ = ()
+
+
+class Verbatim(str):
+    """A text; RESP3 has a type for it."""
+
+    __slots__ = ()
+
+
+class Push(list[Any]):
+    """A message that RESP3 tells apart from replies."""
+
+    __slots__ = ()
+
+
+class Several(list[Any]):
+    """The replies to one command that has several."""
 
     __slots__ = ()
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.hunt.models.redis.lists import BLOCKS
-from fencepost.hunt.models.redis.replies import Double, Scored, Status, Transaction
+from fencepost.hunt.models.redis.replies import (
+    Double,
+    Members,
+    Push,
+    Scored,
+    Several,
+    Status,
+    Transaction,
+    Verbatim,
+)
 from fencepost.hunt.sim.network import Refusal
 
+_KINDS = {Push: b">", Members: b"~"}
 _BREAKS = str.maketrans("\r\n", "  ")
 
 
@@ -34,6 +44,8 @@ def _text(reply: str, version: int) -> bytes:
         return b"+%s\r\n" % data
     if isinstance(reply, Double) and version == 3:
         return b",%s\r\n" % data
+    if isinstance(reply, Verbatim) and version == 3:
+        return b"=%d\r\ntxt:%s\r\n" % (len(data) + 4, data)
     return b"$%d\r\n%s\r\n" % (len(data), data)
 
 
@@ -45,7 +57,10 @@ def _array(reply: list[Any], version: int) -> bytes:
         parts = [encoded(list(pair), version) for pair in pairs]
     else:
         parts = [encoded(one, version) for one in reply]
-    return b"*%d\r\n" % len(parts) + b"".join(parts)
+    if isinstance(reply, Several):
+        return b"".join(parts)
+    kind = _KINDS.get(type(reply), b"*") if version == 3 else b"*"
+    return b"%s%d\r\n" % (kind, len(parts)) + b"".join(parts)
 
 
 def _bytes(text: str) -> bytes:
@@ -62,4 +77,4 @@ def bytes_of(command: tuple[str, ...], reply: Any, version: int) -> bytes:
 def _gives_lists(command: tuple[str, ...]) -> bool:
     """Return whether the command returns a list when it finds something."""
     name = command[0].upper()
-    return name in BLOCKS or (name in ("LPOP", "RPOP") and len(command) > 2)
+    return name in BLOCKS or name == "EXEC" or (name in ("LPOP", "RPOP") and len(command) > 2)

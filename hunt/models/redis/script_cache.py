@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha1
 from typing import Any
 
@@ -15,6 +16,7 @@ from fencepost.hunt.models.redis.store import Store
 
 # The length of a script's name.
 _DIGITS = 40
+Publish = Callable[[str, str], int]
 
 
 class Scripts:
@@ -26,23 +28,23 @@ class Scripts:
         self._bodies: dict[str, str] = {}
         self._chance = Chance()
 
-    def eval(self, store: Store, args: tuple[Any, ...]) -> Any:
+    def eval(self, store: Store, args: tuple[Any, ...], publish: Publish) -> Any:
         body = text(args[0])
-        if type(args[1]) is int and not store.full:
+        if type(args[1]) is int and not store.full and store.listener is None:
             known = KNOWN.get(body)
             if known is not None:
                 return known(store, args[2 : 2 + args[1]], _texts(args[2 + args[1] :]))
         keys, rest = _keys_and_rest(args)
         self._known(body)
-        return evaluate(Machine(store, self._chance), body, keys, rest)
+        return evaluate(Machine(store, self._chance, publish), body, keys, rest)
 
-    def evalsha(self, store: Store, args: tuple[Any, ...]) -> Any:
+    def evalsha(self, store: Store, args: tuple[Any, ...], publish: Publish) -> Any:
         name = text(args[0]).lower()
         keys, rest = _keys_and_rest(args) if len(name) == _DIGITS else ([], [])
         body = self._bodies.get(name)
         if body is None:
             raise CommandError("NOSCRIPT No matching script. Please use EVAL.")
-        return evaluate(Machine(store, self._chance), body, keys, rest)
+        return evaluate(Machine(store, self._chance, publish), body, keys, rest)
 
     def script(self, store: Store, args: tuple[Any, ...]) -> Any:
         word, *more = _texts(args)

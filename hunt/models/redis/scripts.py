@@ -12,7 +12,7 @@ from typing import Any
 
 from fencepost.hunt.models.redis.commands import execute
 from fencepost.hunt.models.redis.lua import Evaluate
-from fencepost.hunt.models.redis.store import Scores, Store
+from fencepost.hunt.models.redis.store import MemberSet, Scores, Store
 from fencepost.workloads.locks.redis import (
     ACQUIRE_COUNTED,
     ACQUIRE_PAIRED,
@@ -78,7 +78,7 @@ def _seen(store: Store, key: str, field: str) -> float:
 
 def _stored(store: Store, key: str, args: Sequence[str]) -> Any:
     fields = store.look(key)
-    if isinstance(fields, dict) and not isinstance(fields, Scores):
+    if isinstance(fields, dict) and not isinstance(fields, Scores | MemberSet):
         seen = fields.get("version", "0")
         if (
             seen.isdecimal()

@@ -22,7 +22,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fencepost.hunt.models.redis import administration
 from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError, integer
+from fencepost.hunt.models.redis.audience import Audience
 from fencepost.hunt.models.redis.commands import (
     ALLOCATES,
     OOM,
@@ -32,13 +34,17 @@ from fencepost.hunt.models.redis.commands import (
     execute,
     text,
 )
+from fencepost.hunt.models.redis.cycle import CYCLE
+from fencepost.hunt.models.redis.host import Host
 from fencepost.hunt.models.redis.lists import BLOCKS
+from fencepost.hunt.models.redis.pubsub import PubSub
 from fencepost.hunt.models.redis.replies import OK
 from fencepost.hunt.models.redis.script_cache import Scripts
 from fencepost.hunt.models.redis.scripts import KNOWN
 from fencepost.hunt.models.redis.session import Session
 from fencepost.hunt.models.redis.store import Store
-from fencepost.hunt.models.redis.waiting import CYCLE, Host, Line
+from fencepost.hunt.models.redis.waiting import Line
+from fencepost.hunt.models.redis.watched import Watched
 from fencepost.hunt.sim.network import LATENCY, LATER, Network, Refusal, Request, Wire
 from fencepost.hunt.sim.world import MS, Timer
 from fencepost.workloads.locks.redis import RELEASE
@@ -57,9 +63,9 @@ class RedisServer(Host):
     """A Redis server. `replica`: the server that follows it, if any; `cut`: the replica is cut
     off."""
 
-    __slots__ = ("_acked", "_last_sync", "_line", "_plain", "_scripts", "_sessions", "_synced",
-                 "_synced_at", "_together", "_waiters", "_waiting", "cut", "offset", "persistence",
-                 "primary", "replica")  # fmt: skip
+    __slots__ = ("_acked", "_audience", "_last_sync", "_line", "_plain", "_quick", "_scripts",
+                 "_sessions", "_synced", "_synced_at", "_together", "_waiters", "_waiting", "cut",
+                 "offset", "persistence", "primary", "replica")  # fmt: skip
 
     port = 6379
 
@@ -76,6 +82,9 @@ class RedisServer(Host):
         self.cut = False
         # Without later syncs and replication, a write needs no further work.
         self._plain = persistence != "everysec"
+        # The same, and no client waits for changes of keys.
+        self._quick = self._plain
+        self._audience: Audience | None = None
         self._line = Line(self)
         self._waiting = self._line.waiters
         self._together = False
@@ -92,17 +101,19 @@ class RedisServer(Host):
             self.primary.replica = None
         self.primary = primary
         self.store.keeps = primary is not None
-        self._plain = False
+        self._plain = self._quick = False
         if primary is not None:
             primary.replica = self
-            primary._plain = False
+            primary._plain = primary._quick = False
             self._take_over(primary.store.copy(), primary.offset)
 
     # Requests.
 
     def session(self) -> Session:
         self._sessions += 1
-        return Session(self._sessions)
+        made = Session(self._sessions)
+        made.made_ms = made.seen_ms = self.clock.ms(self.world.now)
+        return made
 
     @property
     def role(self) -> str:
@@ -127,7 +138,7 @@ class RedisServer(Host):
         now = self.world.now
         store.now_ms = now_ms = (clock.base + now) // MS if clock.plain else clock.ms(now)
         name = command[0]
-        if self._plain and not store.full and not self._waiting:
+        if self._quick and not store.full and not self._waiting:
             # The most frequent commands, with the results of `execute` and scripts.py.
             if name == "EVAL" and len(command) > 4:
                 body = command[1]
@@ -205,8 +216,11 @@ class RedisServer(Host):
     def run_out(self) -> None:
         """Evict all present data, as under allkeys-lru when other data arrives."""
         if self.primary is None:
+            gone = [*self.store.values]
             self.store.values.clear()
             self.store.expires.clear()
+            for key in gone:
+                self.store.signal("e", "evicted", key)
             if not self._plain:
                 self._written()
 
@@ -219,6 +233,8 @@ class RedisServer(Host):
     def settle(self) -> None:
         """Catch up with Redis' expiry cycle, by the present clock."""
         now = self.world.now
+        if self._audience is not None:
+            self._audience.look_soon()
         phase = (13 * self.index) * MS % CYCLE
         last = now - (now - phase) % CYCLE
         if self.up and last >= self.clock.changed and self.store.sweep(self.clock.ms(last)):
@@ -258,10 +274,13 @@ class RedisServer(Host):
         self.boots += 1
         self._waiters.clear()
         self._line.clear()
+        if self._audience is not None:
+            self._audience.crash()
         if self.persistence == "none":
             self.store = Store()
         elif power and self.persistence == "everysec":
             self.store = self._synced.copy()
+        self.listen()
         self.network.broken(self)
 
     def start(self) -> None:
@@ -276,6 +295,55 @@ class RedisServer(Host):
         self.primary = self.replica = None
         self._waiters.clear()
         self._line.forget()
+        self.store.listener = None
+        if self._audience is not None:
+            self._audience.forget()
+            self._audience = None
+
+    # Those who hear of changes, and of each other.
+
+    @property
+    def audience(self) -> Audience:
+        if self._audience is None:
+            self._audience = Audience(self)
+        return self._audience
+
+    @property
+    def pubsub(self) -> PubSub:
+        return self.audience.pubsub
+
+    @property
+    def watched(self) -> Watched:
+        return self.audience.watched
+
+    def publish(self, channel: str, message: str) -> int:
+        return self.pubsub.publish(channel, message)
+
+    def listen(self) -> None:
+        """Let those who wait for changes of keys hear of them."""
+        hears = self._audience is not None and self._audience.hears
+        self.store.listener = self.audience.changed if hears else None
+        self._quick = self._plain and not hears
+
+    def sweep(self) -> None:
+        """Delete expired keys, in a cycle."""
+        if self.store.sweep(self.clock.ms(self.world.now)):
+            self._written()
+        self.audience.look_in_time()
+
+    def expired(self, key: str) -> bool:
+        when = self.store.expires.get(key)
+        return when is not None and self.clock.ms(self.world.now) > when
+
+    @property
+    def blocked(self) -> int:
+        return len(self._waiting)
+
+    def clients(self, asking: Session, args: list[str]) -> str:
+        return administration.clients(self, args)
+
+    def disconnect(self, asking: Session, args: list[str]) -> Any:
+        return administration.disconnect(self, asking, args)
 
     # Replication.
 
@@ -295,8 +363,11 @@ class RedisServer(Host):
     def _take_over(self, state: Store, offset: int) -> None:
         if offset >= self.offset:
             state.keeps = self.store.keeps
+            if self._audience is not None:
+                self._audience.replaced(self.store, state)
             self.store = state
             self.offset = offset
+            self.listen()
 
     def reconnect(self) -> None:
         """Restore the link to the replica, and send the delayed state."""
@@ -342,6 +413,9 @@ class RedisServer(Host):
     # Clients that wait for a list.
 
     def left(self, link: Wire) -> None:
+        session = getattr(link, "session", None)
+        if self._audience is not None and session is not None:
+            self._audience.leave(session)
         self._line.leave(link)
 
     def attend(self) -> None:
@@ -360,11 +434,15 @@ class RedisServer(Host):
 
 
 _OWN: dict[str, Callable[[RedisServer, tuple[Any, ...]], Any]] = {
-    "EVAL": lambda server, args: server._scripts.eval(server.store, args),
-    "EVALSHA": lambda server, args: server._scripts.evalsha(server.store, args),
+    "EVAL": lambda server, args: server._scripts.eval(server.store, args, server.publish),
+    "EVALSHA": lambda server, args: server._scripts.evalsha(server.store, args, server.publish),
     "SCRIPT": lambda server, args: server._scripts.script(server.store, args),
     "ROLE": RedisServer._role,
     "WAIT": RedisServer._replicas,
+    "PUBLISH": lambda server, args: server.publish(*map(text, args)),
+    "PUBSUB": lambda server, args: server.pubsub.describe([text(one) for one in args]),
+    "CONFIG": administration.config,
+    "INFO": administration.info,
 }
 """Commands that concern more than the data; their numbers of arguments are in commands.py."""
 

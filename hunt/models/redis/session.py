@@ -2,7 +2,8 @@
 
 A library under test uses its own client: the server decodes the bytes of its socket, and answers in
 bytes. A connection has commands of its own in addition to the model's: HELLO, AUTH, CLIENT, SELECT,
-RESET, QUIT, and MULTI with EXEC and DISCARD. Any other command raises Unknown with its name.
+RESET, QUIT, WATCH and MULTI with EXEC and DISCARD, and those that subscribe. Any other command
+raises Unknown with its name.
 """
 
 from __future__ import annotations
@@ -12,15 +13,23 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
 from fencepost.hunt.models.redis.arguments import SYNTAX, CommandError, integer
+from fencepost.hunt.models.redis.commands import WORDS
 from fencepost.hunt.models.redis.decoder import MALFORMED, Command, Decoder
-from fencepost.hunt.models.redis.replies import OK, QUEUED, Status, Transaction
+from fencepost.hunt.models.redis.pubsub import SUBSCRIBES, UNSUBSCRIBES, PubSub
+from fencepost.hunt.models.redis.replies import OK, QUEUED, Status, Transaction, Verbatim
 from fencepost.hunt.models.redis.resp import bytes_of
-from fencepost.hunt.sim.network import Refusal, Server
+from fencepost.hunt.models.redis.watched import Watched
+from fencepost.hunt.sim.network import LATER, Line, Refusal, Server
 from fencepost.hunt.sim.unknown import Unknown
 
-_VERSION = "7.0.15"
+VERSION = "7.0.15"
+"""The version of the server that the model is compared with."""
 _DATABASES, _HALF = 16, 2**31
 _ABORTED = "EXECABORT Transaction discarded"
+_SUBSCRIBED = (
+    "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+    "allowed in this context"
+)
 _NO_PASSWORD = (
     "ERR AUTH <password> called without any password configured for the default user. Are you sure "
     "your configuration is correct?"
@@ -28,7 +37,10 @@ _NO_PASSWORD = (
 
 
 class Transactional(Protocol):
-    """A server that can execute several commands as one."""
+    """A server that can execute several commands as one, and its subscriptions and watched keys."""
+
+    pubsub: PubSub
+    watched: Watched
 
     def together(self) -> AbstractContextManager[None]: ...
 
@@ -41,6 +53,18 @@ class Transactional(Protocol):
     @property
     def role(self) -> str: ...
 
+    def listen(self) -> None:
+        """Note that keys are watched, or no longer."""
+
+    def expired(self, key: str) -> bool:
+        """Return whether a key is present that has expired."""
+
+    def clients(self, asking: Session, args: list[str]) -> str:
+        """Execute CLIENT LIST."""
+
+    def disconnect(self, asking: Session, args: list[str]) -> Any:
+        """Execute CLIENT KILL."""
+
 
 def _transactional(server: Server) -> Transactional:
     return cast(Transactional, server)  # isinstance would take as long as a command
@@ -49,26 +73,45 @@ def _transactional(server: Server) -> Transactional:
 class Session:
     """The server's state of one connection. `over`: the server closes it after the last reply."""
 
+    line: Line | None = None
+
     def __init__(self, number: int) -> None:
-        self.over = False
-        self._number = number
+        self.over = self.unasked = False
+        self.number = number
+        self.made_ms = self.seen_ms = 0
+        self.last = "NULL"
+        self.channels: dict[str, None] = {}
+        self.patterns: dict[str, None] = {}
         self._decoder = Decoder()
         self.reset()
 
     def reset(self) -> None:
-        self._version = 2
-        self._name = ""
-        self._queued: list[Command] | None = None
-        self._spoilt = False
+        self.version = 2
+        self.name = ""
+        self.queued: list[Command] | None = None
+        self._spoilt = self._executes = False
 
     def commands(self, data: bytes) -> list[Command]:
-        return [(one[0].upper(), *one[1:]) for one in self._decoder.feed(data)]
+        found = [(one[0].upper(), *one[1:]) for one in self._decoder.feed(data)]
+        if not self.unasked and any(one[0] in SUBSCRIBES for one in found):
+            self.unasked = True
+        return found
 
     def encoded(self, command: Command, reply: Any) -> bytes:
-        return bytes_of(command, reply, self._version)
+        return bytes_of(command, reply, self.version)
+
+    def push(self, reply: Any) -> None:
+        """Send a message to the client."""
+        if self._executes:
+            raise Unknown(
+                "a transaction sends a message to its own connection, in the middle of its reply"
+            )
+        if self.line is None:
+            raise Unknown("a client subscribes on a connection on which it cannot be sent messages")
+        self.line.say(self.encoded((), reply))
 
     def is_about_data(self, command: Command) -> bool:
-        return command[0] not in _OWN and command[0] != MALFORMED
+        return command[0] not in _QUIET
 
     def execute(self, server: Server, command: Command) -> Any:
         """Return the reply to one command, or LATER. Raises Unknown if the model lacks it."""
@@ -77,10 +120,20 @@ class Session:
             self.over = True
             return Refusal(args[0])
         try:
-            if self._queued is not None and name not in _AT_ONCE:
+            subscribed = self.version == 2 and (self.channels or self.patterns)
+            if subscribed and not self._executes and name not in _WITH_SUBSCRIPTIONS:
+                self._admit(server, command)
+                self._refuse(server, command)
+            if self.queued is not None and name not in _AT_ONCE:
                 return self._queue(server, command)
+            if subscribed and name == "PING":
+                self._admit(server, command)
+                return ["pong", args[0] if args else ""]
             if name not in _OWN:
-                return server.handle(command)
+                reply = server.handle(command)
+                if reply is LATER and self.unasked:
+                    raise Unknown(f"a client blocks in {name} on a connection that has subscribed")
+                return reply
             self._admit(server, command)
             return _OWN[name](self, server, args)
         except CommandError as error:
@@ -90,54 +143,92 @@ class Session:
         """Check a command before its execution; an error spoils a transaction."""
         try:
             _transactional(server).admit(
-                command, self._queued is not None and command[0] not in _AT_ONCE
+                command, self.queued is not None and command[0] not in _AT_ONCE
             )
         except CommandError as error:
-            self._spoilt = self._queued is not None
+            self._spoilt = self.queued is not None
             if command[0] == "EXEC":
-                self._queued, self._spoilt = None, False
-                words = str(error).removeprefix("ERR ")
-                raise CommandError(f"{_ABORTED} because of: {words}") from None
+                self._abort(server, str(error))
             raise
+
+    def _refuse(self, server: Server, command: Command) -> None:
+        """Refuse a command because of the subscriptions of its connection."""
+        self._spoilt = self.queued is not None
+        name, *args = command
+        word = f"|{args[0].lower()}" if name in WORDS else ""
+        words = _SUBSCRIBED.format(name.lower() + word)
+        if name == "EXEC":
+            self._abort(server, words)
+        raise CommandError(words)
+
+    def _abort(self, server: Server, words: str) -> None:
+        """Refuse EXEC, and forget the queued commands and the watched keys."""
+        self.queued, self._spoilt = None, False
+        self.unwatch(server, [])
+        raise CommandError(f"{_ABORTED} because of: {words.removeprefix('ERR ')}")
 
     # Transactions.
 
     def _queue(self, server: Server, command: Command) -> Any:
-        assert self._queued is not None
+        assert self.queued is not None
         self._admit(server, command)
-        self._queued.append(command)
+        self.queued.append(command)
         return QUEUED
 
     def multi(self, server: Server, args: list[str]) -> Any:
-        if self._queued is not None:
+        if self.queued is not None:
             raise CommandError("ERR MULTI calls can not be nested")
-        self._queued = []
+        self.queued = []
         return OK
 
     def discard(self, server: Server, args: list[str]) -> Any:
-        if self._queued is None:
+        if self.queued is None:
             raise CommandError("ERR DISCARD without MULTI")
-        self._queued, self._spoilt = None, False
+        self.queued, self._spoilt = None, False
+        return self.unwatch(server, args)
+
+    def watch(self, server: Server, args: list[str]) -> Any:
+        if self.queued is not None:
+            raise CommandError("ERR WATCH inside MULTI is not allowed")
+        host = _transactional(server)
+        for key in args:
+            host.watched.add(self, key, host.expired(key))
+        host.listen()
+        return OK
+
+    def unwatch(self, server: Server, args: list[str]) -> Any:
+        _transactional(server).watched.leave(self)
+        _transactional(server).listen()
         return OK
 
     def exec_transaction(self, server: Server, args: list[str]) -> Any:
-        if self._queued is None:
+        if self.queued is None:
             raise CommandError("ERR EXEC without MULTI")
-        commands, spoilt = self._queued, self._spoilt
-        self._queued, self._spoilt = None, False
+        host = _transactional(server)
+        commands, spoilt = self.queued, self._spoilt
+        self.queued, self._spoilt = None, False
+        touched = host.watched.touched(self, host.expired)
+        self.unwatch(server, args)
+        if touched and not spoilt:
+            return None
         try:
-            _transactional(server).admit_all(commands)
+            host.admit_all(commands)
         except CommandError as error:
             raise CommandError(f"{_ABORTED} because of: {error}") from None
         if spoilt:
             raise CommandError(f"{_ABORTED} because of previous errors.")
-        with _transactional(server).together():
-            return Transaction(self.encoded(one, self.execute(server, one)) for one in commands)
+        self._executes = True
+        try:
+            with host.together():
+                replies = [self.encoded(one, self.execute(server, one)) for one in commands]
+        finally:
+            self._executes = False
+        return Transaction(replies)
 
     # The connection.
 
     def hello(self, server: Server, args: list[str]) -> Any:
-        version = self._version
+        version = self.version
         if args:
             try:
                 version = integer(args[0])
@@ -148,8 +239,8 @@ class Session:
             if version not in (2, 3):
                 raise CommandError("NOPROTO unsupported protocol version")
         self._greet(args[1:])
-        self._version = version
-        words = {"server": "redis", "version": _VERSION, "proto": version, "id": self._number}
+        self.version = version
+        words = {"server": "redis", "version": VERSION, "proto": version, "id": self.number}
         return {**words, "mode": "standalone", "role": _transactional(server).role, "modules": []}
 
     def _greet(self, words: list[str]) -> None:
@@ -160,7 +251,7 @@ class Session:
                 _log_in(more[0])
                 words = more[2:]
             elif option.upper() == "SETNAME" and more:
-                self._name, words = _checked_name(more[0]), more[1:]
+                self.name, words = _checked_name(more[0]), more[1:]
             else:
                 raise CommandError(f"ERR Syntax error in HELLO option '{option}'")
 
@@ -176,11 +267,15 @@ class Session:
         word, *more = args
         match word.upper():
             case "ID":
-                return self._number
+                return self.number
             case "GETNAME":
-                return self._name or None
+                return self.name or None
             case "SETNAME":
-                self._name = _checked_name(more[0])
+                self.name = _checked_name(more[0])
+            case "LIST":
+                return Verbatim(_transactional(server).clients(self, more))
+            case "KILL":
+                return _transactional(server).disconnect(self, more)
             case "NO-EVICT" if more[0].upper() not in ("ON", "OFF"):
                 raise CommandError(SYNTAX)
         return OK
@@ -198,12 +293,21 @@ class Session:
         return OK
 
     def start_anew(self, server: Server, args: list[str]) -> Any:
+        self.unwatch(server, args)
+        _transactional(server).pubsub.leave(self)
         self.reset()
         return Status("RESET")
 
     def quit(self, server: Server, args: list[str]) -> Any:
         self.over = True
+        self.unwatch(server, args)
+        _transactional(server).pubsub.leave(self)
         return OK
+
+
+def _subscriptions(name: str) -> Callable[[Session, Server, list[str]], Any]:
+    """Return the execution of a command that subscribes or unsubscribes."""
+    return lambda session, server, args: _transactional(server).pubsub.execute(name, session, args)
 
 
 def _log_in(user: str) -> None:
@@ -228,8 +332,15 @@ _OWN: dict[str, Callable[[Session, Server, list[str]], Any]] = {
     "MULTI": Session.multi,
     "DISCARD": Session.discard,
     "EXEC": Session.exec_transaction,
+    "WATCH": Session.watch,
+    "UNWATCH": Session.unwatch,
     "RESET": Session.start_anew,
     "QUIT": Session.quit,
+    **{name: _subscriptions(name) for name in SUBSCRIBES | UNSUBSCRIBES},
 }
-_AT_ONCE = frozenset({"MULTI", "DISCARD", "EXEC", "RESET", "QUIT"})
+_AT_ONCE = frozenset({"MULTI", "DISCARD", "EXEC", "RESET", "QUIT", "WATCH"})
 """Commands that a transaction never queues."""
+_WITH_SUBSCRIPTIONS = SUBSCRIBES | UNSUBSCRIBES | {"PING", "QUIT", "RESET"}
+"""Commands that RESP2 allows on a connection with subscriptions."""
+_QUIET = _OWN.keys() - SUBSCRIBES - UNSUBSCRIBES | {MALFORMED, "INFO"}
+"""Commands that reveal nothing about a lock."""

@@ -45,6 +45,8 @@ def _add(store: Store, args: Arguments) -> Any:
     ]
     if not scores:
         store.delete(key)
+    if any(kind in ("added", "updated") for kind, _ in changes):
+        store.signal("z", "zincr" if "INCR" in options else "zadd", key)
     if "INCR" in options:
         kind, score = changes[0]
         return double(score) if kind else None
@@ -87,15 +89,14 @@ def _change(scores: Scores, member: str, score: float, options: set[str]) -> tup
 
 
 def _remove(store: Store, args: Arguments) -> Any:
-    return remove(store, args, Scores)
+    return remove(store, args, Scores, "zrem")
 
 
 def _remove_by_score(store: Store, args: Arguments) -> Any:
     inside = _in_scores(args[1], args[2])
     found = _scores(store, args[0])
-    return _remove(
-        store, [args[0], *(member for member, score in found.items() if inside(score, member))]
-    )
+    members = [member for member, score in found.items() if inside(score, member)]
+    return remove(store, [args[0], *members], Scores, "zremrangebyscore")
 
 
 def _scores(store: Store, key: str) -> Scores:

@@ -1,12 +1,14 @@
 """The keys of one Redis database: their values, and when they expire by the server's wall clock.
 
-Values are those of Redis' types: str, dict (a hash), Scores (a sorted set), list. An expired key
+Values are those of Redis' types: str, dict (a hash), Scores (a sorted set),
+MemberSet, list. An expired key
 remains until a command accesses it or Redis' expiry cycle deletes it. That is visible if the clock
 moves back, so both are modelled (`look`, and RedisServer.settle).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -21,7 +23,11 @@ class Scores(dict[str, float]):
         return [name for _, _, name in pairs]
 
 
-Value = str | dict[str, str] | Scores | list[str]
+class MemberSet(dict[str, None]):
+    """A set, in the order of insertion."""
+
+
+Value = str | MemberSet | dict[str, str] | Scores | list[str]
 
 
 class Store:
@@ -29,10 +35,11 @@ class Store:
 
     `now_ms`: the wall clock at the current command. `full`: memory is at its limit, and eviction is
     not allowed. `lists_made`: lists that were created since the last check of waiting clients, in
-    order.
+    order. `listener`: is called for each change of a key, with the kind of event, its name, and
+    the key (notices.py).
     """
 
-    __slots__ = ("expires", "full", "keeps", "lists_made", "now_ms", "values")
+    __slots__ = ("expires", "full", "keeps", "listener", "lists_made", "now_ms", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
@@ -42,6 +49,12 @@ class Store:
         # A replica deletes no expired key by itself; its primary sends the deletion.
         self.keeps = False
         self.lists_made: dict[str, None] = {}
+        self.listener: Callable[[str, str, str], None] | None = None
+
+    def signal(self, kind: str, event: str, key: str) -> None:
+        """Note that a key has changed."""
+        if self.listener is not None:
+            self.listener(kind, event, key)
 
     def look(self, key: str) -> Value | None:
         """Return the value of a key; None if it does not exist or has expired."""
@@ -52,6 +65,7 @@ class Store:
             if when is not None and self.now_ms > when:
                 if not self.keeps:
                     self.delete(key)
+                    self.signal("x", "expired", key)
                 return None
         return value
 
@@ -73,6 +87,7 @@ class Store:
         gone = [key for key, when in self.expires.items() if wall_ms > when]
         for key in gone:
             self.delete(key)
+            self.signal("x", "expired", key)
         return gone
 
     def copy(self) -> Store:

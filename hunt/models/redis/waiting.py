@@ -8,17 +8,14 @@ ten times a second.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 
 from fencepost.hunt.models.redis.commands import text
+from fencepost.hunt.models.redis.cycle import Cycle
+from fencepost.hunt.models.redis.host import Host
 from fencepost.hunt.models.redis.lists import pop_one, timeout_ms
-from fencepost.hunt.models.redis.store import Store
-from fencepost.hunt.sim.network import Network, Request, Server, Wire
-from fencepost.hunt.sim.world import MS, NEVER, Timer, World
-
-CYCLE = 100 * MS
-"""The period of Redis' periodic work, ten times a second."""
+from fencepost.hunt.sim.network import Request, Wire
+from fencepost.hunt.sim.world import NEVER
 
 
 @dataclass(eq=False)
@@ -36,29 +33,13 @@ class Waiter:
     left_ns: int = NEVER
 
 
-class Host(Server):
-    """A server at which clients may wait for a list."""
-
-    __slots__ = ("network", "store", "world")
-
-    network: Network
-    store: Store
-    world: World
-
-    @abstractmethod
-    def attend(self) -> None:
-        """Serve the clients that wait for a list."""
-
-
 class Line:
     """The waiters of a server, in the order of arrival."""
 
     def __init__(self, server: Host) -> None:
         self.waiters: list[Waiter] = []
         self._server = server
-        self._phase = 13 * server.index * MS
-        self._alarm: Timer | None = None
-        self._alarm_at = 0
+        self._cycle = Cycle(server, server.world, server.attend)
 
     def enter(self, request: Request) -> None:
         server = self._server
@@ -84,7 +65,7 @@ class Line:
     def forget(self) -> None:
         """Drop all references to the run, which has ended."""
         self.waiters.clear()
-        self._alarm = None
+        self._cycle.forget()
         del self._server
 
     def attend(self) -> bool:
@@ -130,43 +111,14 @@ class Line:
             self.waiters.remove(one)
         return [one.request for one in sorted(late, key=lambda one: one.until_ms)]
 
-    # Periodic checks.
-
     def look_soon(self) -> None:
         """Schedule a check in the next cycle, because the clock is about to change."""
-        self._look_from(self._server.world.now + 1)
+        self._cycle.check_from(self._server.world.now + 1)
 
     def _look_in_time(self) -> None:
         """Schedule a check in the cycle in which the first wait times out."""
         first = min((one.until_ms for one in self.waiters), default=NEVER)
         if first == NEVER:
-            if self._alarm is not None:
-                self._alarm.off = True
-            return
-        now, clock = self._server.world.now, self._server.clock
-        # With a clock that drifts, the next check decides.
-        self._look_from(max(now + 1, (first + 1) * MS - clock.base) if clock.plain else now + 1)
-
-    def _look_from(self, time: int) -> None:
-        """Schedule a check in the first cycle from this time on."""
-        at = time + (self._phase - time) % CYCLE
-        if self._alarm is not None and not self._alarm.off:
-            if self._alarm_at == at:
-                return
-            self._alarm.off = True
-        self._look_at(at)
-
-    def _look_at(self, at: int) -> None:
-        server = self._server
-
-        def look() -> None:
-            alarm.off = True
-            if server.world.now > at:
-                # A resumed server first reads the messages that arrived during its pause (ae.c).
-                self._look_at(server.world.now)
-            else:
-                server.attend()
-
-        alarm = self._alarm = Timer(server, look)
-        self._alarm_at = at
-        server.world.at(at, alarm)
+            self._cycle.stop()
+        else:
+            self._cycle.check_past(first)

@@ -8,6 +8,8 @@ from fencepost.checker.facts.faults import faults
 from fencepost.checker.facts.hold_events import hold_events
 from fencepost.checker.facts.holds import holds
 from fencepost.checker.facts.obstacles import (
+    Obstacles,
+    Request,
     freed,
     kills_clients,
     lease_of,
@@ -67,3 +69,28 @@ def test_a_hold_that_names_its_lease_has_that_one_and_not_that_of_its_lock(story
     story.grant(1, "h1", at=0, until=None, ttl=200)
     story.call(1, "close", 100, 110, {})
     assert remains(story, {"orders": 500 * MS}) == {"h1": 300}
+
+
+def test_a_free_span_ends_where_the_next_obstacle_begins():
+    found = Obstacles([(0, 5), (100, 110)])
+    assert found.free(0, 10) == (5, 100)
+    assert found.free(0, 95) == (110, float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("type", "error", "over", "died"),
+    [
+        ("ok", None, 0, False),
+        ("fail", ["not-granted", "no"], 0, False),
+        ("info", ["timeout", "killed"], 70, False),
+        ("info", ["killed", "the worker is gone"], 70, True),
+        ("info", ["crashed", "the worker is gone"], 70, True),
+    ],
+)
+def test_a_request_says_whether_its_client_died_in_it(story, type, error, over, died):
+    asked = {"lock": "orders", "ttl": 50 * MS}
+    story.call(1, "acquire", 0, 20, asked, {"hold": "h1"}, type, error)
+    (call,) = story.history().calls()
+    found = request(call, {}, 9, {})
+    assert found == Request(0, 20 * MS, over * MS, died)
+    assert found.died is died

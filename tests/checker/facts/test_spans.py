@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from random import Random
 
 from fencepost.checker.facts.spans import Spans
@@ -26,6 +27,8 @@ def test_spans_found_by_time_equal_those_found_by_a_full_scan():
             ]
             assert spans.touching(start, end) == expected
             assert spans.count(start, end) == len(expected)
+            ends = [inf if rows[name][1] is None else rows[name][1] for name in expected]
+            assert spans.until(start, end) == max(ends, default=-inf)
             for most in range(1, 5):
                 assert spans.latest(start, end, most) == expected[-most:]
 

@@ -19,6 +19,7 @@ from fencepost.harness.campaigns.item import Hushed, Item
 from fencepost.harness.command import app, screen
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.results import results
+from fencepost.harness.servers.kinds import KINDS
 from fencepost.report import defect_scores
 from fencepost.workloads.contract import catalogue as catalogues
 from fencepost.workloads.contract.catalogue import catalogue
@@ -109,12 +110,13 @@ def test_simulations_are_the_first_round_and_real_runs_the_second(toy):
     assert twin.spec.name == "defect-release-toy-sound"
 
 
-def test_a_class_that_cannot_be_played_says_why(toy):
+def test_a_class_that_cannot_be_played_says_why(toy, monkeypatch):
+    monkeypatch.setitem(vars(KINDS["postgres"]), "model", "")
     text = (toy / "release_toy.py").read_text()
-    (toy / "release_toy.py").write_text(text.replace('faults=("cpu",)', 'servers="zookeeper:3"'))
+    (toy / "release_toy.py").write_text(text.replace('faults=("cpu",)', 'servers="postgres:1"'))
     reasons = {row["way"]: row["reason"] for row in Plan(1, ("release-toy",)).rows()}
-    assert "there is no model of zookeeper" in reasons["hunt"]
-    assert "there is no model of zookeeper" in reasons["history"]
+    assert "there is no model of postgres" in reasons["hunt"]
+    assert "there is no model of postgres" in reasons["history"]
     assert reasons["servers"] == ""
 
 
@@ -136,6 +138,7 @@ def test_a_hunt_leaves_out_the_faults_that_break_any_lock_on_redis(toy):
     assert hunted_faults(setting, ("clock:majority/drift", "clock", "cpu")) == setting.faults
 
 
+@pytest.mark.slow
 def test_a_defect_is_found_in_histories_and_its_twin_is_not_accused():
     for lock, found in (("Lock", True), ("Sound", False)):
         item = Item("row", defect_plays.histories, 1, 3, asked=(DELETES, lock))

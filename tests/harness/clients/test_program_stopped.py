@@ -35,6 +35,28 @@ def test_a_point_stops_it_once(talk, eventually, state):
     assert [talk.hear()["type"], talk.hear()["type"]] == ["invoke", "ok"]
 
 
+def test_a_point_arms_the_next_one_when_the_program_continues(talk, eventually, state):
+    talk.say(control="arm", point="before-write", then="acquired")
+    talk.say(**ACQUIRE)
+    assert [talk.hear()["type"], talk.hear()["type"]] == ["invoke", "ok"]
+    talk.say(f="write", value={"resource": "account", "version": 0})
+    assert talk.hear_until("point")[-1]["point"] == "before-write"
+    eventually(lambda: state(talk.program.pid) == "T")
+    talk.program.send_signal(signal.SIGCONT)
+    talk.say(**ACQUIRE)
+    assert talk.hear_until("point")[-1]["point"] == "acquired"
+    talk.program.send_signal(signal.SIGCONT)
+
+
+def test_a_point_that_was_disarmed_arms_no_other(talk):
+    talk.say(control="arm", point="before-write", then="acquired")
+    talk.say(control="disarm", point="before-write")
+    talk.say(f="write", value={"resource": "account", "version": 0})
+    talk.say(**ACQUIRE)
+    said = [talk.hear() for _ in range(4)]
+    assert not any(line.get("control") for line in said)
+
+
 def test_a_point_that_was_disarmed_stops_nothing(talk):
     talk.say(control="arm", point="acquired")
     talk.say(control="disarm", point="acquired")

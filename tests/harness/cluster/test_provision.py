@@ -19,6 +19,7 @@ from fencepost.harness.cluster import docker_calls, projects
 from fencepost.harness.cluster import provision as module
 from fencepost.harness.cluster.network import NetworkLeft
 from fencepost.harness.cluster.provision import Way, brought_up, reserved
+from fencepost.harness.cluster.reservation import SETUP, Reservation
 from fencepost.harness.command import app
 from fencepost.harness.command import cluster as command
 from fencepost.harness.errors import BadArguments, Crashed
@@ -173,6 +174,21 @@ def test_two_commands_at_once_have_a_cluster_each(machine):
     ]
 
 
+def test_another_command_that_sets_up_is_waited_for_and_named(places):
+    other, said = Reservation(SETUP), []
+    other.take()
+
+    def say(words):
+        said.append(words)
+        other.release()
+
+    with projects.setting_up(say):
+        pass
+    (words,) = said
+    assert words.startswith("Waiting for another command to set up the engine and the image. ")
+    assert f"(pid {os.getpid()})" in words
+
+
 def test_the_end_of_one_command_touches_nothing_of_another_s(machine):
     with brought_up(NODES, print) as one:
         with brought_up(NODES, print):
@@ -214,7 +230,7 @@ def test_the_next_command_removes_leftovers_of_unused_clusters(machine):
 
 def test_where_all_clusters_are_in_use_nothing_is_started(machine):
     with contextlib.ExitStack() as others:
-        for _ in projects.NAMES:
+        for _ in projects.names():
             others.enter_context(reserved(None))
         with (
             pytest.raises(Crashed, match="all 16 clusters of this machine are in use"),
@@ -222,6 +238,32 @@ def test_where_all_clusters_are_in_use_nothing_is_started(machine):
         ):
             raise AssertionError("there is none")
     assert not any(cluster.ups for cluster in machine.clusters.values())
+
+
+def test_a_command_takes_and_removes_only_clusters_that_its_environment_names(machine, monkeypatch):
+    monkeypatch.setenv(projects.CLUSTERS, "3-4")
+    for name in ("fencepost-2", "fencepost-4", "fencepost-5"):
+        machine[name].up(["redis-1"])
+    with brought_up(NODES, print) as cluster:
+        assert cluster is machine["fencepost-3"]
+        assert machine["fencepost-4"].nodes == []
+        with (
+            reserved(None),
+            pytest.raises(Crashed, match="all 2 clusters that FENCEPOST_CLUSTERS names are in use"),
+            reserved(None),
+        ):
+            raise AssertionError("there is none")
+    assert machine["fencepost-2"].nodes == machine["fencepost-5"].nodes == ["redis-1"]
+
+
+@pytest.mark.parametrize("given", ["3", "0-2", "5-4", "1-17", "1-٢", "1-2 "])
+def test_clusters_that_are_no_range_are_refused(machine, monkeypatch, given):
+    monkeypatch.setenv(projects.CLUSTERS, given)
+    with (
+        pytest.raises(BadArguments, match="is not a range of this machine's clusters: set it to"),
+        brought_up(NODES, print),
+    ):
+        raise AssertionError("it is up")
 
 
 def test_heal_leaves_a_running_command_s_cluster_alone_and_says_so(machine, monkeypatch, capsys):
@@ -266,7 +308,7 @@ def test_a_cluster_that_cannot_be_removed_does_not_keep_others_up(machine, monke
     assert [one.nodes for one in machine.clusters.values()] == [[], ["redis-1"], []]
 
 
-def test_engine_and_image_are_set_up_by_one_command_at_a_time(machine, monkeypatch):
+def test_engine_and_image_are_set_up_by_one_lane_of_a_command_at_a_time(machine, monkeypatch):
     inside, said = [], []
 
     def ensure(say):
@@ -276,7 +318,6 @@ def test_engine_and_image_are_set_up_by_one_command_at_a_time(machine, monkeypat
         inside.append("out")
 
     monkeypatch.setattr(module.docker_engine, "ensure", ensure)
-    monkeypatch.setattr(projects, "_LOOK_S", 0.01)
 
     def use():
         with brought_up(NODES, said.append):
@@ -288,7 +329,8 @@ def test_engine_and_image_are_set_up_by_one_command_at_a_time(machine, monkeypat
     for thread in threads:
         thread.join()
     assert inside == ["in", "out"] * 3
-    assert any(words.startswith("Waiting for another command to set up") for words in said)
+    # They are no other command's.
+    assert not any(words.startswith("Waiting") for words in said), said
 
 
 def test_a_signal_that_is_ignored_stays_ignored_and_others_interrupt():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 
 import pytest
 
+from fencepost.harness.clients import streams
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.execute.site import RunSite
 from tests.harness.disturbed import SPEC
@@ -58,3 +60,17 @@ def test_each_client_is_told_who_it_is_and_where_its_servers_are(told, cluster):
 def test_the_steps_of_a_scenario_that_counts_them_are_failpoints(told):
     (first, _), _ = told(replace(SPEC, scenario={"name": "x", "counted": True}))
     assert first["steps"] is True
+
+
+def test_a_client_that_is_not_up_yet_is_killed_on_its_node_if_it_does_not_end(
+    cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(streams, "_END_S", 0.05)
+    site = RunSite(SPEC, cluster, Recorder(tmp_path / "history.jsonl"))
+    site.client_fleet.start_early()
+    busy = cluster.remote("client-1").programs[-1]
+    cluster.remote("client-1").signal(busy.pid, signal.SIGSTOP)
+    site.client_fleet.close()
+    assert cluster.left == []
+    kills = [call.node for call in cluster.calls if call[1:] == ("signal", "SIGKILL")]
+    assert "client-1" in kills

@@ -45,6 +45,7 @@ def spec(servers="redis:1"):
         ([("partition", "client-1")], "Yours: `redis`"),
     ],
 )
+@pytest.mark.slow
 def test_a_violation_of_a_user_lock_is_compared_with_the_reference_lock(outcome, faults, words):
     found = compare(spec(), outcome("lease_exclusion", *faults))
     assert words in found.results["compared"]

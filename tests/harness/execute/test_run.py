@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -219,3 +220,12 @@ def test_a_history_shorter_than_recorded_leaves_the_verdict_open(recorder):
     outcome = judge(folder, [], recorder.written)
     words = "Its recorder wrote 3 ops, and 2 are in its history."
     assert (outcome.valid, outcome.verdicts["run"].summary) == ("unknown", words)
+
+
+def test_a_leader_works_for_several_leases_unless_its_test_says_how_long():
+    elector = LOCKS["kazoo-election"]
+    spec = Spec("e", elector.name, elector.read_options({}), concurrency=2)
+    assert timed.client_settings(spec)["hold_ms"] == (1000.0, 12_000)
+    assert timed.client_settings(replace(spec, hold="20ms"))["hold_ms"] == (20, 20)
+    assert "leadership" in spec.to_json()["checkers"]
+    assert "leadership" not in SPEC.to_json()["checkers"]

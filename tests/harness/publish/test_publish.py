@@ -12,8 +12,9 @@ import pytest
 
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.publish import documents, publish
+from fencepost.harness.publish import documents, publish, register
 from fencepost.harness.results import results
+from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 from tests.report.matrices import cell, violated
 from tests.report.matrices import run as counted
 from tests.report.matrices import stored as matrix_of
@@ -93,7 +94,9 @@ def test_a_run_that_does_not_fit_has_a_summary_and_its_place_is_kept(tmp_path):
 def test_a_run_that_does_not_fit_at_all_is_omitted_and_named(tmp_path):
     for number in range(3):
         stored_run(f"run-{number}")
-    site = build(tmp_path / "site", most=publish._ROOM + 2 * publish._SUMMARY_BYTES)
+    register.write(tmp_path / "register", ROWS, NOT_SHOWN)
+    room = publish._ROOM + publish._size_of(tmp_path / "register")
+    site = build(tmp_path / "site", most=room + 2 * publish._SUMMARY_BYTES)
     assert len(list(site.glob("runs/*/*"))) == 2
     assert "1 older ones" in " ".join((site / "index.html").read_text().split())
 
@@ -133,6 +136,24 @@ def test_a_site_is_replaced_and_nothing_else_is(tmp_path):
     with pytest.raises(BadArguments, match="contains the results folder"):
         build(tmp_path / "results")
     assert [path.name for path in mine.iterdir()] == ["thesis"]
+
+
+def test_a_site_that_cannot_be_put_in_its_place_leaves_the_one_of_before(tmp_path, monkeypatch):
+    stored_run("one")
+    site = build(tmp_path / "site")
+    (site / "runs" / "old").mkdir()
+    rename = Path.rename
+
+    def full(self, to):
+        if to == site and (self / "runs" / "one").exists() and not (self / "runs" / "old").exists():
+            raise OSError(28, "No space left on device")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(Crashed, match="No space left"):
+        build(site)
+    assert (site / "runs" / "old").exists() and (site / "index.html").exists()
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch, capsys):

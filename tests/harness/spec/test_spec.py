@@ -311,6 +311,8 @@ ON = {"aim": True, "nemesis": ("pause",)}
         ("etcd", None, ON, False),
         ("node-redlock", None, ON, False),
         ("mine.py:Lock", PYTHON, ON, True),
+        ("mine.py:Lock", PYTHON, {"nemesis": ("cancel",)}, True),
+        ("mine.py:Lock", PYTHON, {"nemesis": ("kill",)}, False),
         ("mine", PROGRAM, ON, False),
     ],
 )

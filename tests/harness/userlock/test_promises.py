@@ -163,6 +163,7 @@ def test_a_program_that_names_no_promise_ends_the_run_with_the_list(files, clust
     )
 
 
+@pytest.mark.slow
 def test_a_long_run_has_the_promises_that_its_segments_learned(files, cluster, monkeypatch):
     spec = replace(program(files), time_s=0.2, segment_s=0.1)
     cluster.service.names = ["fifo"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import signal
 import tarfile
 from importlib import import_module
 
 import pytest
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.userlock import files
+from fencepost.harness.userlock import files, python
 from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.harness.userlock.servers import Servers
 from fencepost.harness.userlock.user_lock import UserLock
@@ -122,6 +123,22 @@ def test_a_bundle_in_a_file_is_used_unchanged(here):
     (here / "exits.py").write_text(f"raise SystemExit(1)\n{BUNDLE}")
     with pytest.raises(BadArguments, match="the import failed: SystemExit: 1"):
         resolve("exits.py:LOCK", LockRequest())
+
+
+@pytest.mark.parametrize("waits", ["while True:\n    pass", "import time\ntime.sleep(999)"])
+def test_a_bundle_whose_import_does_not_end_is_refused_with_the_line_where_it_is(
+    here, monkeypatch, waits
+):
+    monkeypatch.setattr(python, "_IMPORT_S", 0.2)
+    before = signal.getsignal(signal.SIGALRM)
+    (here / "endless.py").write_text(f"{BUNDLE}{waits}\n")
+    line = len(BUNDLE.splitlines()) + 2
+    with pytest.raises(
+        BadArguments, match=rf"does not end: after .*endless\.py, line ({line - 1}|{line})\b"
+    ):
+        resolve("endless.py:LOCK", LockRequest())
+    assert signal.getsignal(signal.SIGALRM) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(

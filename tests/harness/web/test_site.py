@@ -14,9 +14,10 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from fencepost import plainfile
 from fencepost.harness.locked import locked
 from fencepost.harness.results import results, run_index
-from fencepost.harness.web import patience, site
+from fencepost.harness.web import archive, patience, site
 from fencepost.harness.web.shelf import Shelf
 from tests.harness.web.conftest import HERE, name_of
 
@@ -253,13 +254,18 @@ def hanging(monkeypatch):
     answers.set()
 
 
-def test_a_run_whose_file_system_hangs_keeps_one_thread_and_no_other_page(made, browser, hanging):
+def test_a_run_whose_file_system_hangs_keeps_one_thread_and_no_other_page(
+    made, browser, hanging, monkeypatch
+):
     runs = [name_of(made(name, True)) for name in ("one", "two")]
     before = threading.active_count()
     for _ in range(3):
         page = browser.get(f"/run/{runs[1]}")
         assert (page.status_code, "does not answer" in heading(page)) == (503, True)
-    assert threading.active_count() == before + 1
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before + 1:  # a thread of the test's client ends by itself
+        assert time.monotonic() < deadline
+    monkeypatch.setattr(patience, "PATIENCE_S", 30.0)  # a busy machine is slow, too
     assert browser.get(f"/run/{runs[0]}").status_code == 200
     assert browser.get("/style.css").status_code == 200
     hanging.set()
@@ -276,6 +282,100 @@ def test_a_run_is_shown_while_another_run_of_its_test_hangs(made, browser, hangi
     )
     page = browser.get(f"/run/{name_of(run)}")
     assert page.status_code == 200 and other.name in page.text
+
+
+class Hanging(io.BytesIO):
+    """A file of three pieces, of which the one of this number is never read."""
+
+    def __init__(self, number, answers):
+        super().__init__(b"x" * 3 * site._PIECE)
+        self.number, self.answers = number, answers
+
+    def fileno(self):
+        return 0  # which has a size too
+
+    def read(self, size=-1):
+        if self.tell() >= self.number * site._PIECE:
+            self.answers.wait()
+        return super().read(size)
+
+
+@pytest.fixture
+def hanging_file(monkeypatch):
+    """Let the files that are opened hang at the piece of this number, for 0.2 s of patience."""
+    answers = threading.Event()
+    monkeypatch.setattr(patience, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(run_index, "is_live", lambda folder: True)
+
+    def hang(number):
+        monkeypatch.setattr(plainfile, "opened", lambda path: Hanging(number, answers))
+        monkeypatch.setattr(
+            archive.os, "fdopen", lambda file, mode: os.close(file) or Hanging(number, answers)
+        )
+
+    yield hang
+    answers.set()
+
+
+def threads_of_answers():
+    return {thread for thread in threading.enumerate() if thread.name == patience.THREAD}
+
+
+@pytest.mark.parametrize("address", ["/files/{}/history.jsonl", "/zip?run={}"])
+def test_a_download_that_hangs_at_its_start_is_refused_and_keeps_one_thread(
+    made, browser, hanging_file, eventually, address
+):
+    asked = address.format(name_of(made("one", True)))
+    hanging_file(0)
+    before = threads_of_answers()
+    for _ in range(3):
+        page = browser.get(asked)
+        assert (page.status_code, "does not answer" in heading(page)) == (503, True)
+    eventually(lambda: len(threads_of_answers() - before) == 1)
+
+
+def test_a_download_that_hangs_on_its_way_stays_incomplete(made, hanging_file, caplog):
+    name = name_of(made("one", True))
+    hanging_file(2)
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        await asyncio.Event().wait()
+
+    scope = {
+        "type": "http", "method": "GET", "scheme": "http", "server": ("127.0.0.1", 8080),
+        "path": f"/files/{name}/history.jsonl", "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8080")],
+    }  # fmt: skip
+    asyncio.run(asyncio.wait_for(site.site()(scope, receive, send), 20))
+    start, *pieces = sent
+    assert start["status"] == 200
+    assert [len(piece["body"]) for piece in pieces] == [site._PIECE] * 2
+    assert all(piece["more_body"] for piece in pieces)
+    assert "does not answer" in caplog.text
+
+
+def test_a_client_that_leaves_a_hanging_download_leaves_no_second_thread(hanging_file):
+    stopped, patient = threading.Event(), patience.Patient()
+    request = Request({
+        "type": "http", "method": "GET", "path": "/a", "query_string": b"", "headers": [],
+        "server": ("a", 1),
+    })  # fmt: skip
+
+    async def leave():
+        asked = asyncio.create_task(patient.do(request, stopped.wait))
+        await asyncio.sleep(0)
+        asked.cancel()
+        while not patient._stuck:
+            await asyncio.sleep(0.01)
+        with pytest.raises(HTTPException):
+            await patient.do(request, stopped.wait)
+
+    asyncio.run(asyncio.wait_for(leave(), 20))
+    stopped.set()
 
 
 def test_a_form_that_never_arrives_is_refused(browser, monkeypatch):

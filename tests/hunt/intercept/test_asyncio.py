@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -84,3 +85,15 @@ def test_nothing_is_reported_about_tasks_of_a_run_that_is_over():
         capture_output=True,
     )  # fmt: skip
     assert done.stderr == ""
+
+
+def test_each_task_and_future_is_a_future_for_a_library_that_is_imported_after_a_hunt():
+    undisturbed("Right")
+    from asyncio import Future  # as such a library takes it
+
+    async def kinds():
+        loop = asyncio.get_running_loop()
+        waiting = loop.create_future(), asyncio.Future(), asyncio.current_task()
+        return [isinstance(one, Future) for one in (*waiting, kinds)]
+
+    assert asyncio.run(kinds()) == [True, True, True, False]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencepost.hunt.intercept.context import Place, enter
-from fencepost.hunt.intercept.readiness import number, poke, select
+from fencepost.hunt.intercept.readiness import Poll, number, poke, select
 from fencepost.hunt.sim.world import MS, Node, Timer, World
 
 
@@ -24,7 +24,7 @@ class File:
 
 def test_a_late_wake_up_does_not_end_the_next_wait_of_its_task():
     world, node, slept = World(), Node("client-1", 0), []
-    place = Place(world, None, {}, None, None, {})
+    place = Place(world, None, {}, None, None, None, {})
     file = File(place)
 
     def work():
@@ -52,7 +52,7 @@ def test_a_late_wake_up_does_not_end_the_next_wait_of_its_task():
 
 def test_a_wait_ends_at_its_timeout():
     world, node, seen = World(), Node("client-1", 0), []
-    place = Place(world, None, {}, None, None, {})
+    place = Place(world, None, {}, None, None, None, {})
     file = File(place)
     world.start(node, lambda: seen.append((select([file], [], [], 0.5), world.now)), 0)
     enter(place)
@@ -61,3 +61,27 @@ def test_a_wait_ends_at_its_timeout():
     finally:
         enter(None)
     assert seen == [(([], [], []), 500 * MS)]
+
+
+def test_poll_reports_what_select_reports():
+    world, node, seen = World(), Node("client-1", 0), []
+    place = Place(world, None, {}, None, None, None, {})
+    quiet, ready = File(place), File(place)
+    ready.ready = True
+
+    def work():
+        poll = Poll()
+        poll.register(quiet, 1)
+        seen.append((poll.poll(500), world.now))
+        poll.register(ready)
+        seen.append((poll.poll(), world.now))
+        poll.unregister(ready)
+        seen.append((poll.poll(0), world.now))
+
+    world.start(node, work, 0)
+    enter(place)
+    try:
+        world.run()
+    finally:
+        enter(None)
+    assert seen == [([], 500 * MS), ([(ready.number, 1)], 500 * MS), ([], 500 * MS)]

@@ -18,6 +18,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+_PUSHED = re.compile(rb"[*>](3\r\n\$7\r\n|4\r\n\$8\r\np)message\r\n")
+"""The beginning of a message that the server sends without a request."""
 RECORD = Path(__file__).parent / "redis-7.0.json"
 REPLY_S = 30.0
 
@@ -62,7 +64,8 @@ def end(data: bytes, at: int) -> int | None:
     kind, number = data[at : at + 1], data[at + 1 : stop]
     if kind == b"$" and number != b"-1":
         stop += int(number) + 2
-    many = {b"*": 1, b"%": 2}.get(kind, 0) * max(0, int(number) if kind in b"*%" else 0)
+    many = {b"*": 1, b">": 1, b"~": 1, b"%": 2}.get(kind, 0)
+    many *= max(0, int(number)) if many else 0
     place: int | None = stop + 2
     for _ in range(many):
         place = None if place is None else end(data, place)
@@ -98,8 +101,9 @@ class Server:
 
 def _is_complete(data: bytes, replies: int) -> bool:
     place: int | None = 0
-    for _ in range(replies):
-        place = None if place is None else end(data, place)
+    while replies and place is not None:
+        replies -= not _PUSHED.match(data, place)
+        place = end(data, place)
     return place is not None
 
 

@@ -307,7 +307,7 @@ def test_a_request_with_an_unknown_lease_is_refused(asking):
     assert "lease not found" in asking.answered(99)[2]["message"]
 
 
-@pytest.mark.parametrize(("looks", "status"), [(True, 400), (False, 200)])
+@pytest.mark.parametrize(("looks", "status"), [(True, 500), (False, 200)])
 def test_a_waiter_whose_lease_has_ended_is_refused_but_by_etcd_3_4(looks, status):
     site = Site(looks)
     leases(site.cluster.state, 11, 12)
@@ -368,6 +368,7 @@ def test_the_lock_service_of_3_4_has_a_counterexample_and_that_of_3_5_has_not(se
 # Chubby, whose sequencer the resource checks.
 
 
+@pytest.mark.slow
 def test_chubby_leaves_nothing_behind_that_locks_everybody_out(setting):
     for faults in ("pause", "partition,packet,kill"):
         one = setting("chubby", faults, guard="check-sequencer")

@@ -19,6 +19,7 @@ def hunted(name, faults):
 
 
 @pytest.mark.parametrize("fault", ["clock", "kill:one"])
+@pytest.mark.slow
 def test_a_find_is_inherent_if_the_same_faults_break_the_reference_lock(fault):
     asked, tried, find = hunted("Right", fault)
     assert find.compared.inherent == (fault,)
@@ -30,6 +31,7 @@ def test_a_find_is_inherent_if_the_same_faults_break_the_reference_lock(fault):
     )
 
 
+@pytest.mark.slow
 def test_the_search_goes_on_for_the_defect_of_the_lock():
     asked, tried, find = hunted("Looks", "clock,pause:client")
     assert [one.inherent for one in tried.inherent] in ([], [("clock",)])
@@ -64,6 +66,7 @@ def test_the_reference_lock_runs_on_the_same_servers(servers, lock):
     assert reference.test["servers"] == asked.setting.test["servers"]
 
 
+@pytest.mark.slow
 def test_a_sound_lock_with_tokens_is_not_accused_because_the_resource_heeds_them():
     asked = described(f"{LOCKS}:Counted", {}, {"seed": 1}, servers="redis:1", faults="pause,delay")
     assert asked.setting.guard == "fenced"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fencepost.report.pages.run import render
+from fencepost.report.pages.run import _hunt, render
 from fencepost.report.stored import ReportError
 
 pytestmark = pytest.mark.slow
@@ -203,7 +203,7 @@ def test_no_value_of_the_run_becomes_markup(store, clash):
 def test_the_page_loads_nothing(store, clash):
     html = page(store(clash))
     assert not re.search(r"""(?:https?:)?//[\w.-]+\.\w+[^\s"'<)]*""", html)
-    assert not re.search(r"<(?:link|iframe|object|embed|base)\b|\ssrc=|@import|url\(", html)
+    assert not re.search(r"<(?:link|iframe|object|embed|base)\b|\ssrc=|@import|url\((?!#)", html)
 
 
 def test_a_scenario_names_its_author_claim_and_steps(store, clash):
@@ -298,3 +298,18 @@ def test_each_family_that_occurred_has_its_given_colour(store, calm):
     ).read_text()
     assert html.count("--fault-pause: #010203;") == html.count("--fault-pause: #fdfcfb;") == 1
     assert "--fault-quake:" not in html and "--fault-kill:" not in html
+
+
+@pytest.mark.parametrize(
+    ("came", "words"),
+    [
+        ([3, 10], "It came again 3 of 10 times."),
+        (None, ""),
+        ([3], ""),
+        ("3/10", ""),
+        ([3, "10"], ""),
+    ],
+)
+def test_the_story_of_real_clients_says_how_often_it_came_again(came, words):
+    found = _hunt({"simulated": True, "hunt": {"story": ["1. a"], "came": came}})
+    assert (found["story"], found["came"]) == (["a"], words)

@@ -14,9 +14,9 @@ import pytest
 
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps
-from fencepost.workloads.contract.lock import CANCELLED, Env, Failed, Indeterminate
+from fencepost.workloads.contract.lock import CANCELLED, BadAnswer, Env, Failed, Indeterminate
 from fencepost.workloads.locks.event_loop import is_async
-from fencepost.workloads.locks.plain import BadAnswer, Grant, PlainLock
+from fencepost.workloads.locks.plain import Grant, PlainLock
 
 S = 10**9
 HELD = SimpleNamespace(name="orders", deadline=0, token=None)

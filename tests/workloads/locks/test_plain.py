@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencepost.workloads.contract.lock import Failed, Indeterminate
-from fencepost.workloads.locks.plain import BadAnswer, Deadline, Grant, PlainLock
+from fencepost.workloads.contract.lock import BadAnswer, Failed, Indeterminate
+from fencepost.workloads.locks.plain import Deadline, Grant, PlainLock
 
 S = 10**9
 ORIGIN_NS = time.monotonic_ns() - 5 * S

@@ -1,0 +1,54 @@
+"""Puts parts on the nodes' image that take long to build, and that few kinds of servers need.
+
+Each such layer is an image of its own, named by a hash of its Dockerfile. It is built when nodes of
+its kind are first asked for, and kept while other parts of the nodes' image change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from fencepost.harness.cluster import image
+from fencepost.harness.cluster.docker_engine import Say
+from fencepost.harness.cluster.nodes import role
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.node.kind import Layer
+
+
+def of(nodes: Iterable[str]) -> dict[str, Layer]:
+    """Return the layers that these nodes need, by their kind."""
+    roles = sorted({role(node) for node in nodes} & set(KINDS))
+    return {name: layer for name in roles if (layer := KINDS[name].image.layer) is not None}
+
+
+def ensure(base: str, nodes: Iterable[str], say: Say) -> str:
+    """Return the name of the nodes' image with the layers that these nodes need; build missing
+    ones.
+
+    Raises:
+        Crashed: a build failed; the text has the end of its output.
+    """
+    name = base
+    for kind, layer in of(nodes).items():
+        below, name = name, f"{name}-{kind}-{_hash(layer.stage + layer.lines)}"
+        if image.there(name):
+            continue
+        stage = f"fencepost-layer:{kind}-{_hash(layer.stage)}"
+        if not image.there(stage):
+            say(f"Building {layer.what}")
+            _build(stage, image.pinned(layer.stage))
+        _build(name, f"FROM {below}\n" + layer.lines.replace("@layer", stage))
+    return name
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _build(name: str, dockerfile: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="fencepost-layer-") as folder:
+        Path(folder, "Dockerfile").write_text(dockerfile)
+        image.build(name, folder)

@@ -1,0 +1,62 @@
+"""`fencepost register`: the defects that scripts show, and which of them concern a project."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fencepost.harness.command import screen
+from fencepost.harness.command.exits import EXIT
+from fencepost.harness.errors import Crashed
+from fencepost.workloads.scenarios.register import pins
+from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
+
+
+def register(
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Only rows that concern the versions in this requirements.txt, "
+            "package-lock.json or go.mod; exit 1 if there is one.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    if check is not None:
+        return _check(check, as_json)
+    if as_json:
+        rows, not_shown = [asdict(row) for row in ROWS], [asdict(one) for one in NOT_SHOWN]
+        print(json.dumps({"rows": rows, "not_shown": not_shown}))
+        return EXIT[True]
+    table = screen.table("row", "software", "versions", "mended", "impact", "shown", whole=1)
+    for row in ROWS:
+        shown = f"{row.runs.shown} of {row.runs.of}"
+        versions = ", ".join(row.versions)
+        table.add_row(row.name, row.software, versions, row.mended or "open", row.impact, shown)
+    screen.console().print(table)
+    screen.say(f"{len(NOT_SHOWN)} candidates are not shown: docs/register.md")
+    return EXIT[True]
+
+
+def _check(file: Path, as_json: bool) -> int:
+    try:
+        pinned = pins.read(file)
+    except pins.Unreadable as error:
+        raise Crashed(str(error)) from error
+    found = pins.concerned(pinned, ROWS)
+    if as_json:
+        rows = [
+            {"package": pin.package, "version": pin.version, "row": row.name} for pin, row in found
+        ]
+        print(json.dumps({"packages": len(pinned), "rows": rows}))
+    else:
+        for pin, row in found:
+            version = pin.version or "(no version pinned)"
+            screen.write(f"{pin.package} {version}: {row.name}, {row.impact}: {row.title}")
+        screen.write(f"{len(found)} rows of the register concern {len(pinned)} packages in {file}")
+    return EXIT[not found]

@@ -1,0 +1,82 @@
+"""Starts the client programs of a hunt on this machine (hunt/live)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path, PurePosixPath
+
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.package import PACKAGE
+from fencepost.harness.spec.spec import Spec
+from fencepost.hunt.live.conductor import Conductor
+from fencepost.hunt.live.program import Command
+from fencepost.hunt.sim.setting import Setting
+from fencepost.workloads.contract.guard import Rule
+from fencepost.workloads.resources.redis_register import write_script
+from fencepost.workloads.resources.registry import GUARDS
+
+LANES = 20
+"""Schedules that are played side by side, for each processor: they mostly wait."""
+TTL_MS, BOUND_S = 150, 1.5
+"""The default lease, and the bound of liveness: real time passes."""
+_ON_NODES = "/run/fencepost/code/fencepost/"
+_LIBRARIES = "/opt/fencepost/libraries/"
+
+
+def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
+    """Return the conductor of a hunt; it plays this many schedules side by side.
+
+    Raises:
+        BadArguments: the program cannot run on this machine.
+    """
+    rule = GUARDS[spec.guard].rules.get("lua", Rule())
+    made = _of_user(spec) if spec.own is not None else _of_library(spec)
+    return Conductor(setting, made, write_script(rule), lanes or LANES * (os.cpu_count() or 1))
+
+
+def _of_user(spec: Spec) -> Command:
+    """Return the command of a user lock; it runs in the folder that was named with --ship."""
+    own = spec.own
+    assert own is not None
+    folder = Path.cwd()
+    for name, path in own.files.items():
+        folder = path.absolute().parents[len(PurePosixPath(name).parts) - 1]
+        break
+    _must_exist(own.program[0], folder, spec.lock)
+    return Command(own.program, folder, {})
+
+
+def _of_library(spec: Spec) -> Command:
+    """Return the command of a lock of the registry: on nodes, its paths are others."""
+    words = [word for word in spec.lock_type.program if "=" not in word and word != "env"]
+    here = tuple(word.replace(_ON_NODES, f"{PACKAGE}/") for word in words)
+    if here[0] != "nodejs":
+        raise BadArguments(
+            f"{spec.lock} cannot be hunted: its program runs on fencepost's nodes only. "
+            f"`fencepost test {spec.lock}` runs it on real servers"
+        )
+    _must_exist("node", Path.cwd(), spec.lock)
+    name = spec.lock_type.distribution
+    found = [path for path in _modules(spec.lock) if (path / name).is_dir()]
+    if not found:
+        raise BadArguments(
+            f"{spec.lock} needs npm's {name} and ioredis on this machine: run `npm install "
+            f"{name}@4.2.0 ioredis` here, or set NODE_PATH to a folder that has both"
+        )
+    return Command(("node", *here[1:]), Path.cwd(), {"NODE_PATH": str(found[0])})
+
+
+def _modules(lock: str) -> list[Path]:
+    """Return the folders in which Node's packages may be."""
+    given = [Path(path) for path in os.environ.get("NODE_PATH", "").split(os.pathsep) if path]
+    return [*given, Path.cwd() / "node_modules", Path(_LIBRARIES, lock, "node_modules")]
+
+
+def _must_exist(word: str, folder: Path, lock: str) -> None:
+    found = (folder / word).is_file() if "/" in word else shutil.which(word)
+    if not found:
+        raise BadArguments(
+            f"{lock}: {word} is not on this machine, and a hunt runs the program here: install it, "
+            "or build the program"
+        )

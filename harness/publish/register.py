@@ -1,0 +1,68 @@
+"""The register on the site: a table, a page for each row, and a badge for each library and version.
+
+A badge says how many rows concern a version in which a script was run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fencepost.report.exports.badge import GREEN, RED, drawn
+from fencepost.report.pages import page
+from fencepost.workloads.scenarios.register import issue
+from fencepost.workloads.scenarios.register.row import IMPACTS, NotShown, Row, numbers
+
+BADGES = "badges"
+
+
+def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
+    """Write index.html, ROW.html and badges/PACKAGE-VERSION.svg into a new folder."""
+    (to / BADGES).mkdir(parents=True)
+    badges = dict(_badges(rows))
+    for (package, version), found in badges.items():
+        count = len(found)
+        words = f"{count} open defect{'' if count == 1 else 's'}"
+        picture = drawn(f"{package} {version}, tested by fencepost", words, RED if count else GREEN)
+        (to / _badge(package, version)).write_text(picture, encoding="utf-8")
+    shown = [_shown(row, badges) for row in rows]
+    values = {
+        "rows": shown,
+        "not_shown": not_shown,
+        "software": sorted({row.software for row in rows}),
+        "impacts": {name: words for name, words in IMPACTS.items()
+                    if any(row.impact == name for row in rows)},
+    }  # fmt: skip
+    page.write(to / "index.html", "register.html", values)
+    for row, about in zip(rows, shown, strict=True):
+        script = row.script.read_text(encoding="utf-8")
+        values = {"row": about, "script": script, "issue": issue.text(row), "meaning": IMPACTS}
+        page.write(to / f"{row.name}.html", "register-row.html", values)
+
+
+def _badges(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, str], list[Row]]]:
+    """Yield each package and version that a script was run on, with the rows that concern it."""
+    packages = {(row.package, row.ecosystem) for row in rows}
+    for package, ecosystem in sorted(packages):
+        its = [row for row in rows if (row.package, row.ecosystem) == (package, ecosystem)]
+        versions = {one for row in its for one in (*row.versions, row.mended) if one}
+        for version in sorted(versions, key=numbers):
+            yield (package, version), [row for row in its if row.concerns(version)]
+
+
+def _badge(package: str, version: str) -> str:
+    return f"{BADGES}/{package.replace('/', '-')}-{version}.svg"
+
+
+def _shown(row: Row, badges: dict[tuple[str, str], list[Row]]) -> dict[str, Any]:
+    its = [(version, _badge(row.package, version)) for package, version in badges
+           if package == row.package]  # fmt: skip
+    return asdict(row) | {
+        "state": f"mended in {row.mended}" if row.mended else "open",
+        "badges": its,
+        "file": row.script.name,
+        "thread_name": row.thread.removeprefix("https://github.com/").replace("/issues/", " ")
+        .replace("/pull/", " "),
+    }  # fmt: skip

@@ -1,0 +1,226 @@
+"""One schedule with real clients: their messages pass the run, which decides what arrives.
+
+A schedule counts the messages of each client by itself: number k of client c among n has the step
+1 + k * n + c. The speed of one client then does not change what another one meets, and a schedule
+that is played again meets nearly always the same messages.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+from fencepost.hunt.faults.simulated import Action
+from fencepost.hunt.live.client import RealClient
+from fencepost.hunt.live.connection import Connection, RealNetwork
+from fencepost.hunt.live.program import Faulty, Program
+from fencepost.hunt.live.witness import Witness
+from fencepost.hunt.live.world import RealWorld
+from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.sim.client_node import ClientNode
+from fencepost.hunt.sim.network import Network, Request, Server, Tap
+from fencepost.hunt.sim.record import Outbox
+from fencepost.hunt.sim.schedule import Aim, Schedule
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import MS, Timer, World
+from fencepost.workloads.client.client import Client
+
+_LEASES, _MORE = 20, 2000 * MS
+"""A run takes at most this many leases, the bound of liveness, and some time."""
+
+
+class RealRun(Run):
+    """The state of one run with real clients.
+
+    `moments`: how many messages each client has had. `hung`: an op did not end, so the run is not
+    judged. `longest_ns`: the longest lease that a grant left on a server. `asked`: the lock's
+    servers got a message. `programs`: those of the clients. `late_ns`: how long time stood still at
+    most, because a client did not get the processor.
+    """
+
+    world: RealWorld
+    network: RealNetwork
+
+    def __init__(
+        self,
+        setting: Setting,
+        schedule: Schedule,
+        actions: Sequence[Action],
+        programs: list[Program],
+        tap: Tap | None = None,
+        aims: Sequence[Aim] = (),
+    ) -> None:
+        super().__init__(setting, schedule, actions, tap, aims)
+        self.programs = programs
+        self.hung = False
+        self.longest_ns = 0
+        self.asked = False
+        self.started_ns = -1
+        self.late_ns = self.stood_ns = 0
+        self.moments = [0] * len(self.clients)
+        self._due = dict(schedule.injections)
+        self._held: list[deque[int]] = [deque() for _ in self.clients]
+        self._end_ns = _LEASES * setting.ttl_ns + setting.bound_ns + _MORE
+        self.world.meet = self._meets
+        self._witness = tap if isinstance(tap, Witness) else None
+        for node in self.clients:
+            node.inject_after = partial(self._after, node)
+        pairs = zip(self.clients, programs, strict=True)
+        self.parts = [RealClient(node, one, self.world, self.rows) for node, one in pairs]
+
+    def new_world(self) -> World:
+        return RealWorld()
+
+    def new_network(self, world: World, tap: Tap | None) -> Network:
+        return RealNetwork(world, tap)
+
+    # From start to end.
+
+    def start(self) -> None:
+        """Begin the clients' work: all of them are ready."""
+        self.started_ns = self.world.begin()
+        self.start_clients()
+
+    def calms(self, patience_ns: int) -> bool:
+        """Let time pass if all clients wait; return whether it passes."""
+        world = self.world
+        if self.started_ns < 0:
+            world.rest()
+            return True
+        stood_ns = world.stands_ns
+        if not (stood_ns > patience_ns or all(one.waits() for one in self.programs)):
+            return False
+        self.stood_ns = world.rest() if world.stirred else 0
+        self.late_ns = max(self.late_ns, self.stood_ns)
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or takes too long."""
+        if self.world.over:
+            return True
+        if self.started_ns >= 0 and self.world.look() > self.started_ns + self._end_ns:
+            self.hung = self.world.over = True
+        return self.world.over
+
+    def turn(self) -> None:
+        """Run the events that are due."""
+        try:
+            self.world.run()
+        except Exception as error:
+            self._fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """End the run with an error."""
+        self._fail(error)
+
+    def end(self) -> None:
+        """Stop the clients' tasks, and put the history in order."""
+        steps = self.world.step
+        if self._witness is not None:
+            self._witness.ends(self.world)
+        self.world.stop()
+        for links in list(self.network.open.values()):
+            for link in list(links):
+                link.close()  # type: ignore[attr-defined]  # all are connections
+        self._forget()
+        self.world.step = steps
+        self.rows.sort(key=lambda row: row[0])
+
+    def check_failure(self) -> None:
+        if isinstance(self.failure, Faulty):
+            raise LockError(str(self.failure)) from self.failure
+        super().check_failure()
+
+    @property
+    def exact_schedule(self) -> Schedule:
+        return Schedule(self.schedule.head, tuple(sorted(self.injected)))
+
+    # Clients.
+
+    def client(self, node: ClientNode, out: Outbox) -> Client:
+        return cast(Client, self.parts[node.index])
+
+    def _begin_end(self) -> None:
+        alive = next(client for client in self.clients if client.up)
+        self.begin(alive, lambda: self.finish(alive, self.client(alive, alive.out)))
+
+    def hear(self, index: int, message: dict[str, Any]) -> None:
+        """Take a line of a client's program."""
+        if self.clients[index].up and not self.world.over:
+            self.world.stir()
+            self.parts[index].hear(message)
+            if message.get("f") == "acquire" and message.get("type") == "ok":
+                self.longest_ns = max(self.longest_ns, *map(self._lease_ns, self.servers))
+
+    def _lease_ns(self, server: Server) -> int:
+        """Return how long the longest lease on a server of Redis still lives."""
+        if not isinstance(server, RedisServer):
+            return 0
+        now_ms = server.clock.ms(self.world.now)
+        return max(((ms - now_ms) * MS for ms in server.store.expires.values()), default=0)
+
+    # Decisions.
+
+    def _after(self, node: ClientNode, messages: int, action: int) -> None:
+        place = self.moments[node.index] + messages
+        while (step := self._step(node, place)) in self._due:
+            place += 1
+        self._due[step] = action
+
+    def _step(self, node: ClientNode, place: int) -> int:
+        return 1 + place * len(self.clients) + node.index
+
+    def _meets(self, request: Request) -> None:
+        self._meet(request)
+        if self._witness is not None:
+            self._witness.sees(request, self.world.now)
+
+    def _meet(self, request: Request) -> None:
+        """Count a message before it arrives, and inject the actions for it."""
+        node, link = request.link.client, request.link
+        assert isinstance(node, ClientNode) and isinstance(link, Connection)
+        if self.started_ns < 0 or not link.session.is_about_data(request.command[0]):
+            return
+        step = self._step(node, self.moments[node.index])
+        self.moments[node.index] += 1
+        self.asked = self.asked or request.server is not self.storage
+        self.world.step = max(self.world.step, step)
+        self.parts[node.index].step = step
+        held = self._held[node.index]
+        if step in self._due:
+            held.append(self._due.pop(step))
+        if not held or self._no_more_faults:
+            return
+        action = self._actions[held[0] - 1] if held[0] <= len(self._actions) else None
+        if action is None:
+            held.popleft()
+            return
+        activities = [client.activity for client in self.clients]
+        if self._inject(action, request) is False:
+            return
+        self.injected.append((step, held.popleft()))
+        met = "reply" if request.back else "request"
+        self.seen[action.kind, action.way, met, *activities] = None
+        if request.off:
+            link.lost(request)
+        self._carry_out()
+
+    def _carry_out(self) -> None:
+        """Stop and kill the programs of clients that a fault has met."""
+        for node, program in zip(self.clients, self.programs, strict=True):
+            if program.dead:
+                continue
+            if not node.up:
+                program.strike()
+            elif node.paused_until > self.world.now and not program.stopped:
+                program.stop()
+                resume = partial(self._resume, program)
+                self.world.at(node.paused_until, Timer(self.world.nowhere, resume))
+
+    def _resume(self, program: Program) -> None:
+        self.world.stir()
+        program.resume()

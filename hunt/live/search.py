@@ -1,0 +1,277 @@
+"""Searches with real clients: draws schedules, plays them side by side, shrinks what breaks a
+promise, and plays it again to see how often it comes.
+
+The shrinker is the hunt's own (hunt/search/shrink.py), which asks about one schedule after another.
+Here an answer takes real time, but many are had at once. So the shrinker runs ahead, as if nothing
+that it asks about broke a promise. Then these schedules are played side by side, and the shrinker
+restarts with the answers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
+
+from fencepost.checker.verdict import Verdict
+from fencepost.hunt.faults.registry import table
+from fencepost.hunt.faults.simulated import Action
+from fencepost.hunt.live.conductor import Conductor, Job
+from fencepost.hunt.live.run import RealRun
+from fencepost.hunt.live.witness import Witness
+from fencepost.hunt.search.batch import shape
+from fencepost.hunt.search.draw import Drawer
+from fencepost.hunt.search.hunt import Counterexample
+from fencepost.hunt.search.inherent import compare, named
+from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.search import Tell, Tried, learned_weights
+from fencepost.hunt.search.shrink import shrink
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.sim.world import MS
+from fencepost.hunt.story.story import tell
+
+AGAIN, OFTEN = 3, 10
+"""How often a counterexample is played again; how often, if it did not come each time."""
+_TWICE = 2
+_SHRINK_S = 30.0
+_TOO_LONG = 2
+"""A key that lives for this many leases shows that the lease option is ignored."""
+_ROUND = 50
+
+
+class Search:
+    """One hunt with real clients."""
+
+    def __init__(self, setting: Setting, conductor: Conductor, seed: int, tell: Tell) -> None:
+        self._setting = setting
+        self._conductor = conductor
+        self._seed = seed
+        self._tell = tell
+        self._actions = table(setting)
+        self._without: frozenset[int] = frozenset()
+        self._steps = 1
+
+    def hunt(self, budget_s: float, inherent: bool) -> tuple[Tried, Counterexample | None]:
+        """Search until a counterexample that is not inherent to the servers, or to the end of the
+        budget. Raises LockError if the program is faulty, and Unknown if it cannot be played."""
+        tried, begun = Tried(), time.monotonic()
+        self._look_at_program()
+        while True:
+            found = self._search(tried, begun, budget_s)
+            if found is None:
+                return tried, None
+            find = self._least(*found)
+            if find is None:
+                continue
+            compared = find.compared
+            if compared is None or not compared.inherent or inherent:
+                return tried, find
+            self._without |= frozenset(named(self._actions, compared.inherent))
+            if len(self._without) == len(self._actions):
+                return tried, find
+            tried.inherent.append(compared)
+            tried.clean_from = tried.schedules
+
+    def replay(self, schedule: Schedule) -> tuple[Tried, Counterexample | None]:
+        """Play one schedule up to ten times."""
+        begun, tried = time.monotonic(), Tried()
+        self._look_at_program()
+        find = self._again(schedule, schedule, 0)
+        tried.schedules = OFTEN if find is None else find.runs
+        tried.seconds = time.monotonic() - begun
+        return tried, find
+
+    # The program.
+
+    def _look_at_program(self) -> None:
+        """Play an undisturbed run. Raises Unknown if the program cannot be hunted."""
+        begun = time.monotonic()
+        run = self._one(Job(Schedule()))
+        took_s = time.monotonic() - begun
+        if run.hung:
+            waits = [part.node.activity for part in run.parts if part.node.activity]
+            raise Unknown(
+                f"it does not end its op {(waits or ['acquire'])[0]} within {took_s:.0f} s"
+            )
+        if not run.asked:
+            servers = ", ".join(self._setting.servers)
+            raise Unknown(
+                f"it sent nothing to its servers ({servers}): use the addresses of its setup "
+                "(docs/protocol.md)"
+            )
+        longest = run.longest_ns
+        if longest > _TOO_LONG * self._setting.ttl_ns:
+            raise Unknown(
+                f"it ignores its lease: asked for {self._setting.ttl_ns // MS} ms, it took "
+                f"{longest // MS:,} ms. Use the lease that acquire is given"
+            )
+        self._steps = max(run.moments) * len(run.moments)
+
+    def _one(self, job: Job) -> RealRun:
+        return next(iter(self._conductor.play([job])))
+
+    # Searching.
+
+    def _search(
+        self, tried: Tried, begun: float, budget_s: float
+    ) -> tuple[RealRun, tuple[str, ...]] | None:
+        """Return a run that broke a promise, and the checkers; None at the end of the budget."""
+        until = begun + budget_s
+        playing = self._conductor.play(self._drawn(tried, until))
+        try:
+            for run in playing:
+                tried.seconds = time.monotonic() - begun
+                if not run.hung:
+                    _count(tried, run)
+                    if tried.schedules % _ROUND == 0:
+                        tried.weights = learned_weights(tried)
+                    tried.late += _is_late(run)
+                    broken = tuple(_broken(run, self._setting.goals))
+                    if broken:
+                        return run, broken
+                self._tell(tried)
+        finally:
+            playing.close()  # type: ignore[attr-defined]  # a generator
+        tried.seconds, tried.hung = time.monotonic() - begun, self._conductor.hung
+        return None
+
+    def _drawn(self, tried: Tried, until: float) -> Iterator[Job]:
+        random = Random(f"{self._seed}/{tried.schedules}")
+        while time.monotonic() < until:
+            drawer = Drawer(self._setting, self._actions, self._steps, tried.weights, self._without)
+            for _ in range(_ROUND):
+                if time.monotonic() >= until:
+                    return
+                schedule, aims = drawer.draw(random)
+                yield Job(schedule, aims)
+
+    # Shrinking, and playing again.
+
+    def _least(self, run: RealRun, broken: tuple[str, ...]) -> Counterexample | None:
+        """Return the shrunk counterexample; None if it never came again."""
+        met, name = run.exact_schedule, broken[:1]
+        ahead = _Ahead(self._conductor, name)
+        least = ahead.shrink(met, self._actions)
+        find = self._again(met, least, ahead.runs)
+        if find is None and least != met:
+            find = self._again(met, met, ahead.runs)
+        return find
+
+    def _again(self, met: Schedule, schedule: Schedule, runs: int) -> Counterexample | None:
+        """Play a counterexample again, three times or ten, and tell the first run that shows it."""
+        played: list[tuple[RealRun, Witness]] = []
+        for count in (AGAIN, OFTEN - AGAIN):
+            witnesses = [Witness(self._setting) for _ in range(count)]
+            by_tap = {id(one): one for one in witnesses}
+            jobs = [Job(schedule, (), one) for one in witnesses]
+            played += [(run, by_tap[id(run.tap)]) for run in self._conductor.play(jobs)]
+            judged = [
+                (one, witness, _broken(one, self._setting.goals, surely=True))
+                for one, witness in played
+                if not one.hung
+            ]
+            shown = [row for row in judged if row[2]]
+            if len(shown) == count == AGAIN:
+                break
+        if not shown:
+            return None
+        run, witness, broken = shown[0]
+        if next(iter(broken)) == "liveness" and len(shown) < len(played):
+            return None  # in real time, a promise about time is broken by a busy machine, too
+        find = Counterexample(
+            met, schedule, run, broken, tell(run, witness.teller, broken), runs + len(played),
+            came=(len(shown), len(played)), messages=witness.recorder.found(run.rows),
+        )  # fmt: skip
+        reference = self._setting.reference
+        if reference is None:
+            return find
+        found = compare(run, next(iter(broken)), reference, self._seed)
+        return replace(
+            find, compared=replace(found, story=tuple(step.words for step in find.story))
+        )
+
+
+class _Enough(Exception):
+    """The shrinker has asked about as many schedules as are played at once."""
+
+
+class _Ahead:
+    """Answers the shrinker. `runs`: how many it has played."""
+
+    def __init__(self, conductor: Conductor, names: tuple[str, ...]) -> None:
+        self._conductor = conductor
+        self._names = names
+        self._known: dict[Schedule, bool] = {}
+        self._asked: list[Schedule] = []
+        self._until = time.monotonic() + _SHRINK_S
+        self.runs = 0
+
+    def shrink(self, met: Schedule, actions: Sequence[Action]) -> Schedule:
+        while True:
+            self._asked = []
+            with suppress(_Enough):
+                found = shrink(met, actions, self._breaks, near=True)
+                if not self._asked:
+                    return found
+            self._play()
+
+    def _breaks(self, schedule: Schedule) -> bool:
+        known = self._known.get(schedule)
+        if known is None and time.monotonic() < self._until:
+            self._asked.append(schedule)
+            if len(self._asked) * _TWICE >= self._conductor.lanes:
+                raise _Enough
+        return bool(known)
+
+    def _play(self) -> None:
+        """Play these schedules twice each. A schedule must break the promise both times."""
+        jobs = [Job(schedule) for schedule in self._asked for _ in range(_TWICE)]
+        broke = dict.fromkeys(self._asked, 0)
+        for run in self._conductor.play(jobs):
+            self.runs += 1
+            broke[run.schedule] += not run.hung and bool(_broken(run, self._names))
+        self._known |= {schedule: count == _TWICE for schedule, count in broke.items()}
+
+
+def _is_late(run: RealRun) -> bool:
+    return run.late_ns > run.setting.ttl_ns // 2
+
+
+def _broken(run: RealRun, goals: Sequence[str], surely: bool = False) -> dict[str, Verdict]:
+    """Judge a run. On a machine that was too busy for it, no lock is blamed for being late."""
+    if _is_late(run):
+        goals = [goal for goal in goals if goal != "liveness"]
+    return violations(run, goals, surely)
+
+
+def _count(tried: Tried, run: RealRun) -> None:
+    tried.schedules += 1
+    tried.steps += sum(run.moments)
+    tried.events += len(run.rows)
+    known = len(tried.states)
+    tried.states[shape(run.rows)] += 1
+    if len(tried.states) > known:
+        tried.last_new, tried.last_new_s = tried.schedules, tried.seconds
+    tried.struck.update(run.struck)
+    tried.covered.update(run.seen)
+    tried.injected.update(pair[0] for pair in run.seen)
+
+
+def hunt(
+    setting: Setting,
+    conductor: Callable[[], Conductor],
+    seed: int,
+    budget_s: float,
+    tell_tried: Tell,
+    inherent: bool,
+    schedule: Schedule | None = None,
+) -> tuple[Tried, Counterexample | None]:
+    """Search with real clients; see `Search.hunt`. `schedule`: play it alone, up to ten times."""
+    with conductor() as made:
+        if schedule is not None:
+            return Search(setting, made, seed, tell_tried).replay(schedule)
+        return Search(setting, made, seed, tell_tried).hunt(budget_s, inherent)

@@ -1,0 +1,174 @@
+"""The time of a run with real clients, and its queue of events.
+
+The queue is that of a simulated run (hunt/sim/world.py). A task that waits returns to the
+conductor, so the runs of many schedules share one thread.
+
+Time passes as in reality, but only while all clients wait: it stands still from the moment at which
+a client has something to do until the client waits again. So a client that does not get the
+processor, or a conductor that is late, changes nothing in the order of the events. Between any two
+moments no more time passes in a run than in reality. A lease on a server therefore never ends
+before its time on the client's own clock, and no sound lock is accused.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable
+from heapq import heappop
+from typing import Any
+
+from fencepost.hunt.sim.network import Request
+from fencepost.hunt.sim.world import MS, NEVER, Task, Wake, World
+
+_LEAP_NS = 20_000
+"""An event that is due as soon as this is due now: a request and its reply take longer really."""
+
+_GRACE_NS = 1_000_000
+"""Time begins to pass this long after all clients have begun to wait: a message may be under way in
+the kernel."""
+_STILL_NS = 1_000_000_000
+"""Clients that are never all at rest for so long, as one that connects again and again, do not stop
+time for ever: it then catches up."""
+
+
+class RealWorld(World):
+    """Runs the events that are due. `now` is the time of the run, in ns.
+
+    `meet(request)` is called before a message arrives; a fault may stop the message then.
+    `stirred`: a client has something to do, so time stands still. `begun`: all clients are ready;
+    before, no time passes.
+    """
+
+    __slots__ = ("_began_ns", "_inside", "_marks", "_moved", "begun", "meet", "origin_ns",
+                 "stirred", "stirred_ns")  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.origin_ns = time.monotonic_ns()
+        self.stirred = self.begun = self._inside = False
+        self.stirred_ns = 0
+        self.meet: Callable[[Request], None] = _nothing
+        # When time began to pass: in reality since the origin, and in the run.
+        self._began_ns = (0, 0)
+        # Pairs of such times, at each moment at which time began to pass or to stand still.
+        self._marks: list[tuple[int, int]] = [(0, 0)]
+        self._moved = (0, 0)
+
+    def look(self) -> int:
+        """Look at the clock, and return the time."""
+        if not self.stirred and self.begun and not self._inside:
+            really, there = self._began_ns
+            passed = time.monotonic_ns() - self.origin_ns - really
+            self.now = max(self.now, min(there + passed, self.due_ns))
+        return self.now
+
+    def begin(self) -> int:
+        """Let time begin to pass, and return it: the same in each run."""
+        self.stir()
+        self.begun, self.now = True, MS
+        self._moved = self._mark(), MS
+        return self.now
+
+    def stir(self) -> None:
+        """Let time stand still: a client has something to do."""
+        if not self.stirred:
+            self.look()
+            self.stirred = True
+            self.stirred_ns = self._mark()
+
+    def rest(self) -> int:
+        """Let time pass: all clients wait. Return how long it stood still."""
+        really = time.monotonic_ns() - self.origin_ns
+        if self.now - self._moved[1] >= MS:
+            self._moved = really, self.now
+        elif self.begun and really - self._moved[0] > _STILL_NS:
+            self.now = max(self.now, min(self.now + really - self._moved[0], self.due_ns))
+            self._moved = really, self.now
+        self._mark(_GRACE_NS)
+        self.stirred = False
+        return really - self.stirred_ns
+
+    @property
+    def stands_ns(self) -> int:
+        """Return for how long it has stood still."""
+        really = time.monotonic_ns() - self.origin_ns
+        return really - self.stirred_ns if self.stirred else 0
+
+    def _mark(self, later_ns: int = 0) -> int:
+        really = time.monotonic_ns() - self.origin_ns
+        self._began_ns = max(really + later_ns, self._marks[-1][0]), self.now
+        self._marks.append(self._began_ns)
+        return really
+
+    def time_of(self, really: int) -> int:
+        """Return the time in the run for one that a client's clock showed."""
+        place = bisect_right(self._marks, (really, NEVER))
+        begun, there = self._marks[max(place - 1, 0)]
+        until = self._marks[place][1] if place < len(self._marks) else self.now
+        return max(0, min(there + max(0, really - begun), until))
+
+    @property
+    def due_ns(self) -> int:
+        """Return when the next event is due."""
+        return self.queue[0][0] if self.queue else NEVER
+
+    @property
+    def is_due(self) -> bool:
+        """Whether an event is due."""
+        return self.due_ns <= self.look() + _LEAP_NS
+
+    def sleep(self, ns: int) -> None:
+        assert self.running is not None
+        wake = Wake(self.running)
+        self.at(self.now + max(ns, 0), wake)
+        self._wait_for(wake)
+
+    def _run_until(self, me: Task | None) -> None:
+        """Run the due events, until a client has something to do; a waiting task leaves them to the
+        conductor. Events at nearly the same time happen together, as the replies of five servers,
+        because to wait for the client after each takes long."""
+        if me is not None:
+            self.hub.switch()
+            return
+        until = -1
+        while self.queue and not self.over:
+            if self.due_ns > until:
+                if self.stirred or not self.is_due:
+                    return
+                until = self.due_ns + _LEAP_NS
+            due, _, event = heappop(self.queue)
+            if event.off:
+                continue
+            self.now = max(self.now, due)
+            self._mark()
+            self._inside = True  # an event takes no time
+            try:
+                self._happens(event)
+            finally:
+                self._inside = False
+
+    def _happens(self, event: Any) -> None:
+        message = isinstance(event, Request)
+        if message:
+            self.meet(event)
+        node = event.node
+        # The kernel takes a reply for a stopped client, which reads it once it continues.
+        if not event.off and node.paused_until > self.now and not (message and event.back):
+            self.at(node.paused_until, event)
+        elif not event.off:
+            self._begin_due(event)
+
+    def _begin_due(self, event: Wake) -> None:
+        self.running = None
+        if type(event) is Wake:
+            self.running = self.ready = event.task
+        else:
+            event.due()
+        task, self.ready = self.ready, None
+        if task is not None and not task.over:
+            task.carrier.switch()  # type: ignore[union-attr]  # it has begun
+
+
+def _nothing(request: Request) -> None:
+    """Let a message arrive."""

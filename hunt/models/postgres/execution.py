@@ -1,0 +1,599 @@
+"""Executes SELECT, INSERT, UPDATE and DELETE in the isolation level Read Committed.
+
+A statement reads the rows of its snapshot. A row that another transaction is changing is waited
+for; if it was changed, the statement looks at the new version again (EvalPlanQual).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from fencepost.hunt.models.postgres import locks, syntax
+from fencepost.hunt.models.postgres.analysis import Context, Scope, Typed, Value
+from fencepost.hunt.models.postgres.errors import PgError
+from fencepost.hunt.models.postgres.functions import AGGREGATES
+from fencepost.hunt.models.postgres.heap import Key, Table, Version
+from fencepost.hunt.models.postgres.locks import Waits
+from fencepost.hunt.models.postgres.types import INT8, Type, implicit
+
+_TUPLE_MODES = {0: 1, 1: 2, 2: 7, 3: 8}
+
+
+@dataclass
+class Plan:
+    """An analysed statement. `run` executes it: a generator that returns the rows and a tag."""
+
+    columns: list[Typed]
+    table: Table | None
+    run: Callable[[Context], Waits]
+    params: dict[int, Type]
+
+
+def relations(statement: Any) -> Iterator[tuple[str, int]]:
+    """Yield the tables that a statement uses, and the modes in which it locks them before it is
+    analysed."""
+    match statement:
+        case syntax.Select():
+            if statement.table:
+                mode = locks.ROW_SHARE if statement.locking else locks.ACCESS_SHARE
+                yield statement.table, mode
+        case syntax.Insert() | syntax.Update() | syntax.Delete():
+            yield statement.table, locks.ROW_EXCLUSIVE
+    yield from _within(statement)
+
+
+def _within(thing: Any) -> Iterator[tuple[str, int]]:
+    """Yield the tables of the subqueries within a statement or an expression."""
+    parts = thing if isinstance(thing, tuple) else ()
+    if is_dataclass(thing):
+        parts = tuple(getattr(thing, one.name) for one in fields(thing))
+    for part in parts:
+        yield from relations(part) if isinstance(part, syntax.Select) else _within(part)
+
+
+class Planner:
+    """Analyses one statement of a session."""
+
+    def __init__(
+        self, session: Any, sql: str, params: dict[int, Type], folding: Context | None = None
+    ) -> None:
+        self.session = session
+        self.folding = folding
+        self.sql = sql
+        self.params = params
+
+    def plan(self, statement: Any) -> Plan:
+        match statement:
+            case syntax.Select():
+                return self._select(statement)
+            case syntax.Insert():
+                return self._insert(statement)
+            case syntax.Update():
+                return self._update(statement)
+            case _:
+                return self._delete(statement)
+
+    def _scope(self, table: Table | None, alias: str = "", excluded: bool = False) -> Scope:
+        scope = Scope(self.sql, self.params, table, alias, excluded)
+        scope.subquery_type, scope.folding = self._subquery_type, self.folding
+        return scope
+
+    def _subquery_type(self, expr: syntax.Subquery) -> Type:
+        plan = self._select(expr.select)
+        if len(plan.columns) != 1:
+            raise PgError("42601", "subquery must return only one column")
+        return plan.columns[0].type
+
+    def _subqueries(self, scope: Scope, context: Context) -> Waits:
+        """Evaluate the subqueries of a statement before its rows."""
+        for expr, slot in scope.subqueries:
+            rows, _ = yield from self._select(expr.select).run(context)
+            if expr.exists:
+                slot[0] = bool(rows)
+            elif len(rows) > 1:
+                words = "more than one row returned by a subquery used as an expression"
+                raise PgError("21000", words)
+            else:
+                slot[0] = rows[0][0] if rows else None
+
+    def _targets(self, targets: Sequence[syntax.Target], scope: Scope) -> list[Typed]:
+        found: list[Typed] = []
+        for target in targets:
+            if isinstance(target.value, syntax.Star):
+                if scope.table is None:
+                    raise PgError("42601", "SELECT * with no tables specified is not valid")
+                names = [syntax.Column(one.name) for one in scope.table.columns]
+                found += [scope.of(one) for one in names]
+                continue
+            one = scope.settled(scope.of(target.value))
+            one.name = target.alias or one.name
+            found.append(one)
+        return found
+
+    # SELECT.
+
+    def _select(self, asked: syntax.Select) -> Plan:
+        session = self.session
+        table = session.server.table(session, asked.table) if asked.table else None
+        scope = self._scope(table, asked.alias)
+        if any(_aggregates(one.value) for one in asked.targets):
+            return self._aggregate(asked, scope)
+        columns = self._targets(asked.targets, scope)
+        where = scope.condition(asked.where) if asked.where is not None else None
+        order = [(self._sorted(one, columns, scope), down) for one, down in asked.order]
+        limit = self._count(asked.limit, scope)
+        offset = self._count(asked.offset, scope)
+
+        def run(context: Context) -> Waits:
+            yield from self._subqueries(scope, context)
+            most = limit(context) if limit is not None else None
+            skipped = (offset(context) or 0) if offset is not None else 0
+            rows: list[tuple[Any, ...]] = []
+            context.rows = rows
+            candidates = self._candidates(table, where, context)
+            if order:
+                candidates = iter(_in_order(list(candidates), order, context))
+            if most == 0:
+                candidates = iter(())
+            for version in candidates:
+                context.row = version.values if version else ()
+                if asked.locking is not None and version is not None:
+                    found = yield from self._locked(
+                        table, version, asked.locking.strength, where, context,
+                        asked.locking.policy,
+                    )  # fmt: skip
+                    if found is None:
+                        continue
+                    context.row = found.values
+                if skipped:
+                    skipped -= 1
+                    continue
+                rows.append((yield from self._projected(columns, context)))
+                if most is not None and len(rows) >= most:
+                    break
+            return rows, f"SELECT {len(rows)}"
+
+        return Plan(columns, table, run, self.params)
+
+    def _sorted(self, expr: Any, columns: list[Typed], scope: Scope) -> Value:
+        if isinstance(expr, syntax.Literal) and expr.kind == "integer":
+            return columns[int(expr.value) - 1].value
+        if isinstance(expr, syntax.Column) and not expr.table:
+            for one in columns:
+                if one.name == expr.name:
+                    return one.value
+        return scope.settled(scope.of(expr)).value
+
+    def _count(self, expr: Any, scope: Scope) -> Value | None:
+        if expr is None:
+            return None
+        found = scope.coerced(scope.of(expr), INT8, implicit)
+        if found is None:
+            raise scope.lacks("this LIMIT")
+        return found.value
+
+    def _aggregate(self, asked: syntax.Select, scope: Scope) -> Plan:
+        _session, table = self.session, scope.table
+        if asked.locking is not None:
+            raise PgError("0A000", "FOR UPDATE is not allowed with aggregate functions")
+        made: list[tuple[str, Typed | None]] = []
+        columns: list[Typed] = []
+        for target in asked.targets:
+            call = target.value
+            if not _aggregates(call):
+                raise scope.lacks("expression of an aggregate")
+            one = None if call.star else scope.of(call.args[0])
+            made.append((call.name, one))
+            type_ = INT8 if call.name in ("count", "sum") or one is None else one.type
+            columns.append(Typed(type_, lambda c: None, name=target.alias or call.name))
+        where = scope.condition(asked.where) if asked.where is not None else None
+
+        def run(context: Context) -> Waits:
+            yield from self._subqueries(scope, context)
+            found: list[list[Any]] = [[] for _ in made]
+            for version in self._candidates(table, where, context):
+                context.row = version.values if version else ()
+                for values, (_, one) in zip(found, made, strict=True):
+                    value = True if one is None else one.value(context)
+                    if value is not None:
+                        values.append(value)
+            pairs = zip(made, found, strict=True)
+            return [tuple(_summed(name, values) for (name, _), values in pairs)], "SELECT 1"
+
+        return Plan(columns, table, run, self.params)
+
+    def _candidates(
+        self, table: Table | None, where: Value | None, context: Context
+    ) -> Iterator[Version | None]:
+        """Yield the rows of the snapshot that fulfil the condition."""
+        if table is None:
+            if where is None or where(context) is True:
+                yield None
+            return
+        session = self.session
+        snapshot, me = session.snapshot(), session.top
+        for version in list(table.versions):
+            if version.visible(snapshot, me):
+                context.row = version.values
+                if where is None or where(context) is True:
+                    yield version
+
+    def _projected(self, columns: list[Typed], context: Context) -> Waits:
+        found = []
+        for one in columns:
+            if one.waits is None:
+                found.append(one.value(context))
+                continue
+            function, args = one.waits
+            given = [arg.value(context) for arg in args]
+            if None in given:
+                found.append(None)
+            else:
+                found.append((yield from function.call(self.session, *given)))
+        return tuple(found)
+
+    # Row locks.
+
+    def _locked(
+        self, table: Any, version: Version, strength: int, where: Value | None, context: Context,
+        policy: str = "wait",
+    ) -> Waits:  # fmt: skip
+        """Lock a row, and return its newest version; None: it is gone, or no longer fits."""
+        session, changed = self.session, False
+        session.assign()
+        while True:
+            ended = version.ended
+            if ended is not None and ended.top is session.top:
+                return None  # this statement has changed it already
+            if ended is not None and not ended.running:
+                if session.isolation != "read committed":
+                    what = "update" if version.next is not None else "delete"
+                    words = f"could not serialize access due to concurrent {what}"
+                    raise PgError("40001", words)
+                if version.next is None:
+                    return None
+                version, changed = version.next, True
+                continue
+            if version.in_the_way(strength, session.top):
+                if policy != "wait":
+                    if policy == "skip":
+                        return None
+                    words = f'could not obtain lock on row in relation "{table.name}"'
+                    raise PgError("55P03", words)
+                yield from self._wait_for(version, strength)
+                continue
+            sub = session.xact
+            version.lockers[sub] = max(strength, version.lockers.get(sub, 0))
+            break
+        if changed:
+            context.row = version.values
+            if where is not None and where(context) is not True:
+                return None
+        return version
+
+    def _wait_for(self, version: Version, strength: int) -> Waits:
+        """Wait for the transactions that keep a row, one client after the other."""
+        session = self.session
+        tag, mode = ("tuple", id(version), version), _TUPLE_MODES[strength]
+        yield from session.server.locks.acquire(session, tag, mode)
+        try:
+            for xact in version.in_the_way(strength, session.top):
+                yield from session.wait_for(xact)
+        finally:
+            session.server.locks.release(session, tag, mode)
+
+    # Changes.
+
+    def _returned(self, columns: list[Typed], context: Context, row: Any, rows: list[Any]) -> None:
+        if columns:
+            context.row = row
+            rows.append(tuple(one.value(context) for one in columns))
+
+    def _update(self, asked: syntax.Update) -> Plan:
+        session = self.session
+        table = session.server.table(session, asked.table)
+        scope = self._scope(table, asked.alias)
+        sets = self._sets(table, asked.sets, scope)
+        where = scope.condition(asked.where) if asked.where is not None else None
+        columns = self._targets(asked.returning, scope)
+
+        def run(context: Context) -> Waits:
+            yield from self._subqueries(scope, context)
+            rows: list[Any] = []
+            done = 0
+            strength = 3 if _touches_keys(table, sets) else 2
+            for version in list(self._candidates(table, where, context)):
+                assert version is not None
+                found = yield from self._locked(table, version, strength, where, context)
+                if found is None:
+                    continue
+                row = yield from self._replace(table, found, sets, context)
+                done += 1
+                self._returned(columns, context, row, rows)
+            return rows, f"UPDATE {done}"
+
+        return Plan(columns, table, run, self.params)
+
+    def _sets(
+        self, table: Table, given: Sequence[tuple[str, Any]], scope: Scope
+    ) -> list[tuple[int, Value]]:
+        found = []
+        for name, expr in given:
+            place = table.place(name)
+            if place < 0:
+                words = f'column "{name}" of relation "{table.name}" does not exist'
+                raise PgError("42703", words)
+            column = table.columns[place]
+            found.append((place, self._stored(expr, column, scope)))
+        return found
+
+    def _stored(self, expr: Any, column: Any, scope: Scope) -> Value:
+        if isinstance(expr, syntax.Default):
+            expr = column.default if column.default is not None else syntax.Literal("null", "")
+        value = scope.assigned(expr, column)
+        if not column.length:
+            return value
+        limited = _limited(value, column.length)
+        if self.folding is not None and isinstance(expr, syntax.Literal | syntax.Param):
+            limited(self.folding)
+        return limited
+
+    def _replace(
+        self, table: Table, old: Version, sets: list[tuple[int, Value]], context: Context
+    ) -> Waits:
+        """Add the next version of a row that is locked."""
+        session = self.session
+        context.row = old.values
+        values = list(old.values)
+        for place, value in sets:
+            values[place] = value(context)
+        self._check(table, values)
+        new = Version(tuple(values), session.xact)
+        keys = _touches_keys(table, sets, old.values, values)
+        for key in table.keys:
+            if [values[p] for p in key.places] != [old.values[p] for p in key.places]:
+                yield from self._unique(table, key, values)
+        old.xmax, old.next, old.strength = session.xact, new, 3 if keys else 2
+        table.versions.append(new)
+        session.touches(table)
+        return new.values
+
+    def _check(self, table: Table, values: Sequence[Any]) -> None:
+        for column, value in zip(table.columns, values, strict=True):
+            if value is None and column.not_null:
+                words = f'null value in column "{column.name}" of relation "{table.name}" violates '
+                raise PgError("23502", words + "not-null constraint")
+
+    def _unique(self, table: Table, key: Key, values: Sequence[Any]) -> Waits:
+        """Raise PgError if another row has this key; wait for a transaction that may decide it."""
+        if (yield from self._other(table, key, values)) is not None:
+            words = f'duplicate key value violates unique constraint "{key.name}"'
+            raise PgError("23505", words)
+
+    def _other(self, table: Table, key: Key, values: Sequence[Any]) -> Waits:
+        """Return the live row with the same key, or None."""
+        session = self.session
+        while True:
+            for one in table.with_key(key, values):
+                if one.xmin.dead:
+                    continue
+                if one.xmin.running and one.xmin.top is not session.top:
+                    yield from session.wait_for(one.xmin)
+                    break
+                ended = one.ended
+                if ended is None:
+                    return one
+                if ended.running and ended.top is not session.top:
+                    yield from session.wait_for(ended)
+                    break
+            else:
+                return None
+
+    def _delete(self, asked: syntax.Delete) -> Plan:
+        session = self.session
+        table = session.server.table(session, asked.table)
+        scope = self._scope(table, asked.alias)
+        where = scope.condition(asked.where) if asked.where is not None else None
+        columns = self._targets(asked.returning, scope)
+
+        def run(context: Context) -> Waits:
+            yield from self._subqueries(scope, context)
+            rows: list[Any] = []
+            done = 0
+            for version in list(self._candidates(table, where, context)):
+                assert version is not None
+                found = yield from self._locked(table, version, 3, where, context)
+                if found is None:
+                    continue
+                found.xmax, found.next, found.strength = session.xact, None, 3
+                session.touches(table)
+                done += 1
+                self._returned(columns, context, found.values, rows)
+            return rows, f"DELETE {done}"
+
+        return Plan(columns, table, run, self.params)
+
+    # INSERT.
+
+    def _insert(self, asked: syntax.Insert) -> Plan:
+        session = self.session
+        table = session.server.table(session, asked.table)
+        names = asked.columns or tuple(one.name for one in table.columns)
+        places = []
+        for name in names:
+            if table.place(name) < 0:
+                words = f'column "{name}" of relation "{table.name}" does not exist'
+                raise PgError("42703", words)
+            places.append(table.place(name))
+        plain = self._scope(None)
+        given = [self._row(table, places, row, plain) for row in asked.rows]
+        source = self._select(asked.select) if asked.select is not None else None
+        if source is not None:
+            given = [self._from_select(table, places, source, plain)]
+        scope = self._scope(table, asked.alias, excluded=asked.conflict is not None)
+        conflict = asked.conflict
+        keys = self._arbiters(table, conflict) if conflict is not None else []
+        sets = self._sets(table, conflict.update, scope) if conflict and conflict.update else None
+        where = scope.condition(conflict.where) if conflict and conflict.where else None
+        columns = self._targets(asked.returning, scope)
+
+        def run(context: Context) -> Waits:
+            session.assign()
+            yield from self._subqueries(plain, context)
+            yield from self._subqueries(scope, context)
+            rows: list[Any] = []
+            done = 0
+            found = [()] if source is None else (yield from source.run(context))[0]
+            for selected in found:
+                for row in given:
+                    context.row = selected
+                    values = tuple(one(context) for one in row)
+                    stored = yield from self._insert_row(
+                        table, values, conflict is not None, keys, sets, where, context
+                    )
+                    if stored is not None:
+                        done += 1
+                        self._returned(columns, context, stored, rows)
+            return rows, f"INSERT 0 {done}"
+
+        return Plan(columns, table, run, self.params)
+
+    def _row(
+        self, table: Table, places: list[int], row: tuple[Any, ...], scope: Scope
+    ) -> list[Value]:
+        if len(row) > len(places):
+            raise PgError("42601", "INSERT has more expressions than target columns")
+        exprs: list[Any] = [syntax.Default()] * len(table.columns)
+        for place, expr in zip(places, row, strict=False):
+            exprs[place] = expr
+        return [self._stored(e, c, scope) for e, c in zip(exprs, table.columns, strict=True)]
+
+    def _from_select(
+        self, table: Table, places: list[int], source: Plan, scope: Scope
+    ) -> list[Value]:
+        values = [self._stored(syntax.Default(), one, scope) for one in table.columns]
+        for number, (place, column) in enumerate(zip(places, source.columns, strict=False)):
+
+            def value(c: Context, n: int = number) -> Any:
+                return c.row[n]
+
+            target = table.columns[place].type
+            made = scope.coerced(Typed(column.type, value), target, lambda a, b: True)
+            assert made is not None
+            values[place] = made.value
+        return values
+
+    def _arbiters(self, table: Table, conflict: syntax.Conflict) -> list[Key]:
+        if conflict.constraint:
+            found = [one for one in table.keys if one.name == conflict.constraint]
+            if not found:
+                words = f'constraint "{conflict.constraint}" for table "{table.name}" '
+                raise PgError("42704", words + "does not exist")
+            return found
+        if not conflict.columns:
+            if conflict.update is not None:
+                words = "ON CONFLICT DO UPDATE requires inference specification or constraint name"
+                raise PgError("42601", words)
+            return list(table.keys)
+        wanted = set()
+        for name in conflict.columns:
+            if table.place(name) < 0:
+                raise PgError("42703", f'column "{name}" does not exist')
+            wanted.add(table.place(name))
+        found = [one for one in table.keys if set(one.places) == wanted]
+        if not found:
+            words = "there is no unique or exclusion constraint matching the ON CONFLICT "
+            raise PgError("42P10", words + "specification")
+        return found
+
+    def _insert_row(
+        self, table: Table, values: tuple[Any, ...], on_conflict: bool, keys: list[Key],
+        sets: list[tuple[int, Value]] | None, where: Value | None, context: Context,
+    ) -> Waits:  # fmt: skip
+        """Insert a row, or do what ON CONFLICT says; return the stored row, or None."""
+        session = self.session
+        self._check(table, values)
+        while on_conflict:
+            other: Version | None = None
+            for key in keys:
+                other = yield from self._other(table, key, values)
+                if other is not None:
+                    break
+            if other is None:
+                break
+            if not other.visible(session.snapshot(), session.top) and (
+                session.isolation != "read committed"
+            ):
+                raise PgError("40001", "could not serialize access due to concurrent update")
+            if sets is None:
+                return None
+            if (
+                other.xmin.top is session.top
+                and other.xmin is session.xact
+                and (other in session.inserted)
+            ):
+                words = "ON CONFLICT DO UPDATE command cannot affect row a second time"
+                raise PgError("21000", words)
+            strength = 3 if _touches_keys(table, sets) else 2
+            context.excluded = values
+            found = yield from self._locked(table, other, strength, None, context)
+            if found is None or found is not other:
+                continue  # it has changed meanwhile
+            context.row = found.values
+            if where is not None and where(context) is not True:
+                return None
+            row = yield from self._replace(table, found, sets, context)
+            session.inserted.add(table.versions[-1])
+            return row
+        for key in table.keys:
+            yield from self._unique(table, key, values)
+        made = Version(values, session.xact)
+        table.versions.append(made)
+        session.inserted.add(made)
+        session.touches(table)
+        return values
+
+
+def _limited(value: Value, length: int) -> Value:
+    def checked(c: Context) -> Any:
+        found = value(c)
+        if found is not None and len(found) > length:
+            raise PgError("22001", f"value too long for type character varying({length})")
+        return found
+
+    return checked
+
+
+def _aggregates(expr: Any) -> bool:
+    return isinstance(expr, syntax.Call) and expr.name in AGGREGATES
+
+
+def _summed(name: str, values: list[Any]) -> Any:
+    if name == "count":
+        return len(values)
+    if not values:
+        return None
+    return max(values) if name == "max" else min(values) if name == "min" else sum(values)
+
+
+def _in_order(found: list[Any], order: list[tuple[Value, bool]], context: Context) -> list[Any]:
+    for value, down in reversed(order):
+
+        def key(version: Any, v: Value = value) -> Any:
+            context.row = version.values if version else ()
+            one = v(context)
+            return (one is None, 0 if one is None else one)
+
+        found.sort(key=key, reverse=down)
+    return found
+
+
+def _touches_keys(
+    table: Table, sets: list[tuple[int, Value]], old: Sequence[Any] = (), new: Sequence[Any] = ()
+) -> bool:
+    """Whether an update changes a unique key."""
+    of_keys = {place for key in table.keys for place in key.places}
+    changed = [place for place, _ in sets if not old or old[place] != new[place]]
+    return any(place in of_keys for place in changed)

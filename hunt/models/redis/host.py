@@ -1,0 +1,29 @@
+"""The part of a Redis server that waiting clients and subscribers use."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from fencepost.hunt.models.redis.store import Store
+from fencepost.hunt.sim.network import Network, Server
+from fencepost.hunt.sim.world import World
+
+
+class Host(Server):
+    __slots__ = ("network", "store", "world")
+
+    network: Network
+    store: Store
+    world: World
+
+    @abstractmethod
+    def attend(self) -> None:
+        """Serve the clients that wait for a key."""
+
+    @abstractmethod
+    def listen(self) -> None:
+        """Let those who wait for changes of keys hear of them."""
+
+    @abstractmethod
+    def sweep(self) -> None:
+        """Delete expired keys, in a cycle."""

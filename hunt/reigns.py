@@ -1,0 +1,53 @@
+"""Simulates the work of clients that elect a leader: campaign, and work while leading.
+
+The work is a series of beats. In each one the leader reads and writes the resource, as the holder
+of a lock does. It stops when its elector calls `stopped`, when its deadline passes, and at the
+end of its time. Its process then ends, unless its elector can resign.
+"""
+
+from __future__ import annotations
+
+from fencepost.hunt.sim.client_node import ClientNode
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import World
+from fencepost.hunt.work import BETWEEN, RESOURCE, Plan, do, give_back, granted
+from fencepost.workloads.client.client import Client
+from fencepost.workloads.electors.plain import beat_ns
+
+_CAMPAIGNS = 6
+"""How long a client campaigns, with its successors, in leases."""
+
+
+def reigns(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
+    """Execute the plan: campaign, lead, and step down, as often as it says."""
+    for number in range(plan.holds):
+        if number:
+            world.sleep(BETWEEN)
+        _reign(client, plan, setting, world, node)
+
+
+def _reign(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
+    within = _CAMPAIGNS * setting.ttl_ns
+    hold = granted(client, setting, world, node, within, BETWEEN)
+    if hold is None:
+        return
+    until = world.now + plan.works_ns
+    beat = beat_ns(setting.ttl_ns)
+    while world.now < until:
+        if not client.leads(hold):
+            client.leave()  # as an application exits in this callback
+            return
+        if not _beat(client, hold, node):
+            return
+        world.sleep(beat)
+    node.begins("release")
+    give_back(client, hold)
+
+
+def _beat(client: Client, hold: str, node: ClientNode) -> bool:
+    """Read and write; return False if an answer is unknown, because the process is gone then."""
+    type, read = do(client, node, "read", {"resource": RESOURCE, "hold": hold})
+    if type == "ok" and client.leads(hold):
+        value = {"resource": RESOURCE, "version": read["version"], "hold": hold}
+        type, _ = do(client, node, "write", value)
+    return type != "info"

@@ -1,0 +1,177 @@
+"""When a lock was dead, and how often it was granted in time. Times are in ns, the bound is 100."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.checker.facts.dead_time import FOREVER, DeadTime, DeadTimes
+from fencepost.checker.facts.faults import Fault
+from fencepost.checker.facts.hindered import Hindered
+from fencepost.checker.facts.obstacles import Request
+from fencepost.checker.facts.taken import Taken
+from fencepost.checker.history.history import Call, Op
+
+BOUND, END = 100, 1000
+
+
+def asks(begin, until, *, mode="exclusive", node="c9", type="fail", over=None, died=False):
+    """An acquire that was not granted; with `type` None it is still open."""
+    value = {"mode": mode}
+    invoked = Op(begin, begin, 9, "invoke", "acquire", value, None, node)
+    ends = until if until < FOREVER else END
+    done = None if type is None else Op(ends, ends, 9, type, "acquire", value, None, node)
+    return Call(invoked, done), Request(begin, until, begin if over is None else over, died)
+
+
+def paused(node, start, end):
+    nodes = frozenset({node})
+    return Fault("f", "pause", [node], {}, start, end, True, True, impairs=nodes, links=())
+
+
+def times(*asked, mode="exclusive", on=(), apart=0, end=END):
+    clients = frozenset({"c1", "c2", "c9"})
+    hindered = Hindered(on, clients, frozenset({"s1"}), False, False)
+    return DeadTimes(
+        "l", sorted(asked, key=lambda row: row[1].begin), mode, hindered, 100, apart, end
+    )
+
+
+def found(judged, *taken):
+    return list(judged.find(taken, 0, "From the start"))
+
+
+def grant(begin, over, at=None, mode="exclusive", lease=False, why="after it"):
+    return Taken(begin, over, over if at is None else at, why, mode, lease)
+
+
+def request(begin, over):
+    return Taken(begin, over, over, "after a request")
+
+
+def dead(since, limit, until=FOREVER, why="From the start", mode=""):
+    return DeadTime("l", since, limit, until, why, mode)
+
+
+@pytest.mark.parametrize(
+    ("until", "mode", "told", "waited_s"),
+    [
+        (FOREVER, "", "1.000 s, but never was.", None),
+        (2e18, "", "1.000 s, but was only after 2000000000.000 s.", 2e9),
+        (FOREVER, "shared", "1.000 s, in shared mode, but never was.", None),
+    ],
+)
+def test_a_dead_time_says_when_the_lock_was_due_and_for_whom(until, mode, told, waited_s):
+    row = DeadTime("l", 0, 1e9, until, "From the start", mode).to_json()
+    what = f"From the start: the lock should have been granted by {told}"
+    rest = {"time_ns": 0, "valid": False, "waited_s": waited_s, "lock": "l"}
+    assert row == {"what": what, **rest}
+
+
+def test_a_lock_is_dead_from_the_bound_on_after_it_became_free():
+    asked = asks(0, 400)
+    assert found(times(asked), request(0, 200)) == [dead(200, 300, why="after a request")]
+    assert found(times(asked), request(0, 200), grant(320, 330)) == [
+        dead(200, 300, 320, "after a request")
+    ]
+    assert found(times(asked), request(0, 300)) == []
+
+
+def test_a_mode_is_named_where_clients_asked_in_both():
+    other = asks(900, 910, mode="shared")
+    assert found(times(asks(0, 400), other)) == [dead(0, 100, mode="exclusive")]
+    assert found(times(asks(0, 400, mode="shared"), mode="shared")) == [dead(0, 100)]
+
+
+def test_requests_in_free_spans_add_up_only_where_another_mode_was_granted_in_between():
+    asked = asks(200, 380)
+    assert found(times(asked), request(280, 300)) == []
+    other = asks(900, 910, mode="shared")
+    assert found(times(asked, other), request(280, 300)) == [
+        dead(300, 380, why="after a request", mode="exclusive")
+    ]
+
+
+@pytest.mark.parametrize(("last", "again"), [(290, []), (291, [291])])
+def test_a_client_that_starves_again_is_counted_from_zero(last, again):
+    """Free are 0-70, 80-150, 160-230, and all from 240 on. A span counts less a tenth of the
+    bound."""
+    taken = [grant(at, at + 10, mode="shared") for at in (70, 150, 230)]
+    judged = times(asks(0, last), asks(900, 910, mode="shared"))
+    assert [one.limit for one in found(judged, *taken)] == [150, *again]
+
+
+def test_a_lone_client_that_asked_twice_in_vain_after_the_bound_shows_a_dead_lock():
+    alone = asks(150, 151), asks(300, 301)
+    assert found(times(*alone)) == [dead(0, 100)]
+    assert found(times(*alone), request(10, 20)) == [dead(20, 120, why="after a request")]
+    assert found(times(*alone, asks(30, 31)), grant(301, 302)) == [dead(0, 100, 301)]
+    assert found(times(*alone), grant(300, 302)) == []
+
+
+def test_a_request_that_may_hold_the_lock_leaves_no_client_alone():
+    alone = asks(150, 151), asks(300, 301)
+    assert found(times(asks(10, 20, type="info", over=310), *alone)) == []
+    assert found(times(asks(10, 20, type="info", over=100), *alone)) == [dead(0, 100)]
+
+
+def test_an_open_request_leaves_no_client_alone_unless_its_client_died():
+    alone = asks(150, 151), asks(300, 301)
+    assert found(times(asks(10, 20, type=None), *alone)) == []
+    assert found(times(asks(10, 20, type=None, over=30, died=True), *alone)) == [dead(0, 100)]
+    assert found(times(asks(10, 310, type=None, over=30, died=True), *alone)) != []
+
+
+def test_a_request_counts_only_while_no_fault_hinders_its_client():
+    on = [paused("c1", 150, 400)]
+    alone = asks(150, 151, node="c1"), asks(410, 411, node="c1")
+    assert found(times(*alone)) == [dead(0, 100)]
+    assert found(times(*alone, on=on)) == []
+    long = asks(100, 450, node="c1")
+    assert found(times(long)) == [dead(0, 100)]
+    assert found(times(long, on=on)) == []
+    assert found(times(asks(100, 450, node="c2"), on=on)) == [dead(0, 100)]
+
+
+def test_no_instant_joins_two_requests():
+    """Neither a request that took no time, nor one that was hindered from its begin."""
+    first, second = asks(0, 60), asks(76, 130)
+    assert found(times(first, asks(68, 70), second)) == [dead(0, 100)]
+    assert found(times(first, asks(68, 68), second)) == []
+    hindered = asks(68, 76, node="c1")
+    assert found(times(first, hindered, second, on=[paused("c1", 68, 76)])) == []
+
+
+def served(judged, *taken):
+    assert found(judged, *taken) == []
+    return judged.served, judged.leases
+
+
+def test_grants_of_one_instant_are_one_service():
+    """The lock was free for all of them, whatever their order."""
+    both = asks(0, 1), asks(0, 1, mode="shared")
+    shared, other = grant(50, 60, mode="shared"), grant(50, 60)
+    assert served(times(*both), shared, other) == (1, 0)
+    assert served(times(*both, mode="shared"), other, shared, shared) == (1, 0)
+
+
+def test_a_grant_after_the_end_of_a_lease_counts_as_one():
+    asked = asks(0, 1)
+    leases = grant(0, 50, lease=True), grant(50, 80, lease=True), grant(90, 100, lease=True)
+    assert served(times(asked), *leases) == (3, 2)
+    assert served(times(asked), grant(0, 50), grant(60, 70)) == (2, 0)
+    assert served(times(asked), grant(0, 50, 40, lease=True), grant(45, 70)) == (1, 1)
+    assert served(times(asked), grant(0, 50, 48, lease=True), grant(45, 70)) == (1, 0)
+
+
+def test_a_shared_grant_beside_a_shared_lease_does_not_follow_its_end():
+    asked = asks(0, 1, mode="shared")
+    rows = [grant(at, over, 20, "shared", True) for at, over in ((0, 50), (40, 60))]
+    assert served(times(asked, mode="shared"), *rows) == (1, 0)
+    rows[1] = grant(50, 60, mode="shared")
+    assert served(times(asked, mode="shared"), *rows) == (2, 1)
+
+
+def test_a_grant_that_had_expired_when_it_arrived_ends_the_lease_before_it_once():
+    late = grant(50, 45)
+    rows = grant(0, 50, 40, lease=True), late, grant(60, 70)
+    assert served(times(asks(0, 1)), *rows) == (3, 1)

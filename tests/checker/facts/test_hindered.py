@@ -1,0 +1,228 @@
+"""When a fault hinders a client or a server, compared with a look at each fault at each instant."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from itertools import pairwise
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+
+from fencepost.checker.facts.faults import Fault
+from fencepost.checker.facts.hindered import Hindered, over_with, prolonged
+from fencepost.checker.history.history import Call, Op
+
+FOREVER = float("inf")
+CLIENTS, SERVERS = frozenset({"c1", "c2"}), frozenset({"s1", "s2", "s3"})
+NODES = sorted(CLIENTS | SERVERS)
+LAST = 40
+Hold = namedtuple("Hold", "node start furthest renewals")
+
+
+def drawn(random, name):
+    """Draw a fault; times are small, so that many coincide."""
+    start = random.randrange(20)
+    some = random.sample(sorted(CLIENTS if random.random() < 0.5 else NODES), random.randint(1, 2))
+    links = [tuple(random.sample(NODES, 2)) for _ in range(random.choice((0, 1, 2)))]
+    processes = [1] if random.random() < 0.1 else []
+    return Fault(
+        name=str(name),
+        family="mine",
+        targets=some,
+        arguments=random.choice(({}, {}, {"offset_s": 3e-9}, {"rate": 3.0})),
+        start=start,
+        end=None if random.random() < 0.1 else start + random.choice((0, 0, 1, 3, 8)),
+        proved=random.random() < 0.7,
+        healed=True,
+        receipts=[{"proved": True, "processes": processes}],
+        impairs=random.choice((None, *[frozenset(some)] * 6, frozenset())),
+        links=None if random.random() < 0.2 else tuple(links),
+        loses=random.random() < 0.2,
+    )
+
+
+def over(fault):
+    return FOREVER if fault.end is None else fault.end
+
+
+class Naive:
+    """The same as Hindered, by its definition."""
+
+    def __init__(self, on):
+        self.everybody, self.own = [], []
+        for fault in on:
+            kills = fault.receipts[0]["processes"] and fault.impairs is not None
+            if kills and fault.impairs <= CLIENTS:
+                continue
+            nodes = fault.impairs or set(fault.targets)
+            everybody = fault.impairs is None or nodes & SERVERS
+            (self.everybody if everybody else self.own).append(fault)
+
+    def start(self, fault):
+        lost = fault.impairs is None and fault.end is None and not fault.proved
+        return 0 if lost else fault.start
+
+    def on(self, node, begin, end):
+        """Return the faults of this client that touch a time."""
+        return [f for f in self.own if node in f.impairs and f.start <= end and over(f) >= begin]
+
+    def reached(self, node, begin, end):
+        servers = [f for f in self.everybody if f.impairs != frozenset()]
+        down = any(self.start(f) <= end and over(f) >= begin for f in servers)
+        return not down and not self.on(node, begin, end)
+
+    def outlasts(self, hold, until, lease):
+        while True:
+            met = self.on(hold.node, hold.start, until)
+            if hold.furthest < FOREVER:
+                deaf = [f for f in met if f.links is None or f.links or f.loses]
+                met = deaf if hold.renewals else []
+            later = max([until, *(over(fault) + lease for fault in met)])
+            if later == until:
+                return until
+            until = later
+
+    def settled(self, node, begin, until, tail):
+        until += tail
+        while True:
+            ends = [over(fault) for fault in self.on(node, begin, until)]
+            for fault in self.everybody:
+                end = over(fault)
+                holds_back = fault.impairs is not None and fault.links
+                if holds_back and all(CLIENTS & set(link) for link in fault.links):
+                    if not any(node in link for link in fault.links):
+                        continue
+                elif end < FOREVER:
+                    wrong = 3 if "offset_s" in fault.arguments else 0
+                    rate = fault.arguments.get("rate", 1)
+                    end += wrong + (rate - 1) * (fault.end - self.start(fault))
+                if self.start(fault) <= until and end >= begin:
+                    ends.append(end)
+            later = max([until, *(end + (end - begin) + tail for end in ends)])
+            if later == until:
+                return until
+            until = later
+
+    def survived(self):
+        lost = set()
+        for now in range(LAST):
+            active = [
+                f
+                for f in self.everybody
+                if self.start(f) <= now and (over(f) > now or f.start == f.end == now)
+            ]
+            down = set()
+            for fault in active:
+                down |= (fault.impairs or set(fault.targets)) & SERVERS
+            if 2 * len(down) >= len(SERVERS) or any(f.impairs is None for f in active):
+                lost |= {fault.name for fault in active}
+        return {fault.name for fault in self.everybody} - lost
+
+
+def cases(count):
+    for seed in range(count):
+        random = Random(seed)
+        on = [drawn(random, name) for name in range(random.randrange(5))]
+        found = Hindered(on, CLIENTS, SERVERS, True, True)
+        begin = random.randrange(25)
+        node = random.choice((*sorted(CLIENTS), None))
+        yield random, found, Naive(on), node, begin, begin + random.randrange(8)
+
+
+def test_a_client_is_hindered_whenever_a_fault_of_its_own_is_on():
+    touched = 0
+    for _, found, naive, node, begin, end in cases(2000):
+        spans = found.met(node, begin, end)
+        assert found.meets(node, begin, end) is bool(naive.on(node, begin, end)) is bool(spans)
+        for now in range(2 * begin, 2 * end + 1):  # in halves: between two instants as well
+            at = now / 2
+            covered = any(since <= at <= until for since, until in spans)
+            assert covered is bool(naive.on(node, at, at))
+        assert all(a[1] < b[0] for a, b in pairwise(spans))
+        touched += len(spans) > 1
+    assert touched > 4
+
+
+def test_a_release_reached_all_servers_if_no_fault_was_on():
+    for random, found, naive, node, begin, end in cases(2000):
+        op = Op(0, begin, 1, "invoke", "release", {}, None, node)
+        done = None if random.random() < 0.2 else Op(1, end, 1, "ok", "release", {}, None, node)
+        until = FOREVER if done is None else end
+        assert found.reached(Call(op, done)) is naive.reached(node, begin, until)
+
+
+def test_a_lock_on_servers_that_agree_is_reached_at_once():
+    (fault,) = [drawn(Random(0), "f")]
+    found = Hindered([fault], CLIENTS, SERVERS, True, False)
+    op = Op(0, 0, 1, "invoke", "release", {}, None, "c1")
+    assert found.reached(Call(op, None)) is True
+
+
+def test_a_fault_of_its_client_prolongs_a_hold():
+    longer = 0
+    for random, found, naive, node, begin, end in cases(2000):
+        furthest = random.choice((FOREVER, end))
+        hold = Hold(node, begin, furthest, random.choice(((), ((begin, end),))))
+        until = random.choice((end, end, FOREVER))
+        lease = random.randrange(4)
+        expected = naive.outlasts(hold, until, lease)
+        assert found.outlasts(hold, until, lease) == expected
+        longer += end < expected < FOREVER
+    assert longer > 20
+
+
+def test_a_request_settles_after_the_last_fault_that_may_have_delayed_it():
+    for random, found, naive, node, begin, end in cases(2000):
+        tail = random.randrange(4)
+        expected = naive.settled(node, begin, end, tail)
+        assert found.settled(node, begin, end, tail) == expected
+
+
+def test_a_fault_is_survived_if_a_majority_was_left_at_each_moment_of_it():
+    some = 0
+    for _, found, naive, *_ in cases(2000):
+        assert found.survived == naive.survived()
+        some += 0 < len(found.survived) < len(found.servers)
+    assert some > 100
+
+
+def test_a_lost_node_may_have_been_gone_from_the_start():
+    lost = Fault("f", "mine", ["s1"], {}, 7, None, False, False)
+    (found,) = Hindered([lost], CLIENTS, SERVERS, True, False).servers
+    assert found.start == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ends"),
+    [
+        ({}, 15),
+        ({"offset_s": -2}, 15 + 2e9),
+        ({"rate": 3}, 35),
+        ({"rate": 0.5}, 20),
+        ({"offset_s": 2, "rate": 3}, 35 + 2e9),
+        ({"offset_s": "all", "rate": None}, 15),
+    ],
+)
+def test_a_wrong_clock_prolongs_leases_by_as_much(arguments, ends):
+    fault = Fault("f", "clock", ["s1"], arguments, 0, 10, True, True)
+    assert over_with(fault, 5) == ends
+
+
+def test_a_fault_prolongs_the_longest_lease_that_it_meets():
+    for seed in range(500):
+        random = Random(seed)
+        on = []
+        for name in range(random.randrange(4)):
+            start = random.randrange(15)
+            end = random.choice((None, start, start + 4))
+            on.append(SimpleNamespace(name=name, start=start, end=end))
+        leases = []
+        for _ in range(random.randrange(9)):
+            begin = random.randrange(20)
+            leases.append((begin, begin + random.randrange(6), random.randrange(1, 50)))
+        expected = {
+            f.name: max((t for b, o, t in leases if b <= over(f) and o >= f.start), default=0)
+            for f in on
+        }
+        assert prolonged(on, leases) == expected

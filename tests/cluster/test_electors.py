@@ -1,0 +1,81 @@
+"""Electors on real servers: the one that never stops is found, its sound twin not accused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).parents[2]
+ETCD = Path(__file__).parent / "electors.py"
+# No pause of a server: a leader of etcd that was paused revokes leases which its successor has
+# kept alive, when it continues (etcd 12528, 15247). A sound elector cannot notice that in time.
+FAULTS = ("--faults", "partition,kill:one", "--interval", "4s", "--time", "30s", "--seed", "3")
+
+
+@pytest.fixture
+def fencepost(tmp_path):
+    """Run a command; return its exit code, its output, and results.json of its run."""
+
+    def run(*words):
+        done = subprocess.run(
+            [sys.executable, "-m", "fencepost", *words], capture_output=True, text=True,
+            cwd=tmp_path, timeout=600, check=False,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        )  # fmt: skip
+        found = sorted(tmp_path.glob("results/*/*/results.json"))
+        results = json.loads(found[-1].read_text()) if found else {}
+        return done.returncode, " ".join((done.stdout + done.stderr).split()), results
+
+    return run
+
+
+def own(elector):
+    return f"{ETCD}:{elector}", "--servers", "etcd:3"
+
+
+def leadership(results):
+    return results["checkers"]["leadership"]
+
+
+def test_a_sound_elector_is_not_accused_under_faults_of_servers(fencepost):
+    code, said, results = fencepost("test", *own("Sound"), *FAULTS, "--guard", "fenced")
+    found = leadership(results)
+    assert (found["valid"], found["overlap_total_s"]) == (True, 0), said
+    assert found["reigns"] > 2 and "resign" in found["take_over_s"]
+    assert code in (0, 2), said
+
+
+def test_an_elector_that_never_stops_is_found(fencepost):
+    faults = ("--faults", "partition,pause:server", *FAULTS[2:])
+    for seed in ("3", "4", "5", "6"):  # not every schedule meets a leader
+        code, said, results = fencepost("test", *own("NeverStops"), *faults, "--seed", seed)
+        found = leadership(results)
+        if code == 1:
+            break
+    assert (code, found["valid"]) == (1, False), said
+    assert found["overlap_longest_s"] > 0.1
+
+
+def test_kazoo_s_election_is_tested_on_zookeeper(fencepost):
+    code, said, results = fencepost("test", "kazoo-election", "--time", "20s", "--seed", "1")
+    found = leadership(results)
+    assert (code, found["valid"]) == (0, True), said
+
+
+@pytest.mark.parametrize(("elector", "code"), [("Sound", 0), ("NeverStops", 1)])
+def test_check_names_the_leader_that_is_not_told_to_stop(fencepost, elector, code):
+    got, said, _ = fencepost("check", *own(elector))
+    assert got == code, said
+    assert "a leader that cannot renew stops within its lease" in said
+
+
+def test_an_elector_that_starts_twice_ends_the_test_with_a_sentence(fencepost):
+    code, said, _ = fencepost("test", *own("StartsTwice"), "--time", "5s")
+    assert code == 255 and "started was called twice in one run" in said

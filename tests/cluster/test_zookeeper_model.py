@@ -1,0 +1,49 @@
+"""The model of ZooKeeper has the same dialogues as the leader of a real ensemble.
+
+tests/hunt/models/zookeeper_dialogue.py draws and compares them. The test prints its seeds;
+FENCEPOST_MODEL_SEED sets the first one.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from fencepost.harness.cluster.provision import brought_up
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.server import Server
+from fencepost.harness.servers.wait import START_S
+from tests.hunt.models import zookeeper_dialogue as dialogue
+
+NODES = ("zookeeper-1", "zookeeper-2", "zookeeper-3")
+PORT = 2181
+DIALOGUES, STEPS = 10, 300
+
+
+@pytest.fixture(scope="module")
+def leader() -> Iterator[tuple[str, int]]:
+    with brought_up([*NODES, "client-1"], print) as nodes:
+        for node in NODES:
+            Server(nodes.remote(node), KINDS["zookeeper"], {}).wait_ready(timeout_s=START_S)
+        addresses = [(nodes.address(node), PORT) for node in NODES]
+        (found,) = (one for one in addresses if b"Mode: leader" in _state(one))
+        yield found
+
+
+def _state(address: tuple[str, int]) -> bytes:
+    with socket.create_connection(address, 10) as link:
+        link.sendall(b"srvr")
+        return b"".join(iter(lambda: link.recv(4096), b""))
+
+
+def test_random_dialogues_with_the_leader_are_those_with_the_model(
+    leader: tuple[str, int],
+) -> None:
+    first = int(os.environ.get("FENCEPOST_MODEL_SEED") or time.time_ns() % 1_000_000)
+    for seed in range(first, first + DIALOGUES):
+        print(f"seed {seed}")
+        dialogue.compare(leader, seed, STEPS)

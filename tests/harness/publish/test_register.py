@@ -1,0 +1,51 @@
+"""The register on the site: each row has a page, and a badge counts the rows of its version."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from fencepost.harness.publish import register
+from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
+
+ROW = ROWS[0]
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(*rows):
+        register.write(tmp_path / "register", rows, NOT_SHOWN)
+        return tmp_path / "register"
+
+    return write
+
+
+def test_each_row_has_a_page_with_its_script_and_each_candidate_a_line(written):
+    folder = written(*ROWS)
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    for row in ROWS:
+        assert f'href="{row.name}.html"' in index
+        shown = (folder / f"{row.name}.html").read_text(encoding="utf-8")
+        assert row.script.name in shown and "def main" in shown
+    assert index.count("<td>not tried yet</td>") == sum(
+        one.tried == "not tried yet" for one in NOT_SHOWN
+    )
+
+
+def test_a_badge_counts_the_open_defects_of_a_version(written):
+    mended = replace(ROWS[1], versions=("5.0.8",), mended="6.4.0")
+    folder = written(replace(ROW, versions=("5.0.8", "6.4.0")), mended)
+    said = {
+        one.stem: [text.text for text in ElementTree.parse(one).iter() if text.text][-1]
+        for one in (folder / "badges").iterdir()
+    }
+    assert said == {"redis-5.0.8": "2 open defects", "redis-6.4.0": "1 open defect"}
+
+
+def test_text_of_a_row_is_no_markup(written):
+    folder = written(replace(ROW, title="<b>x</b>", software="a<i>"))
+    for page in folder.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert "<b>x</b>" not in text and "a<i>" not in text

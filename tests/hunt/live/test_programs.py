@@ -1,0 +1,225 @@
+"""Hunts with real client programs: found, played again, refused, and ended."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.hunting.hunts import described
+from fencepost.harness.hunting.programs import conductor
+from fencepost.hunt.faults.registry import table
+from fencepost.hunt.live.conductor import Job
+from fencepost.hunt.sim.schedule import Schedule
+
+pytestmark = pytest.mark.slow
+SDK = Path(__file__).parents[3] / "sdk"
+LOCK = Path(__file__).parent / "programs" / "lock.py"
+
+
+node = pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Lay the files out as a user does: the SDK in the program's folder."""
+    shutil.copy(SDK / "python" / "fencepost_sdk.py", tmp_path)
+    shutil.copy(SDK / "javascript" / "fencepost.js", tmp_path)
+    shutil.copy(LOCK, tmp_path)
+    shutil.copy(LOCK.with_suffix(".js"), tmp_path)
+    return tmp_path
+
+
+def hunt_of(folder, defect="", command="", **more):
+    program = command or f"{sys.executable} lock.py {defect or 'none'}"
+    settings = {"seed": 1, "ttl": "300ms"}
+    return described("", {}, settings, servers="redis:1", program=program, ship=folder, **more)
+
+
+def played(hunt, *schedules):
+    with conductor(hunt.spec, hunt.setting, 1) as made:
+        return list(made.play(Job(schedule) for schedule in schedules))
+
+
+def ops(run, process):
+    return [row[2:4] for row in run.rows if row[1] == process and row[2] != "invoke"]
+
+
+def action(hunt, kind, client):
+    found = enumerate(table(hunt.setting), 1)
+    return next(n for n, one in found if one.kind == kind and one.client == client)
+
+
+def test_real_clients_play_an_undisturbed_schedule_and_the_processes_stay(folder):
+    runs = played(hunt_of(folder), Schedule(), Schedule())
+    for run in runs:
+        done = ("ok", "acquire"), ("ok", "read"), ("ok", "write"), ("ok", "release")
+        assert set(done) <= set(ops(run, 0)) and set(done) <= set(ops(run, 1))
+        assert run.came_back and min(run.moments) > 4
+    assert runs[0].programs == runs[1].programs
+
+
+def test_a_program_that_speaks_version_1_is_started_for_each_schedule(folder):
+    runs = played(hunt_of(folder, "version-1"), Schedule(), Schedule())
+    assert all(("ok", "acquire") in ops(run, 0) and run.came_back for run in runs)
+    assert runs[0].programs[0] is not runs[1].programs[0]
+
+
+def test_a_client_is_killed_at_its_message_and_replaced(folder):
+    hunt = hunt_of(folder, faults="kill")
+    # The third message of client-1: the read of the resource is under way.
+    killed, after = played(hunt, Schedule((), ((5, action(hunt, "kill", 0)),)), Schedule())
+    assert killed.injected == [(5, action(hunt, "kill", 0))]
+    assert ops(killed, 0)[-1][0] == "info" and killed.programs[0].dead
+    assert after.programs[0] is not killed.programs[0] and ops(after, 0)
+
+
+def test_a_client_that_is_paused_is_stopped_until_its_pause_ends(folder):
+    hunt = hunt_of(folder, faults="pause:client")
+    (run,) = played(hunt, Schedule((), ((1, action(hunt, "pause", 0)),)))
+    (begun, ended) = [row[0] for row in run.rows if row[3] == "pause" and row[2] == "ok"]
+    heard = [row[0] for row in run.rows if row[1] == 0]
+    assert ended - begun >= 1.1 * hunt.setting.ttl_ns * 0.99
+    # Its next event comes after it has continued.
+    assert not [time for time in heard if begun + 20_000_000 < time < ended]
+
+
+@pytest.mark.parametrize(
+    ("defect", "error", "words"),
+    [
+        ("elsewhere", BadArguments, "sent nothing to its servers"),
+        ("ignores-lease", BadArguments, "ignores its lease: asked for 300 ms"),
+        ("prints", Crashed, "'listening on port 3000', which is no line of the protocol"),
+        ("ends", Crashed, "ended with exit code 3: Error: no configuration"),
+    ],
+)
+def test_a_program_that_cannot_be_hunted_is_refused_in_a_sentence(folder, defect, error, words):
+    with pytest.raises(error, match=words):
+        hunt_of(folder, defect, budget="1s").carry_out(1)
+
+
+def test_a_counterexample_of_a_program_is_not_replayed_on_real_servers(folder):
+    with pytest.raises(BadArguments, match="leave --confirm out, and use `fencepost test`"):
+        hunt_of(folder).must_have_servers()
+
+
+def test_a_program_that_is_not_there_is_refused(folder):
+    with pytest.raises(BadArguments, match="no-such-word is not on this machine"):
+        hunt_of(folder, command="no-such-word").carry_out(1)
+
+
+def test_a_lock_without_an_owner_check_is_found_without_a_hint(folder):
+    found = hunt_of(folder, "no-owner-check", faults="pause,delay", budget="120s").carry_out(8)[1]
+    assert found is not None and {"ownership", "lease_exclusion"} & set(found.broken)
+    often, of = found.came
+    assert 0 < often <= of and of in (3, 10)
+    assert found.story[-1].words.startswith(f"{next(iter(found.broken))} is violated")
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="needs go")
+def test_a_program_on_the_sdk_for_go_is_kept_and_its_defect_is_found(folder):
+    (folder / "fencepost").mkdir()
+    shutil.copy(SDK / "go" / "fencepost.go", folder / "fencepost")
+    shutil.copy(LOCK.with_suffix(".go"), folder / "main.go")
+    (folder / "go.mod").write_text("module lock\n\ngo 1.18\n")
+    subprocess.run(["go", "build", "-o", "worker", "."], cwd=folder, check=True)
+    runs = played(hunt_of(folder, command="./worker none"), Schedule(), Schedule())
+    assert all(("ok", "release") in ops(run, 0) and run.came_back for run in runs)
+    assert runs[0].programs == runs[1].programs
+    hunt = hunt_of(folder, command="./worker no-owner-check", faults="pause,delay", budget="120s")
+    found = hunt.carry_out(8)[1]
+    assert found is not None and {"ownership", "lease_exclusion"} & set(found.broken)
+
+
+@node
+def test_a_schedule_is_played_again_with_the_same_history_and_times(folder):
+    # client-1 works for longer than its lease, and deletes the key of client-2.
+    hunt = hunt_of(folder, command="node lock.js no-owner-check", faults="pause")
+    with conductor(hunt.spec, hunt.setting, 4) as made:
+        runs = list(made.play(Job(Schedule((0, 0, 3))) for _ in range(10)))
+    told = Counter(str([row[1:4] for row in run.rows]) for run in runs if not run.hung)
+    (often,) = [count for _, count in told.most_common(1)]
+    assert often >= 8
+    late_ns = [run.rows[-1][0] for run in runs if str([row[1:4] for row in run.rows]) in told]
+    assert sorted(late_ns)[7] - min(late_ns) < hunt.setting.ttl_ns
+
+
+@node
+def test_a_counterexample_is_stored_with_its_picture_and_replayed_from_its_schedule(
+    folder, monkeypatch
+):
+    monkeypatch.chdir(folder)
+    command = "node lock.js lease-set-later"
+    hunt = hunt_of(folder, command=command, faults="kill:client", budget="120s")
+    tried, find = hunt.carry_out(8)
+    assert find is not None and list(find.broken) == ["liveness"]
+    outcome, _ = hunt.store(tried, find, "the command")
+    assert msgspec.json.decode((outcome.folder / "messages.json").read_bytes())["messages"]
+    assert any(message.words.startswith("SETNX orders") for message in find.messages)
+    assert "SETNX orders" in (outcome.folder / "report.html").read_text()
+    schedule = outcome.folder / "schedule.json"
+    again = hunt_of(folder, command=command, faults="kill:client", replay=schedule)
+    assert again.replays == find.schedule
+    found = again.carry_out(8)[1]
+    assert found is not None and list(found.broken) == ["liveness"]
+    sound = hunt_of(folder, command="node lock.js none", faults="kill:client", replay=schedule)
+    assert sound.carry_out(8)[1] is None
+
+
+def test_a_file_without_a_schedule_is_not_replayed(folder):
+    with pytest.raises(BadArguments, match="is no schedule of real clients"):
+        hunt_of(folder, replay=folder / "lock.py")
+    (folder / "schedule.json").write_text('{"hunt": "", "broken": [], "schedule": [-1]}')
+    with pytest.raises(BadArguments, match="out of range"):
+        hunt_of(folder, replay=folder / "schedule.json")
+    with pytest.raises(BadArguments, match="cannot be read: No such file"):
+        hunt_of(folder, replay=folder / "missing.json")
+
+
+def test_a_simulated_hunt_replays_no_schedule(folder):
+    with pytest.raises(BadArguments, match="--replay is for real clients"):
+        described("redis", {}, {}, replay=folder / "schedule.json")
+
+
+def test_nothing_is_left_when_the_hunt_is_killed(folder):
+    words = ["hunt", "--program", f"{sys.executable} lock.py none", "--ship", str(folder)]
+    words += ["--servers", "redis:1", "--processes", "2", "--faults", "pause"]
+    hunt = subprocess.Popen(
+        [sys.executable, "-m", "fencepost", *words], cwd=folder, start_new_session=True
+    )
+    try:
+        assert until(lambda: len(clients(folder)) == 4), "its clients did not start"
+    finally:
+        hunt.send_signal(signal.SIGKILL)
+        hunt.wait()
+    assert until(lambda: not clients(folder)), "a client is left"
+
+
+def clients(folder):
+    """Return the pids of the programs that run in a folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes()
+            if (entry / "cwd").resolve() == folder and b"\0lock.py\0" in words:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def until(true, within_s=60):
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.05)
+    return False

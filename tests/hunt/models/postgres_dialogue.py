@@ -1,0 +1,462 @@
+"""Random dialogues of several connections with PostgreSQL, real or modelled, message by message.
+
+A step is [connection, what, ...]: `query` sends SQL as a simple query, `extended` with parameters,
+`cancel` cancels its statement, `drop` closes it. After a step each side reports the
+messages to its connections, and which of them wait for a lock.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from heapq import heappop
+from pathlib import Path
+from typing import Any, Protocol
+
+from fencepost.hunt.models.postgres.connection import Connection
+from fencepost.hunt.models.postgres.server import PostgresServer
+from fencepost.hunt.sim.network import Network
+from fencepost.hunt.sim.world import MS, World
+
+RECORD = Path(__file__).parent / "postgres-15.json"
+CONNECTIONS = 4
+DEADLOCK_MS = 100
+"""deadlock_timeout of the real server, and of the model."""
+WAITS_S = 20.0
+Step = list[Any]
+
+
+def startup() -> bytes:
+    body = struct.pack("!i", 196608)
+    for word in ("user", "postgres", "database", "postgres", "application_name", "dialogue"):
+        body += word.encode() + b"\0"
+    return struct.pack("!i", len(body) + 5) + body + b"\0"
+
+
+def framed(kind: str, body: bytes) -> bytes:
+    return kind.encode() + struct.pack("!i", len(body) + 4) + body
+
+
+def sent(step: Step) -> bytes:
+    """Return the bytes of a step."""
+    match step[1:]:
+        case ["query", sql]:
+            return framed("Q", sql.encode() + b"\0")
+        case ["extended", sql, values]:
+            bound = struct.pack("!h", len(values))
+            for one in values:
+                bound += struct.pack("!i", -1) if one is None else (
+                    struct.pack("!i", len(one)) + one.encode()
+                )  # fmt: skip
+            return (
+                framed("P", b"\0" + sql.encode() + b"\0\0\0")
+                + framed("B", b"\0\0\0\0" + bound + b"\0\0")
+                + framed("D", b"S\0")
+                + framed("E", b"\0" + struct.pack("!i", 0))
+                + framed("S", b"")
+            )
+        case _:
+            raise AssertionError(step)
+
+
+class Reader:
+    """Splits the bytes of a server into messages, without those that differ each time."""
+
+    def __init__(self) -> None:
+        self._data = b""
+        self.ready = False
+        self.key: tuple[int, int] = (0, 0)
+
+    def feed(self, data: bytes) -> Iterator[list[Any]]:
+        self._data += data
+        while len(self._data) >= 5:
+            size = struct.unpack_from("!i", self._data, 1)[0]
+            if len(self._data) < size + 1:
+                return
+            kind, body = self._data[:1].decode(), self._data[5 : size + 1]
+            self._data = self._data[size + 1 :]
+            self.ready = kind == "Z"
+            if kind == "K":
+                self.key = struct.unpack("!ii", body)
+            elif kind not in "SR":
+                yield [kind, *_fields(kind, body)]
+
+
+def _fields(kind: str, body: bytes) -> list[Any]:
+    if kind in "EN":
+        parts = {one[:1].decode(): one[1:].decode() for one in body.split(b"\0") if one}
+        return [parts["V"], parts["C"], parts["M"]]
+    if kind == "T":
+        found, at = [], 2
+        for _ in range(struct.unpack_from("!h", body)[0]):
+            end = body.index(b"\0", at)
+            place, oid, size = struct.unpack_from("!hih", body, end + 5)
+            found.append([body[at:end].decode(), place, oid, size])
+            at = end + 19
+        return found
+    return [body.decode("latin-1")]
+
+
+class Side(Protocol):
+    """A server, real or not, with numbered connections."""
+
+    def step(self, step: Step) -> dict[str, Any]: ...
+
+
+class Modelled:
+    """The model, in a world without faults."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.server = PostgresServer("postgres-1", 0, Network(self.world, None))
+        self._connections: dict[int, tuple[Connection, _Line, Reader]] = {}
+        self._waited: set[int] = set()
+
+    def _open(self, number: int) -> tuple[Connection, _Line, Reader]:
+        if number not in self._connections:
+            connection, line = Connection(self.server), _Line()
+            connection.line = line
+            self._connections[number] = connection, line, Reader()
+            self._send(connection, startup())
+            list(self._connections[number][2].feed(line.taken()))
+            assert connection.backend is not None
+            connection.backend.settings.set("deadlock_timeout", str(DEADLOCK_MS))
+        return self._connections[number]
+
+    def _send(self, connection: Connection, data: bytes) -> None:
+        for command in connection.commands(data):
+            connection.execute(self.server, command)
+
+    def step(self, step: Step) -> dict[str, Any]:
+        number, what = step[:2]
+        connection, _line, reader = self._open(number)
+        if what == "cancel":
+            assert connection.backend is not None
+            self.server.cancel(connection.backend.pid, connection.backend.secret)
+        elif what == "drop":
+            del self._connections[number]
+            connection.left()
+        else:
+            reader.ready = False
+            self._send(connection, sent(step))
+        self._pass(2 * DEADLOCK_MS)
+        told: dict[str, Any] = {}
+        for other, (_, its, its_reader) in sorted(self._connections.items()):
+            found = list(its_reader.feed(its.taken()))
+            if not its.open:
+                found.append(["closed"])
+            if found:
+                told[str(other)] = found
+        gone = [n for n, (_, its, _) in self._connections.items() if not its.open]
+        for one in gone:
+            del self._connections[one]
+        return told
+
+    def _pass(self, ms: int) -> None:
+        world, end = self.world, self.world.now + ms * MS
+        while world.queue and world.queue[0][0] <= end:
+            world.now, _, event = heappop(world.queue)
+            if not event.off:
+                event.due()
+        world.now = end
+
+    def waiting(self) -> list[int]:
+        return sorted(n for n, (_, _, reader) in self._connections.items() if not reader.ready)
+
+
+class _Line:
+    def __init__(self) -> None:
+        self.open = True
+        self.client: Any = None
+        self._said = b""
+
+    def say(self, data: bytes) -> None:
+        self._said += data
+
+    def hang_up(self) -> None:
+        self.open = False
+
+    def taken(self) -> bytes:
+        found, self._said = self._said, b""
+        return found
+
+
+class Real:
+    """A real server, on which another connection sees which sessions wait."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._address = address
+        self._sockets: dict[int, tuple[socket.socket, Reader]] = {}
+        self._monitor, self._monitored = self._connect()
+
+    def _connect(self) -> tuple[socket.socket, Reader]:
+        made = socket.create_connection(self._address, WAITS_S)
+        reader = Reader()
+        made.sendall(startup())
+        while not reader.ready:
+            list(reader.feed(made.recv(65536)))
+        return made, reader
+
+    def ask(self, sql: str) -> list[str]:
+        """Return the first column of a query's rows."""
+        reader = self._monitored
+        reader.ready = False
+        self._monitor.sendall(framed("Q", sql.encode() + b"\0"))
+        found: list[str] = []
+        while not reader.ready:
+            for message in reader.feed(self._monitor.recv(65536)):
+                if message[0] == "E":
+                    raise AssertionError(message)
+                if message[0] == "D":
+                    found.append(message[1][6:])
+        return found
+
+    def _blocked(self) -> set[int]:
+        rows = self.ask("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        pids = {int(one) for one in rows}
+        return {n for n, (_, reader) in self._sockets.items() if reader.key[0] in pids}
+
+    def step(self, step: Step) -> dict[str, Any]:
+        number, what = step[:2]
+        if number not in self._sockets:
+            self._sockets[number] = self._connect()
+        its, reader = self._sockets[number]
+        if what == "cancel":
+            with socket.create_connection(self._address, WAITS_S) as other:
+                other.sendall(struct.pack("!iiii", 16, 80877102, *reader.key))
+                other.recv(1)
+        elif what == "drop":
+            waits = self._blocked()
+            its.close()
+            del self._sockets[number]
+            pid = reader.key[0]
+            self._until(lambda: number in waits or not self.ask(
+                f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid}"
+            ))  # fmt: skip
+        else:
+            reader.ready = False
+            its.sendall(sent(step))
+        return self._settled()
+
+    def _until(self, done: Any) -> None:
+        end = time.monotonic() + WAITS_S
+        while not done():
+            assert time.monotonic() < end, "the server does not get on"
+            time.sleep(0.005)
+
+    def _settled(self) -> dict[str, Any]:
+        """Return all messages, once all sessions have answered or wait for longer than a deadlock
+        takes."""
+        told: dict[str, Any] = {}
+        quiet_since = time.monotonic()
+        end = quiet_since + WAITS_S
+        before: set[int] = set()
+        while True:
+            if self._receive(told):
+                quiet_since = time.monotonic()
+            silent = {n for n, (_, reader) in self._sockets.items() if not reader.ready}
+            blocked = self._blocked() if silent else set()
+            if blocked != before or silent != blocked:
+                quiet_since, before = time.monotonic(), blocked
+            least = 3 * DEADLOCK_MS / 1000 if blocked else 0.0
+            rests = silent == blocked and time.monotonic() - quiet_since >= least
+            if rests and not self._receive(told):
+                return dict(sorted(told.items()))
+            assert time.monotonic() < end, f"no answer: {silent}, {blocked}"
+            time.sleep(0.003)
+
+    def _receive(self, told: dict[str, Any]) -> bool:
+        some = False
+        for number, (its, reader) in list(self._sockets.items()):
+            its.setblocking(False)
+            try:
+                data = its.recv(65536)
+            except BlockingIOError:
+                continue
+            finally:
+                its.setblocking(True)
+            some = True
+            found = list(reader.feed(data)) if data else [["closed"]]
+            if not data:
+                del self._sockets[number]
+            if found:
+                told.setdefault(str(number), []).extend(found)
+        return some
+
+    def waiting(self) -> list[int]:
+        return sorted(n for n, (_, reader) in self._sockets.items() if not reader.ready)
+
+    def close(self) -> None:
+        for its, _ in self._sockets.values():
+            its.close()
+        self.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                 "WHERE application_name = 'dialogue' AND pid <> pg_backend_pid()")  # fmt: skip
+        self._until(lambda: not self.ask(
+            "SELECT 1 FROM pg_stat_activity WHERE application_name = 'dialogue' "
+            "AND pid <> pg_backend_pid()"
+        ))  # fmt: skip
+        self._monitor.close()
+
+
+SETUP = (
+    "DROP TABLE IF EXISTS t, u",
+    "DROP SEQUENCE IF EXISTS s",
+    "CREATE TABLE t (id int PRIMARY KEY, owner text, n bigint DEFAULT 0, until timestamptz)",
+    "CREATE TABLE u (a int, b text NOT NULL, note varchar(5), UNIQUE (a, b))",
+    "CREATE SEQUENCE s",
+    "INSERT INTO t (id, owner) VALUES (1, 'x'), (2, 'y'), (3, NULL)",
+)
+
+
+def step_of(rng: random.Random, waiting: list[int]) -> Step:
+    """Draw a step of a connection that does not wait, or the end of a wait."""
+    if waiting and (len(waiting) == CONNECTIONS or rng.random() < 0.12):
+        # Not a drop: its backend and another one may wait for one row, and either may be next.
+        return [rng.choice(waiting), "cancel"]
+    number = rng.choice([n for n in range(CONNECTIONS) if n not in waiting])
+    if rng.random() < 0.02:
+        return [number, "drop"]
+    sql, values = statement(rng)
+    if values or rng.random() < 0.2:
+        return [number, "extended", sql, values]
+    if rng.random() < 0.06:
+        sql = "; ".join([sql, statement(rng, plain=True)[0]])
+    return [number, "query", sql]
+
+
+def statement(rng: random.Random, plain: bool = False) -> tuple[str, list[str | None]]:
+    """Return a statement with its parameters; `plain`: without parameters."""
+    make = rng.choice((_transaction, _advisory, _advisory, _select, _change, _change, _other))
+    sql, values = make(rng)
+    return (sql, values) if not (plain and values) else ("SELECT 1", [])
+
+
+def _id(rng: random.Random) -> int:
+    return rng.randrange(1, 5)
+
+
+def _transaction(rng: random.Random) -> tuple[str, list[str | None]]:
+    return rng.choice((
+        "BEGIN", "BEGIN", "BEGIN", "COMMIT", "COMMIT", "ROLLBACK", "END", "SAVEPOINT a",
+        "SAVEPOINT b", "ROLLBACK TO a", "ROLLBACK TO SAVEPOINT b", "RELEASE a", "ABORT",
+        "START TRANSACTION",
+    )), []  # fmt: skip
+
+
+def _advisory(rng: random.Random) -> tuple[str, list[str | None]]:
+    xact, shared = rng.choice(("", "xact_")), rng.choice(("", "", "_shared"))
+    key = rng.choice(("1", "2", "3", "1, 1", "1, 2"))
+    name = rng.choice((
+        f"pg_advisory_{xact}lock{shared}", f"pg_try_advisory_{xact}lock{shared}",
+        f"pg_try_advisory_{xact}lock{shared}", f"pg_advisory_unlock{shared}",
+        f"pg_advisory_unlock{shared}",
+    ))  # fmt: skip
+    if rng.random() < 0.08:
+        return "SELECT pg_advisory_unlock_all()", []
+    if rng.random() < 0.3:
+        values: list[str | None] = [*key.split(", ")]
+        marks = ", ".join(f"${n + 1}" for n in range(len(values)))
+        return f"SELECT {name}({marks})", values
+    return f"SELECT {name}({key})", []
+
+
+def _select(rng: random.Random) -> tuple[str, list[str | None]]:
+    lock = rng.choice(("", " FOR UPDATE", " FOR UPDATE", " FOR SHARE", " FOR NO KEY UPDATE",
+                       " FOR KEY SHARE"))  # fmt: skip
+    lock += rng.choice(("", "", " SKIP LOCKED", " NOWAIT")) if lock else ""
+    if rng.random() < 0.5:
+        return f"SELECT id, owner, n FROM t WHERE id = $1{lock}", [str(_id(rng))]
+    return rng.choice((
+        f"SELECT id, owner, n FROM t ORDER BY id LIMIT 2{lock}",
+        f"SELECT * FROM u ORDER BY a, b{lock}",
+        "SELECT count(*), max(n) FROM t", "SELECT id FROM t WHERE owner IS NULL ORDER BY 1",
+        f"SELECT id FROM t WHERE id IN (1, {_id(rng)}) ORDER BY id DESC{lock}",
+        "SELECT exists (SELECT id FROM t WHERE id = 2)",
+        "SELECT coalesce(owner, 'none') AS o FROM t ORDER BY id",
+    )), []  # fmt: skip
+
+
+def _change(rng: random.Random) -> tuple[str, list[str | None]]:
+    key, owner = str(_id(rng)), rng.choice(("x", "y", "z"))
+    returning = rng.choice(("", " RETURNING id, owner", " RETURNING id, n + 1 AS m"))
+    return rng.choice((
+        (f"UPDATE t SET n = n + 1 WHERE id = $1{returning}", [key]),
+        (f"UPDATE t SET owner = $2, n = n + 2 WHERE id = $1 AND owner <> $2{returning}",
+         [key, owner]),
+        (f"UPDATE t SET id = {_id(rng)} WHERE id = {key}{returning}", []),
+        (f"UPDATE t SET n = n + 1 WHERE owner = '{owner}'", []),
+        (f"DELETE FROM t WHERE id = $1 AND owner = $2{returning}", [key, owner]),
+        (f"DELETE FROM t WHERE id = {key}{returning}", []),
+        (f"INSERT INTO t (id, owner) VALUES ({key}, '{owner}'){returning}", []),
+        (f"INSERT INTO t (id, owner) VALUES ($1, $2) ON CONFLICT DO NOTHING{returning}",
+         [key, owner]),
+        ("INSERT INTO t (id, owner) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET "
+         f"owner = excluded.owner, n = t.n + 1 WHERE t.owner <> 'x'{returning}", [key, owner]),
+        (f"INSERT INTO t VALUES ({key}, '{owner}', 5) ON CONFLICT (id) DO UPDATE SET n = 7", []),
+        (f"INSERT INTO u VALUES ({key}, '{owner}') ON CONFLICT (a, b) DO NOTHING", []),
+        (f"INSERT INTO u VALUES ({key}, {rng.choice(('NULL', repr(owner)))}, '{owner * 3}')", []),
+        (f"INSERT INTO u VALUES (1, '{owner}', 'too long')", []),
+        (f"UPDATE t SET until = now() + interval '1 hour', owner = '{owner}' "
+         f"WHERE id = {key} AND (until IS NULL OR until < clock_timestamp())", []),
+        ("UPDATE t SET until = now() - $2 * interval '1 second' WHERE id = $1", [key, "5"]),
+        ("UPDATE t SET n = 9 WHERE id = (SELECT id FROM t WHERE n < 9 ORDER BY id LIMIT 1 "
+         "FOR UPDATE SKIP LOCKED) RETURNING id, n", []),
+    ))  # fmt: skip
+
+
+def _other(rng: random.Random) -> tuple[str, list[str | None]]:
+    return rng.choice((
+        ("SELECT 1 AS one, 'a', NULL, true", []), ("SELECT 7 / 2, -7 / 2, 7 % -3, 1.5", []),
+        ("SELECT 1 / 0", []), ("SELECT nope FROM t", []), ("SELECT 1 FROM nope", []),
+        ("SELEC 1", []), ("", []), ("SELECT 'x'::int", []), ("SELECT 1 = 'x'", []),
+        ("SELECT nope(1)", []), ("SELECT pg_try_advisory_lock('x')", []),
+        ("SELECT hashtext('orders'), hashtextextended($1, 3)", ["a longer name of a lock"]),
+        ("SELECT now() = transaction_timestamp(), clock_timestamp() >= now()", []),
+        ("SELECT now() < now() + interval '1 ms', interval '90 minutes', '1.5 s'::interval", []),
+        ("SELECT '2026-01-02 03:04:05.25+00'::timestamptz + interval '1 day 2 hours'", []),
+        ("SELECT extract(epoch from interval '1 day 1.5 s')", []),
+        ("SELECT $1::int + 1, $2::text || 'b'", ["41", "a"]), ("SELECT $1", ["a"]),
+        ("SELECT $1 = 1, $1 > 5", ["7"]), ("SELECT $1::bigint", ["99999999999999999999"]),
+        ("SHOW lock_timeout", []), ("SHOW transaction_isolation", []),
+        ("SET lock_timeout = '20ms'", []), ("SET lock_timeout = 0", []),
+        ("SET LOCAL lock_timeout = 30", []), ("SET statement_timeout TO 0", []),
+        ("RESET lock_timeout", []), ("SELECT set_config('lock_timeout', '25', true)", []),
+        ("SELECT current_setting('lock_timeout')", []), ("SELECT pg_sleep(0)", []),
+        ("CREATE TABLE IF NOT EXISTS t (id int)", []), ("CREATE TABLE u (id int)", []),
+        ("DROP TABLE IF EXISTS nope", []), ("DROP TABLE nope", []), ("SELECT nextval('s')", []),
+        ("LOCK TABLE t IN SHARE MODE", []), ("LOCK TABLE u IN EXCLUSIVE MODE NOWAIT", []),
+        ("SELECT CASE WHEN 1 > 2 THEN 'a' ELSE 'b' END, greatest(1, 3), length('abc')", []),
+        ("DISCARD ALL", []), ("DEALLOCATE ALL", []), ("SELECT max(id), min(owner) FROM t", []),
+    ))  # fmt: skip
+
+
+def compare(address: tuple[str, int], seed: int, steps: int) -> list[tuple[Step, dict[str, Any]]]:
+    """Play a random dialogue with both sides; raise AssertionError at the first difference.
+
+    A step that wakes two other sessions may end the dialogue: their order is the scheduler's.
+    """
+    rng = random.Random(seed)
+    real, model = Real(address), Modelled()
+    done: list[tuple[Step, dict[str, Any]]] = []
+    try:
+        for sql in SETUP:
+            step = [0, "query", sql]
+            real.step(step), model.step(step)
+        for number in range(steps):
+            step = step_of(rng, real.waiting())
+            told, answered = real.step(step), model.step(step)
+            woken = told.keys() - {str(step[0])}
+            if answered != told and len(woken) > 1 and answered.keys() == told.keys():
+                break
+            assert answered == told, (
+                f"seed {seed}, step {number}: {step}\nreal:  {told}\nmodel: {answered}\nbefore: "
+                + "\n".join(map(str, done[-12:]))
+            )
+            assert model.waiting() == real.waiting(), f"seed {seed}, step {number}: {step}"
+            done.append((step, told))
+    finally:
+        real.close()
+    return done

@@ -1,0 +1,149 @@
+"""The model of PostgreSQL answers as PostgreSQL 15 does, and refuses queries that it lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.hunt.models.postgres.pooler import PgBouncer
+from fencepost.hunt.sim.network import Network
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.sim.world import World
+
+dialogue = pytest.importorskip("tests.hunt.models.postgres_dialogue")
+BIN = Path("/usr/lib/postgresql/15/bin")
+HOST, START_S = "127.0.0.1", 60.0
+DIALOGUES, STEPS = 5, 150
+
+
+def test_the_model_answers_a_recorded_dialogue_as_postgresql_15_did() -> None:
+    model = dialogue.Modelled()
+    for number, (step, told) in enumerate(json.loads(dialogue.RECORD.read_text())):
+        assert json.loads(json.dumps(model.step(step))) == told, f"step {number}: {step}"
+
+
+def test_the_recorded_dialogue_has_errors_warnings_deadlocks_and_cancelled_statements() -> None:
+    record = json.loads(dialogue.RECORD.read_text())
+    messages = [one for _, told in record for its in told.values() for one in its]
+    codes = Counter(one[2] for one in messages if one[0] in "EN")
+    assert {"23505", "25P02", "40P01", "55P03", "57014", "01000", "42P01", "22P02"} <= set(codes)
+    tags = {one[1].split(" ")[0].strip("\0") for one in messages if one[0] == "C"}
+    assert {"INSERT", "UPDATE", "DELETE", "SELECT", "BEGIN", "COMMIT", "SAVEPOINT"} <= tags
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """Start Debian's PostgreSQL 15 on this machine, for these tests alone."""
+    if not (BIN / "initdb").exists() or os.getuid() != 0:
+        pytest.skip("Debian's package `postgresql-15` is not installed, or root is not the user")
+    user = pwd.getpwnam("postgres")
+    folder = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    with closing(socket.socket()) as free:
+        free.bind((HOST, 0))
+        port = free.getsockname()[1]
+    become = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"]
+    data = str(folder / "data")
+    made = [*become, str(BIN / "initdb"), "-A", "trust", "-E", "UTF8", "--no-locale", "-D", data]
+    subprocess.run(made, check=True, capture_output=True, cwd=folder)
+    options = ["-c", "fsync=off", "-c", f"deadlock_timeout={dialogue.DEADLOCK_MS}ms"]
+    where = ["-D", data, "-p", str(port), "-h", HOST, "-k", str(folder)]
+    server = subprocess.Popen(
+        [*become, str(BIN / "postgres"), *where, *options],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + START_S
+        ready = [str(BIN / "pg_isready"), "-q", "-h", HOST, "-p", str(port)]
+        while subprocess.run(ready, check=False).returncode:
+            assert time.monotonic() < end and server.poll() is None, "it does not start"
+            time.sleep(0.1)
+        yield HOST, port
+    finally:
+        server.terminate()
+        server.wait()
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_random_dialogues_with_a_real_server_are_those_with_the_model(
+    real: tuple[str, int],
+) -> None:
+    # Of fresh dialogues, one in some fifty still differs (SELECT FOR KEY SHARE on a row for which
+    # an UPDATE waits): FENCEPOST_MODEL_SEED=... plays others.
+    first = int(os.environ.get("FENCEPOST_MODEL_SEED") or 786_234)
+    for seed in range(first, first + DIALOGUES):
+        print(f"seed {seed}")
+        dialogue.compare(real, seed, STEPS)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT * FROM a, b", "LISTEN x",
+        "SELECT id FROM t GROUP BY id", "SELECT * FROM pg_locks", "SELECT gen_random_uuid()",
+        "BEGIN ISOLATION LEVEL SERIALIZABLE", "SET work_mem = '1MB'",
+    ],
+)  # fmt: skip
+def test_a_query_that_the_model_lacks_is_refused(sql: str) -> None:
+    with pytest.raises(Unknown, match="the model of PostgreSQL has no"):
+        dialogue.Modelled().step([0, "query", sql])
+
+
+def test_a_parsed_query_that_the_model_lacks_is_refused_with_its_text() -> None:
+    with pytest.raises(Unknown, match=r"has no join: SELECT \* FROM a, b WHERE"):
+        dialogue.Modelled().step([0, "query", "SELECT * FROM a, b WHERE a.id = b.id"])
+
+
+class _Clients:
+    """Clients of a pooler."""
+
+    def __init__(self) -> None:
+        self.pooler = PgBouncer("pgbouncer-1", 0, Network(World(), None))
+        self._clients: dict[int, Any] = {}
+
+    def ask(self, number: int, sql: str) -> list[Any]:
+        if number not in self._clients:
+            client, line = self.pooler.session(), dialogue._Line()
+            client.line = line
+            self._clients[number] = client, line
+            self._send(client, dialogue.startup())
+            line.taken()
+        client, line = self._clients[number]
+        self._send(client, dialogue.sent([number, "query", sql]))
+        return list(dialogue.Reader().feed(line.taken()))
+
+    def _send(self, client: Any, data: bytes) -> None:
+        for command in client.commands(data):
+            client.execute(self.pooler, command)
+
+
+def _value(messages: list[Any]) -> str:
+    return str(next(one[1] for one in messages if one[0] == "D"))[-1]
+
+
+def test_clients_of_a_pooler_share_a_session_and_its_advisory_locks() -> None:
+    clients = _Clients()
+    assert _value(clients.ask(0, "SELECT pg_try_advisory_lock(1)")) == "t"
+    assert _value(clients.ask(1, "SELECT pg_try_advisory_lock(1)")) == "t"
+
+
+def test_clients_of_a_pooler_have_sessions_of_their_own_in_transactions() -> None:
+    clients = _Clients()
+    clients.ask(0, "BEGIN")
+    clients.ask(1, "BEGIN")
+    assert _value(clients.ask(0, "SELECT pg_try_advisory_xact_lock(1)")) == "t"
+    assert _value(clients.ask(1, "SELECT pg_try_advisory_xact_lock(1)")) == "f"
+    clients.ask(0, "COMMIT")
+    assert _value(clients.ask(1, "SELECT pg_try_advisory_xact_lock(1)")) == "t"

@@ -1,0 +1,166 @@
+"""The model of ZooKeeper answers as ZooKeeper 3.8 does, and expires sessions as it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fencepost.hunt.models.zookeeper import requests
+from fencepost.hunt.models.zookeeper.ensemble import Ensemble
+from fencepost.hunt.models.zookeeper.jute import framed
+from fencepost.hunt.models.zookeeper.server import ZooKeeperServer
+from fencepost.hunt.models.zookeeper.sessions import TICK, Sessions, negotiated
+from fencepost.hunt.sim.network import Network
+from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.sim.world import MS, World
+
+dialogue = pytest.importorskip("tests.hunt.models.zookeeper_dialogue")
+sides = pytest.importorskip("tests.hunt.models.zookeeper_sides")
+JAR = Path("/usr/share/java/zookeeper.jar")
+HOST, START_S = "127.0.0.1", 60.0
+DIALOGUES, STEPS = 10, 300
+
+
+def test_the_model_answers_a_recorded_dialogue_as_zookeeper_3_8_did() -> None:
+    record = json.loads(dialogue.RECORD.read_text())
+    talk = dialogue.Talk(sides.Modelled())
+    for number, (step, told) in enumerate(zip(record["steps"], record["told"], strict=True)):
+        assert json.loads(json.dumps(talk.step(step))) == told, f"step {number}: {step}"
+
+
+def test_the_recorded_dialogue_has_notices_errors_and_sessions_that_move() -> None:
+    record = json.loads(dialogue.RECORD.read_text())
+    steps = Counter(step[0] for step in record["steps"])
+    assert min(steps[name] for name in ("close", "drop", "again", "over", "wrong", "later")) > 0
+    messages = [
+        one for told in record["told"] for part in told for one in part if isinstance(one, list)
+    ]
+    kinds = Counter(one[1][0] for one in messages if one[0] == "notice")
+    assert set(kinds) == {1, 2, 3, 4}
+    errors = {one[3] for one in messages if one[0] == "answer"}
+    assert {0, -8, -101, -102, -103, -108, -110, -111, -114} <= errors
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """Start Debian's ZooKeeper on this machine, for these tests alone."""
+    java = shutil.which("java")
+    if java is None or not JAR.exists():
+        pytest.skip("Debian's package `zookeeper` is not installed")
+    folder = tmp_path_factory.mktemp("zookeeper")
+    with closing(socket.socket()) as free:
+        free.bind((HOST, 0))
+        port = free.getsockname()[1]
+    config = folder / "zoo.cfg"
+    config.write_text(
+        f"tickTime={TICK // MS}\ndataDir={folder}/data\nclientPort={port}\n"
+        f"clientPortAddress={HOST}\nmaxClientCnxns=0\nadmin.enableServer=false\n"
+    )
+    main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(
+            [java, "-Xmx128m", "-cp", f"{JAR}", "-Dzookeeper.forceSync=no", main, str(config)],
+            stdout=log, stderr=log, cwd=folder,
+        )  # fmt: skip
+        try:
+            _wait(port, server, folder / "log")
+            yield HOST, port
+        finally:
+            server.kill()
+            server.wait()
+
+
+def _wait(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + START_S
+    while time.monotonic() < end and server.poll() is None:
+        with closing(socket.socket()) as probe:
+            if probe.connect_ex((HOST, port)) == 0:
+                probe.sendall(b"srvr")
+                if b"Mode: standalone" in b"".join(iter(lambda: probe.recv(4096), b"")):
+                    return
+        time.sleep(0.1)
+    raise AssertionError(f"ZooKeeper does not serve: {log.read_text()[-2000:]}")
+
+
+@pytest.mark.slow
+def test_random_dialogues_with_a_real_server_are_those_with_the_model(
+    real: tuple[str, int],
+) -> None:
+    first = int(os.environ.get("FENCEPOST_MODEL_SEED") or time.time_ns() % 1_000_000)
+    for seed in range(first, first + DIALOGUES):
+        print(f"seed {seed}")
+        dialogue.compare(real, seed, STEPS)
+
+
+@pytest.mark.slow
+def test_a_real_session_ends_between_its_timeout_and_a_tick_later(
+    real: tuple[str, int],
+) -> None:
+    """The model's bounds (`Sessions`) hold for a real server, which is looked at through a second
+    session. A busy machine may end a session later, but not each time."""
+    shortest_s = []
+    for _ in range(5):
+        least_s, most_s = dialogue.measured_expiry(sides.Real(real), 1000)
+        assert most_s >= 1.0
+        shortest_s.append(least_s)
+        if least_s <= 1.0 + TICK / 1e9:
+            return
+    raise AssertionError(f"each session lasted for more than a tick longer: {shortest_s}")
+
+
+@pytest.mark.parametrize("asked_ms", [1000, 1500, 2000, 9999])
+def test_a_session_expires_at_a_tick_after_its_timeout(asked_ms: int) -> None:
+    for now in range(0, 2 * TICK, 37 * MS):
+        sessions = Sessions(phase=130 * MS)
+        sessions.add(1, asked_ms, 0, now)
+        until = sessions.all[1].until
+        assert (until - 130 * MS) % TICK == 0
+        assert now + asked_ms * MS < until <= now + asked_ms * MS + TICK
+        assert sessions.due(until - 1) == [] and sessions.due(until) == [1]
+
+
+def test_timeouts_are_between_two_and_twenty_ticks() -> None:
+    assert [negotiated(asked) for asked in (0, 999, 1000, 1234, 10_000, 60_000)] == [
+        1000, 1000, 1000, 1234, 10_000, 10_000,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("type", "name"), [(16, "reconfig"), (19, "createContainer"), (105, "setWatches2"), (77, "77")]
+)
+def test_a_request_that_the_model_lacks_is_refused_by_name(type: int, name: str) -> None:
+    with pytest.raises(Unknown, match=f"ZooKeeper has no request .*{name}"):
+        requests.request((1).to_bytes(4, "big") + type.to_bytes(4, "big"))
+
+
+def test_four_letter_words_and_znodes_with_a_ttl_are_refused_by_name() -> None:
+    server = ZooKeeperServer("zookeeper-1", 0, Ensemble(Network(World(), None)))
+    with pytest.raises(Unknown, match="no four-letter word ruok"):
+        server.session().commands(b"ruok")
+    side = sides.Modelled()
+    talk = dialogue.Talk(side)
+    talk.step(["open", 0])
+    container = dialogue.jute.Create("/c", b"", [dialogue.ANYONE], 4)
+    with pytest.raises(Unknown, match="no containers"):
+        talk.step(["request", 0, *dialogue.packed(container)])
+
+
+def test_a_malformed_record_closes_the_connection() -> None:
+    for record in (b"", b"\0", b"\0" * 7):
+        side = sides.Modelled()
+        dialogue.Talk(side).step(["open", 0])
+        side.send(0, record)
+        assert side.receive(0) is None
+    server = ZooKeeperServer("zookeeper-1", 0, Ensemble(Network(World(), None)))
+    assert server.session().commands(framed(b"")[:3]) == []
+    assert server.session().commands(b"\xff" * 4) == [("malformed",)]

@@ -1,0 +1,165 @@
+"""`fencepost hunt` plays electors: it finds two at work at once, and does not accuse sound ones."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from fencepost.harness.command import app
+from fencepost.harness.hunting import hunts
+from fencepost.hunt.faults.registry import table
+from fencepost.hunt.run import Run
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.story.story import numbered
+from fencepost.workloads.electors import kubernetes_client
+
+pytestmark = pytest.mark.slow
+
+# A process that hunts imports pydantic first, as typer does in the command line.
+if find_spec("kubernetes") is not None:
+    for module in kubernetes_client.ELECTOR.loads:
+        import_module(module)
+
+ELECTORS = Path(__file__).parent / "electors.py"
+needs_kubernetes = pytest.mark.skipif(
+    find_spec("kubernetes") is None, reason="the library kubernetes is not installed"
+)
+
+
+def hunt(elector, budget="60s", **more):
+    return hunts.described(
+        f"{ELECTORS}:{elector}", {}, {"seed": 1}, servers="kubernetes", budget=budget, **more
+    )
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run the command line; return its exit code and its output."""
+    monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
+        code = app.run()
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return call
+
+
+def undisturbed(asked):
+    return Run(asked.setting, Schedule(), table(asked.setting)).execute()
+
+
+def ops(run, f, type="ok"):
+    return [row for row in run.rows if row[3] == f and row[2] == type]
+
+
+def test_without_faults_clients_lead_one_after_the_other_and_beat():
+    ran = undisturbed(hunt("Sound"))
+    leads = [row[6] for row in ops(ran, "acquire")]
+    assert set(leads) == {"client-1", "client-2"}
+    assert len(ops(ran, "write")) >= 20
+    assert len(ops(ran, "release")) == len(leads) and not ops(ran, "lost", "info")
+    assert ran.came_back
+
+
+def test_pauses_are_usual_for_an_elector_that_names_deadlines_only():
+    assert "pause" in hunt("Sound").setting.faults
+    assert "pause" not in hunt("Told").setting.faults
+    assert "pause" in hunt("Told", faults="pause").setting.faults
+
+
+@pytest.mark.parametrize("elector", ["Sound", "Told", "Async"])
+def test_a_sound_elector_is_not_accused(elector):
+    tried, found = hunt(elector, budget="8s").carry_out(processes=1)
+    assert found is None
+    assert tried.schedules > 20
+
+
+def test_an_elector_that_raises_once_it_leads_is_not_accused():
+    _, found = hunt("Raises", budget="4s").carry_out(processes=1)
+    assert found is None
+
+
+def test_an_elector_in_an_event_loop_whose_requests_hang_is_found():
+    _, found = hunt("AsyncHangs").carry_out(processes=1)
+    assert found is not None and "lease_exclusion" in found.broken
+
+
+def test_an_elector_whose_requests_hang_works_beside_the_next_leader():
+    _, found = hunt("Hangs").carry_out(processes=1)
+    assert found is not None
+    assert next(iter(found.broken)) == "lease_exclusion"
+    story = "\n".join(numbered(found.story))
+    assert "begins to lead" in story
+    assert "its elector has not called stopped" in story
+
+
+def test_a_killed_leader_is_no_longer_at_work():
+    _, found = hunt("Told", budget="5s", faults="kill").carry_out(processes=1)
+    assert found is None
+
+
+@pytest.mark.parametrize(
+    ("elector", "words"),
+    [
+        ("StartsTwice", "started was called twice in one run"),
+        ("StopsFirst", "stopped was called before started"),
+        ("Returns", "run returned while it leads"),
+        ("CallsWrongly", "started takes a token and a deadline"),
+        ("NamesTheWallClock", "time.monotonic()"),
+        ("Exits", "lease_duration must be greater than renew_deadline"),
+    ],
+)
+def test_a_bug_of_an_elector_ends_the_hunt_with_a_sentence(run, elector, words):
+    asked = ("hunt", f"{ELECTORS}:{elector}", "--servers", "kubernetes", "--seed", "1")
+    code, said = run(*asked, "--processes", "1", "--budget", "5s")
+    assert code == 255
+    (line,) = [line for line in said.splitlines() if line.startswith("fencepost: ")]
+    assert words in line and f"electors.py:{elector}" in line
+
+
+def test_a_counterexample_of_an_elector_is_not_replayed_on_real_servers(run):
+    asked = (f"{ELECTORS}:Sound", "--servers", "kubernetes", "--seed", "1")
+    code, said = run("hunt", *asked, "--confirm")
+    assert code == 254
+    assert "fencepost test" in said and "leave --confirm out" in said
+
+
+@needs_kubernetes
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_official_client_works_beside_the_next_leader(seed):
+    asked = hunts.described("kubernetes-client", {}, {"seed": seed}, budget="60s")
+    _, found = asked.carry_out(processes=1)
+    assert found is not None
+    assert next(iter(found.broken)) == "lease_exclusion"
+    assert "its elector has not called stopped" in "\n".join(numbered(found.story))
+
+
+@needs_kubernetes
+@pytest.mark.parametrize("resource", ["lease", "configmap"])
+def test_the_official_client_elects_without_faults(resource):
+    asked = hunts.described("kubernetes-client", {"resource": resource}, {"seed": 1})
+    ran = undisturbed(asked)
+    assert ran.came_back
+    assert {row[6] for row in ops(ran, "acquire")} == {"client-1", "client-2"}
+
+
+@needs_kubernetes
+def test_numbers_that_the_official_client_refuses_are_told(run):
+    code, said = run(
+        "hunt", "kubernetes-client", "-o", "renew_deadline_ms=2500", "--seed", "1", "--budget", "5s"
+    )
+    assert code == 255
+    assert "lease_duration must be greater than renew_deadline" in said
+
+
+@pytest.mark.skipif(find_spec("kubernetes") is not None, reason="the library is installed")
+def test_without_the_library_the_hunt_says_what_to_install(run):
+    code, said = run("hunt", "kubernetes-client", "--seed", "1")
+    assert code == 254
+    assert "kubernetes is not installed here: pip install kubernetes" in said

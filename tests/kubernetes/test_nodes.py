@@ -1,0 +1,81 @@
+"""API servers on nodes, in the image with kube-apiserver: they share their objects, and survive the
+loss of one."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+
+import pytest
+
+from fencepost.harness.cluster.compose import ComposeCluster
+from fencepost.harness.cluster.provision import brought_up
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.kubernetes import PORT
+from fencepost.harness.servers.server import Server
+from fencepost.harness.servers.wait import START_S
+from tests.hunt.models import kubernetes_real as real
+
+NODES = ("kubernetes-1", "kubernetes-2", "kubernetes-3")
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ComposeCluster]:
+    with brought_up([*NODES, "client-1"], print) as found:
+        yield found
+
+
+@pytest.fixture
+def servers(cluster: ComposeCluster) -> dict[str, Server]:
+    found = {
+        node: Server(cluster.remote(node), KINDS["kubernetes"], {"SERVERS": "3"}) for node in NODES
+    }
+    for server in found.values():
+        server.start()
+        server.wait_ready(timeout_s=START_S)
+    return found
+
+
+def ask(cluster, node, method, path, body=None):
+    unverified = ssl._create_unverified_context()
+    link = http.client.HTTPSConnection(cluster.address(node), PORT, timeout=30, context=unverified)
+    with contextlib.closing(link):
+        content = json.dumps(body).encode() if body else b""
+        media = "application/json" if body else ""
+        status, answer = real.sender(link)(method, path, "", media, content)
+        return status, json.loads(answer)
+
+
+def lease(name, **meta):
+    return {"metadata": {"name": name, **meta}, "spec": {"holderIdentity": name}}
+
+
+def test_what_one_server_stores_another_one_shows(cluster, servers):
+    assert ask(cluster, NODES[0], "POST", LEASES, lease("a"))[0] == 201
+    status, found = ask(cluster, NODES[1], "GET", f"{LEASES}/a")
+    assert (status, found["spec"]["holderIdentity"]) == (200, "a")
+    assert servers[NODES[2]].version().startswith("kube-apiserver v1.20.2 on etcd 3.4")
+    low, high = servers[NODES[0]].look_at_clock("wall", {})
+    assert low <= 0 <= high
+
+
+@pytest.mark.parametrize("fault", ["pause", "kill"])
+def test_two_of_three_servers_go_on_and_the_third_catches_up(cluster, servers, fault):
+    (leader,) = (node for node in NODES if servers[node].leads())
+    getattr(servers[leader], fault)()
+    others = [node for node in NODES if node != leader]
+    servers[others[0]].wait_ready(timeout_s=START_S)
+    assert ask(cluster, others[0], "POST", LEASES, lease(fault))[0] == 201
+    servers[leader].resume() if fault == "pause" else servers[leader].start()
+    servers[leader].wait_ready(timeout_s=START_S)
+    assert ask(cluster, leader, "GET", f"{LEASES}/{fault}")[0] == 200
+
+
+def test_a_killed_server_leaves_no_process(cluster, servers):
+    assert servers[NODES[0]].kill() is not None
+    shown = cluster.remote(NODES[0]).run(["pgrep", "-c", "etcd|kube-apiserver"], check=False)
+    assert shown.out.strip() == "0"

@@ -1,0 +1,91 @@
+"""Pinned versions are read from the files of three ecosystems."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fencepost.workloads.scenarios.register.pins import Pin, Unreadable, concerned, read
+from fencepost.workloads.scenarios.register.rows import ROWS
+
+REQUIREMENTS = """\
+# a comment
+-r other.txt
+redis[hiredis]==8.1.0 \\
+    --hash=sha256:aa \\
+    --hash=sha256:bb
+SQLAlchemy_Dlock == 0.9.0 ; python_version > "3.9"  # why
+tooz>=9
+requests
+mine @ https://example.org/mine.whl
+"""
+
+
+def read_as(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    return read(tmp_path / name)
+
+
+def test_requirements_with_hashes_extras_markers_and_ranges(tmp_path):
+    assert read_as(tmp_path, "requirements.txt", REQUIREMENTS) == [
+        Pin("pypi", "redis", "8.1.0"), Pin("pypi", "sqlalchemy-dlock", "0.9.0"),
+        Pin("pypi", "tooz", ""), Pin("pypi", "requests", ""), Pin("pypi", "mine", ""),
+    ]  # fmt: skip
+
+
+def test_a_package_lock_has_its_packages_at_every_depth(tmp_path):
+    packages = {
+        "": {"name": "mine", "version": "1.0.0"},
+        "node_modules/redlock": {"version": "4.2.0"},
+        "node_modules/a/node_modules/@b/c": {"version": "2.0.0"},
+    }
+    lock = json.dumps({"lockfileVersion": 3, "packages": packages})
+    found = read_as(tmp_path, "package-lock.json", lock)
+    assert found == [Pin("npm", "redlock", "4.2.0"), Pin("npm", "@b/c", "2.0.0")]
+
+
+def test_a_go_mod_has_single_and_grouped_requirements(tmp_path):
+    content = (
+        "module example.org/mine\n\ngo 1.19\n\nrequire go.etcd.io/etcd/v3 v3.4.23\n"
+        "require (\n\tgithub.com/x/y v1.2.3 // indirect\n)\n"
+    )
+    assert read_as(tmp_path, "go.mod", content) == [
+        Pin("go", "go.etcd.io/etcd/v3", "3.4.23"), Pin("go", "github.com/x/y", "1.2.3"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("package-lock.json", "{", "has no `packages`"),
+        ("package-lock.json", '{"dependencies": {}}', "has no `packages`"),
+        ("package-lock.json", '{"packages": {"node_modules/a": 3}}', "has no `packages`"),
+        ("go.mod", "hello", "no line `module ...`"),
+        ("requirements.txt", "{'a': 1}", "is not a requirement"),
+        ("requirements.txt", "two words", "is not a requirement"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path, name, content, why):
+    with pytest.raises(Unreadable, match=why):
+        read_as(tmp_path, name, content)
+
+
+def test_a_file_that_is_missing_or_binary_is_refused(tmp_path):
+    with pytest.raises(Unreadable, match="No such file"):
+        read(tmp_path / "none.txt")
+    (tmp_path / "x.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(Unreadable, match="not text"):
+        read(tmp_path / "x.txt")
+
+
+def test_only_rows_of_the_ecosystem_package_and_version_concern_a_project():
+    def names(*pins):
+        return {row.name for _, row in concerned(pins, ROWS)}
+
+    assert names(Pin("pypi", "redis", "4.5.0")) == set()
+    assert names(Pin("pypi", "redis", "5.0.8")) == {
+        "redis-py-cancelled-acquire", "redis-py-reacquire-zero", "redis-py-release-forgets",
+    }  # fmt: skip
+    assert names(Pin("npm", "redis", "8.1.0")) == set()
+    assert "tooz-postgresql-keys" in names(Pin("pypi", "tooz", ""))

@@ -1,0 +1,119 @@
+"""Every row of the register has a script, which shows its defect in the installed version."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fencepost.workloads.scenarios.defects import DEFECTS
+from fencepost.workloads.scenarios.register import issue
+from fencepost.workloads.scenarios.register.row import IMPACTS, SCRIPTS, Row, numbers
+from fencepost.workloads.scenarios.register.rows import ROWS
+
+PYTHON = os.environ.get("REGISTER_PYTHON", sys.executable)
+"""Runs the scripts: a virtual environment may have packages that the tests' own lacks."""
+
+MENDED_RELEASE = """
+import redis.lock
+def release(self):
+    token = self.local.token
+    if token is None:
+        raise redis.exceptions.LockError("not owned")
+    self.do_release(token)
+    self.local.token = None
+redis.lock.Lock.release = release
+"""
+MENDED_ZERO = """
+import redis.lock
+made = redis.lock.Lock.__init__
+def init(self, client, name, timeout=None, **others):
+    made(self, client, name, timeout=timeout or None, **others)
+redis.lock.Lock.__init__ = init
+"""
+
+
+def lacks(row: Row) -> str:
+    """Return what this machine lacks to run a script; '' if nothing."""
+    asked = f"import importlib.util as u; print([m for m in {row.modules!r} if not u.find_spec(m)])"
+    found = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=True)
+    modules = ast.literal_eval(found.stdout)
+    path = f"{os.environ['PATH']}:/usr/sbin:/usr/lib/postgresql/15/bin"
+    programs = [name for name in row.programs if not shutil.which(name, path=path)]
+    return ", ".join(modules + programs)
+
+
+def run(script: Path, **changed: str) -> subprocess.CompletedProcess[str]:
+    path = f"{os.environ['PATH']}:/usr/sbin"
+    return subprocess.run(
+        [PYTHON, script], capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PATH": path, **changed},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_a_script_shows_its_defect_in_the_installed_version(row):
+    if missing := lacks(row):
+        pytest.skip(f"not on this machine: {missing}")
+    ended = run(row.script)
+    assert ended.returncode == 1, ended.stderr
+    assert re.search(r"^AssertionError: .", ended.stderr, re.MULTILINE), ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "mended"),
+    [("redis_py_release_forgets", MENDED_RELEASE), ("redis_py_reacquire_zero", MENDED_ZERO)],
+)
+def test_a_script_exits_with_0_once_the_library_is_mended(tmp_path, name, mended):
+    if not shutil.which("redis-server"):
+        pytest.skip("not on this machine: redis-server")
+    (tmp_path / "sitecustomize.py").write_text(mended)
+    ended = run(SCRIPTS / f"{name}.py", PYTHONPATH=str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_every_script_belongs_to_one_row_and_imports_nothing_of_fencepost():
+    assert sorted(row.script.name for row in ROWS) == sorted(f.name for f in SCRIPTS.glob("*.py"))
+    for row in ROWS:
+        content = row.script.read_text()
+        assert "fencepost" not in content
+        assert all(f"import {name}" in content or f"from {name} " in content or name in content
+                   for name in row.modules)  # fmt: skip
+
+
+def test_a_row_names_a_known_impact_and_a_defect_of_the_track_record():
+    names = {defect.name for defect in DEFECTS} | {""}
+    for row in ROWS:
+        assert row.impact in IMPACTS and row.track_record in names
+        assert list(row.versions) == sorted(row.versions, key=numbers)
+        assert 0 < row.runs.shown <= row.runs.of
+
+
+def test_the_text_of_an_issue_has_what_a_maintainer_asks_for():
+    for row in ROWS:
+        said = issue.text(row)
+        assert row.versions[-1] in said and row.script.name in said
+        for part in (row.happens, row.expected, row.why, row.fix, row.thread):
+            assert part in said
+
+
+@pytest.mark.parametrize(
+    ("version", "concerned"),
+    [("1.9", False), ("2", True), ("2.0.0", True), ("v2.10rc1", True), ("3.0", False)],
+)
+def test_a_row_concerns_the_versions_from_the_first_shown_to_the_mended(version, concerned):
+    row = Row("", "", "", ("2.0", "2.9"), *[""] * 6, (), (), ROWS[0].runs, mended="3")
+    assert row.concerns(version) is concerned
+
+
+def test_without_a_known_fix_a_newer_version_is_concerned():
+    row = Row("", "", "", ("2.0",), *[""] * 6, (), (), ROWS[0].runs)
+    assert row.concerns("99") and not row.concerns("1.99")

@@ -1,0 +1,1 @@
+"""Leader election: electors, and how one is tested like a lock."""

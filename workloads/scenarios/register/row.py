@@ -1,0 +1,96 @@
+"""A row of the register: one defect of one package, and the evidence for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPTS = Path(__file__).parent / "scripts"
+IMPACTS = {
+    "two holders": "two clients hold the lock at the same time, or one believes so",
+    "stuck": "no client can acquire the lock, although no client holds it",
+    "slow": "the lock works, and its cost grows",
+    "silent": "the lock is lost, and no call reports it to its holder",
+}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How often the script showed the defect, and when it was run last (YYYY-MM-DD)."""
+
+    shown: int
+    of: int
+    first: str
+    last: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A defect that its script shows.
+
+    `name` is the name of its script with dashes. `package` is the name in the registry
+    `ecosystem` ("pypi", or "" for a server). `versions` are those in which the script showed the
+    defect, lowest first; `mended` is the first in which it did not, or ''. The script needs
+    `modules` and `programs`. `track_record` names the same defect in
+    workloads/scenarios/defects.py.
+    """
+
+    name: str
+    software: str
+    package: str
+    versions: tuple[str, ...]
+    impact: str
+    title: str
+    happens: str
+    expected: str
+    why: str
+    fix: str
+    modules: tuple[str, ...]
+    programs: tuple[str, ...]
+    runs: Runs
+    ecosystem: str = "pypi"
+    mended: str = ""
+    thread: str = ""
+    track_record: str = ""
+
+    @property
+    def script(self) -> Path:
+        return SCRIPTS / f"{self.name.replace('-', '_')}.py"
+
+    def concerns(self, version: str) -> bool:
+        """Return whether a version lies between the lowest that showed the defect and the first
+        that did not. A version newer than all that were run counts, because no fix is known."""
+        asked = numbers(version)
+        if asked < numbers(self.versions[0]):
+            return False
+        return not self.mended or asked < numbers(self.mended)
+
+
+@dataclass(frozen=True)
+class NotShown:
+    """A candidate that no script shows yet, and the attempts."""
+
+    software: str
+    what: str
+    tried: str
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return a version for comparison: "v4.2.0rc1" is (4, 2, 0). Zeros at the end do not count.
+
+    Raises:
+        ValueError: the version does not begin with a number.
+    """
+    found = []
+    for part in version.removeprefix("v").split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        found.append(int(digits))
+        if digits != part:
+            break
+    if not found:
+        raise ValueError(f"{version!r} does not begin with a number")
+    while found and not found[-1]:
+        found.pop()
+    return tuple(found)

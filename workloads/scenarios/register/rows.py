@@ -1,0 +1,225 @@
+"""The rows of the register, and the candidates that no script shows yet.
+
+Tests run each script against the installed version (tests/workloads/scenarios/test_register.py).
+"""
+
+from __future__ import annotations
+
+from fencepost.workloads.scenarios.register.row import NotShown, Row, Runs
+
+_TODAY = "2026-11-26"
+_THREE = Runs(3, 3, _TODAY, _TODAY)
+_REDIS, _ETCD = ("redis-server",), ("etcd",)
+_POSTGRES = ("initdb",)
+_TOOZ = "tooz"
+_ACQUIRED = "When the lock is lost and another client has acquired it, `acquired` is still True."
+_TOLD = "`acquired` is False, or the heartbeat reports the loss."
+_LEASES = "Each attempt of `acquire` that fails leaves a lease in etcd until its TTL has passed."
+_REVOKED = "An attempt that fails leaves nothing behind."
+_REVOKE = "Revoke the lease when the transaction fails, or keep it for the next attempt."
+_FORGETS = {
+    "impact": "stuck",
+    "happens": "`release` meets a network error and raises. A second `release` raises LockError, "
+    "although the key is on the server: without `timeout`, for ever.",
+    "expected": "The owner can call `release` again.",
+    "why": "`release` sets `self.local.token = None` before it asks the server.",
+    "fix": "Clear the token after the server has answered, as redis-py's asyncio Lock does.",
+}
+
+ROWS = (
+    Row(
+        "redis-py-cancelled-acquire", "redis-py, asyncio Lock", "redis",
+        ("5.0.8", "6.4.0", "7.0.1", "8.1.0"),
+        "stuck",
+        "asyncio Lock: acquire cancelled while the answer travels leaves the key",
+        "A task is cancelled in `Lock.acquire` after SET reached the server. The key stays: without"
+        " `timeout` (the default) for ever. `owned()` is False, and `release()` raises.",
+        "A cancelled `acquire` leaves the lock free, or its owner can release it.",
+        "The token is a local variable until the answer is read, so nothing can delete the key.",
+        "On CancelledError, run the release script with the token (shielded), then raise.",
+        ("redis",), _REDIS, _THREE,
+    ),
+    Row(
+        "redis-py-reacquire-zero", "redis-py, Lock", "redis",
+        ("4.6.0", "5.0.8", "6.4.0", "7.0.1", "8.1.0"),
+        "two holders",
+        "Lock(timeout=0): reacquire() deletes the lock and returns True",
+        "With `timeout=0`, `acquire` sets a key without a TTL. `reacquire()` returns True, and the "
+        "key is gone: another client acquires the lock.",
+        "`reacquire` keeps the lock, or refuses as it does with `timeout=None`.",
+        "`acquire` tests `if self.timeout`, `reacquire` tests `is None`: it sends PEXPIRE 0.",
+        "Refuse `timeout=0` in the constructor, or treat it as None everywhere.",
+        ("redis",), _REDIS, _THREE, thread="https://github.com/redis/redis-py/issues/4279",
+    ),
+    Row(
+        "redis-py-release-forgets", "redis-py, Lock", "redis",
+        ("4.6.0", "5.0.8", "6.4.0", "7.0.1", "8.1.0"),
+        title="Lock: after a network error in release() its owner cannot release the lock",
+        modules=("redis",), programs=_REDIS, runs=_THREE, **_FORGETS,
+        thread="https://github.com/redis/redis-py/issues/4258",
+    ),
+    Row(
+        "valkey-py-release-forgets", "valkey-py, Lock", "valkey", ("6.2.0",),
+        title="Lock: after a network error in release() its owner cannot release the lock",
+        modules=("valkey",), programs=_REDIS, runs=_THREE, **_FORGETS,
+    ),
+    Row(
+        "redis-py-reply-lost", "redis-py, Lock", "redis",
+        ("6.4.0", "7.0.1", "8.1.0"),
+        "stuck",
+        "Lock: if the answer to SET is lost, acquire returns False and the lock is stuck",
+        "The connection ends before the answer to SET arrives. The client sends SET again, finds "
+        "its own key, and `acquire` returns False. No client holds the lock.",
+        "`acquire` returns True, because the key holds the caller's token.",
+        "The retry of the connection repeats SET NX, which is not idempotent.",
+        "When SET NX is refused, compare the key's value with the token (SET with NX and GET).",
+        ("redis",), _REDIS, _THREE, track_record="redis-py-reply-lost",
+    ),
+    Row(
+        "redlock-py-minority-down", "redlock-py", "redlock-py", ("1.0.8",), "stuck",
+        "One dead server of five: every acquire raises, and leaves four keys behind",
+        "With four of five servers alive, `lock()` raises MultipleRedlockException. The keys on "
+        "the four servers stay until their TTL has passed.",
+        "`lock()` succeeds, because a majority granted the lock.",
+        "The errors of single servers are raised even if a quorum was reached.",
+        "Raise only without a quorum, and only after the keys have been deleted.",
+        ("redis", "redlock"), _REDIS, _THREE, track_record="redlock-py-minority-down",
+        thread="https://github.com/SPSCommerce/redlock-py/pull/27",
+    ),
+    Row(
+        "tooz-redis-acquired", "tooz, Redis driver", _TOOZ, ("9.1.0",), "silent",
+        "Redis driver: `acquired` stays True when another client has the lock",
+        _ACQUIRED, _TOLD,
+        "`acquired` says whether the lock is in a local set; only `release` removes it.",
+        "Let `acquired` fall with the end of the TTL, measured on the local clock.",
+        ("tooz", "redis"), _REDIS, _THREE,
+    ),
+    Row(
+        "tooz-postgresql-keys", "tooz, PostgreSQL driver", _TOOZ, ("9.1.0",), "stuck",
+        "PostgreSQL driver: two names are one lock, because the key has 16 bits",
+        "While one client holds `lock-2`, another is refused `lock-137`, which no client holds. A "
+        "client that takes both, one after the other, waits for itself.",
+        "Locks with different names are independent.",
+        "The key is the first two bytes of an md5, so there are 65,536 locks in all.",
+        "Use eight bytes of the digest, as the bigint of `pg_advisory_lock(bigint)`.",
+        ("tooz", "psycopg2"), _POSTGRES, _THREE,
+    ),
+    Row(
+        "tooz-postgresql-acquired", "tooz, PostgreSQL driver", _TOOZ, ("9.1.0",), "silent",
+        "PostgreSQL driver: `acquired` stays True when another client has the lock",
+        _ACQUIRED, _TOLD,
+        "`acquired` is an attribute that only `release` clears. The session that has the lock is "
+        "not looked at again.",
+        "Let `heartbeat` query each lock's session, and clear `acquired` when it is gone.",
+        ("tooz", "psycopg2"), _POSTGRES, _THREE,
+    ),
+    Row(
+        "tooz-etcd3gw-acquired", "tooz, etcd3gw driver", _TOOZ, ("9.1.0",), "silent",
+        "etcd3gw driver: `acquired` stays True when another client has the lock",
+        f"{_ACQUIRED} `heartbeat()` of the lock returns True.", _TOLD,
+        "`acquired` is membership in a local set. `heartbeat` ignores the TTL that the refresh of "
+        "the lease returns (-1: there is no such lease).",
+        "In `heartbeat`, remove the lock and return False if the refresh returns no TTL.",
+        ("tooz", "etcd3gw"), _ETCD, _THREE,
+    ),
+    Row(
+        "tooz-etcd3gw-leases", "tooz, etcd3gw driver", _TOOZ, ("9.1.0",), "slow",
+        "etcd3gw driver: every failed attempt leaves a lease in etcd",
+        _LEASES, _REVOKED, "`acquire` makes a lease per attempt and does not revoke it.", _REVOKE,
+        ("tooz", "etcd3gw"), _ETCD, _THREE,
+    ),
+    Row(
+        "etcd3gw-leases", "etcd3gw, Lock", "etcd3gw", ("2.7.0",), "slow",
+        "Lock: every failed attempt leaves a lease in etcd",
+        _LEASES, _REVOKED, "`acquire` makes a lease per attempt and does not revoke it.", _REVOKE,
+        ("etcd3gw",), _ETCD, _THREE, track_record="etcd3gw-leases",
+    ),
+    Row(
+        "kubernetes-leader-hangs", "kubernetes, leaderelection", "kubernetes", ("37.0.2",),
+        "two holders",
+        "leaderelection: a request that hangs leaves two leaders at work",
+        "The answer to a request of the leader never arrives. The next candidate leads after the "
+        "lease, and `onstopped_leading` of the first is not called.",
+        "`onstopped_leading` is called within `renew_deadline`.",
+        "The request has no timeout and runs in the loop that has to notice the deadline.",
+        "Give each request `_request_timeout`, at most the rest of `renew_deadline`.",
+        ("kubernetes",), (), _THREE,
+    ),
+    Row(
+        "kubernetes-leader-reset", "kubernetes, leaderelection", "kubernetes", ("37.0.2",),
+        "two holders",
+        "leaderelection: a connection reset ends the loop, and onstopped_leading is not called",
+        "The connections of the leader end without an answer. `run()` ends with an exception of "
+        "urllib3, the work continues, and the next candidate leads after the lease.",
+        "The request is tried again until `renew_deadline`, then `onstopped_leading` is called.",
+        "The locks catch ApiException only. urllib3 raises MaxRetryError or ProtocolError.",
+        "Catch these as failed attempts, and call `onstopped_leading` in a `finally`.",
+        ("kubernetes",), (), _THREE,
+    ),
+    Row(
+        "pgbouncer-advisory-lock", "PgBouncer, advisory locks", "pgbouncer", ("1.18",),
+        "two holders",
+        "Transaction pooling: two clients are granted one session lock of PostgreSQL",
+        "Two clients call `pg_try_advisory_lock(42)` through PgBouncer with `pool_mode = "
+        "transaction`: both are granted it. When both are gone, the lock is still held.",
+        "An error, because a session lock has no meaning without a session of its own.",
+        "Both clients run on one server session, and a session may take its own lock again.",
+        "Use `pg_try_advisory_xact_lock`, or `pool_mode = session` for these clients.",
+        ("psycopg2",), ("initdb", "pgbouncer"), _THREE, ecosystem="",
+    ),
+    Row(
+        "etcd-paused-leader-revokes", "etcd", "etcd", ("3.4.23", "3.5.16"), "two holders",
+        "A leader that was paused revokes leases that its successor has kept alive",
+        "The leader is paused for longer than a lease, another member leads, and clients keep their"
+        " leases alive there. When the old leader continues, it revokes leases that have expired by"
+        " its own clock: their keys are gone, and other clients acquire the locks.",
+        "Only the member that leads revokes leases.",
+        "An old leader that knows the new term forwards its proposals, also those to revoke. Up to "
+        "16 revocations wait for an answer; the rest are proposed after it has stepped down. Pull "
+        "request 16822 added a test of the leadership to 3.4 and 3.5; 3.5.16 still revokes.",
+        "Test the leadership before each revocation, or do not forward a proposal to revoke.",
+        (), _ETCD, Runs(6, 6, _TODAY, _TODAY), ecosystem="",
+        thread="https://github.com/etcd-io/etcd/issues/15247",
+    ),
+    Row(
+        "sqlalchemy-dlock-reconnect", "sqlalchemy-dlock", "sqlalchemy-dlock", ("0.9.0",), "silent",
+        "A lock whose session was lost is still `locked` after the reconnect",
+        "The server ends the session, another client acquires the lock, and SQLAlchemy opens the "
+        "connection again. `locked` of the first lock is still True.",
+        "`locked` is False after its session has ended.",
+        "`locked` is an attribute that only `release` clears.",
+        "Keep the server's session id (pg_backend_pid) at `acquire`, or listen to the pool's "
+        "`invalidate` event, and clear `locked`.",
+        ("sqlalchemy", "sqlalchemy_dlock", "psycopg2"), _POSTGRES, _THREE,
+    ),
+    Row(
+        "mariadb-get-lock-reconnect", "MariaDB GET_LOCK with PyMySQL", "pymysql", ("1.2.4",),
+        "silent",
+        "ping() reconnects without an error, and the session's GET_LOCK is lost",
+        "The server ends the session, another client acquires the lock, and `ping()` of the first "
+        "returns as if nothing had happened.",
+        "A caller that depends on its session learns that it is another one.",
+        "`reconnect=True` is the default of `ping`; locks belong to the session that ended.",
+        "Call `ping(reconnect=False)` while GET_LOCK is held, or compare CONNECTION_ID().",
+        ("pymysql",), ("mariadbd",), _THREE,
+    ),
+)  # fmt: skip
+
+_NO_SCRIPT = "not tried yet without fencepost; the track record shows it"
+NOT_SHOWN = (
+    NotShown("python-redis-lock", "the renewal thread ends in silence",
+             "the lock has no attribute or callback that could be asserted without a request"),
+    NotShown("django-pglocks", "the session's lock is lost on reconnect", "not tried yet"),
+    NotShown("filelock, SoftReadWriteLock", "a paused holder of a lease by mtime", "not tried yet"),
+    NotShown("portalocker, RedisLock", "two exclusive holders",
+             "4.4.2 documents the loss of a killed connection and reports it; 3.2 not tried yet"),
+    NotShown("RQ, scheduler", "jobs are enqueued twice",
+             "3.0.0 checks the owner in its heartbeat (read, not run); 2.x not tried yet"),
+    NotShown("celery-redbeat", "jobs are sent twice", "not tried yet"),
+    NotShown("moto, conditional writes", "If-None-Match as a lock", "not tried yet"),
+    NotShown("NATS, JetStream KV", "two holders after power loss", "not tried yet"),
+    NotShown("etcd 3.4, lock API", "an expired waiter is granted the lock", _NO_SCRIPT),
+    NotShown("redlock (npm)", "an extension without a quorum releases the lock", _NO_SCRIPT),
+    NotShown("kazoo, Curator", "no deadline; timeout without connection", _NO_SCRIPT),
+    NotShown("aetcd", "every failed attempt leaves a lease", _NO_SCRIPT),
+)  # fmt: skip
