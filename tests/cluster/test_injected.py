@@ -48,6 +48,8 @@ DAEMON, CONTAINERD = (
     Path("/var/run/docker.pid"),
     Path("/var/run/docker/containerd/containerd.pid"),
 )
+# On a busy machine it takes seconds to do something to a run.
+WHILE_S = 12.0
 PAUSE = Scheduled(1.0, 1.0, "pause", ["redis-1"], {})
 
 
@@ -67,8 +69,8 @@ def few(results, monkeypatch) -> Iterator[ComposeCluster]:
 
 
 @contextmanager
-def once_it_works(results: Path, act: Callable[[], object], ops: int = 200) -> Iterator[None]:
-    """Do something as soon as a run has recorded this number of ops."""
+def once_it_works(results: Path, act: Callable[[], object], ops: int = 50) -> Iterator[None]:
+    """Do something as soon as a run has recorded this number of ops; then the run must go on."""
     over = threading.Event()
 
     def watch() -> None:
@@ -105,7 +107,7 @@ def test_a_run_whose_node_is_removed_is_judged_and_open(few, results, node):
     container = few._containers[node]
     remove = ["docker", "rm", "-f", container]
     with once_it_works(results, lambda: subprocess.run(remove, capture_output=True, check=True)):
-        outcome = run(spec(), few, lambda status: None, schedule=[])
+        outcome = run(spec(time_s=WHILE_S), few, lambda status: None, schedule=[])
 
     assert outcome.valid == "unknown", outcome.results
     found = {name: verdict.valid for name, verdict in outcome.verdicts.items()}
@@ -130,7 +132,7 @@ def test_killed_stopped_and_faulty_clients_are_named_and_other_events_are_kept(f
             remote.signal(pid, number)
 
     with once_it_works(results, strike):
-        outcome = run(spec(), few, lambda status: None, schedule=[])
+        outcome = run(spec(time_s=WHILE_S), few, lambda status: None, schedule=[])
 
     notes = " ".join(outcome.results["notes"])
     assert outcome.valid == "unknown"

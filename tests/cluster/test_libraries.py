@@ -10,6 +10,7 @@ from fencepost.workloads.scenarios.caused import unnamed
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.scenario import Do, Heal, Scenario
 from fencepost.workloads.scenarios.schedules import cut
+from tests.cluster.conftest import has_holds
 
 LIBRARIES = [lock for lock in LOCKS.values() if lock.library]
 PACKAGED = {lock.library for lock in LIBRARIES}
@@ -19,9 +20,9 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("lock", [lock.name for lock in LIBRARIES])
-def test_without_faults_a_library_keeps_every_promise(run_test, lock):
+def test_without_faults_a_library_keeps_every_promise(run_until, lock):
     token = LOCKS[lock].has_token(LOCKS[lock].read_options({}))
-    outcome = run_test(lock, guard="fenced" if token else "none")
+    outcome = run_until(has_holds, lock, guard="fenced" if token else "none")
 
     assert outcome.valid is True, {n: v.summary for n, v in outcome.verdicts.items() if not v.valid}
     stats = outcome.results["stats"]

@@ -7,6 +7,7 @@ import pytest
 from fencepost.checker.history.history import read
 from fencepost.workloads.scenarios import redlock
 from fencepost.workloads.scenarios.scenario import Begin, Do, Inject, Scenario
+from tests.cluster.conftest import has_holds
 
 
 def verdicts(outcome):
@@ -14,8 +15,8 @@ def verdicts(outcome):
 
 
 @pytest.mark.parametrize(("lock", "token"), [("redis", "incr"), ("redlock", "one")])
-def test_without_faults_a_sound_lock_with_a_fence_keeps_every_promise(run_test, lock, token):
-    outcome = run_test(lock, guard="fenced", options={"token": token})
+def test_without_faults_a_sound_lock_with_a_fence_keeps_every_promise(run_until, lock, token):
+    outcome = run_until(has_holds, lock, guard="fenced", options={"token": token})
 
     assert outcome.valid is True, verdicts(outcome)
     assert set(outcome.verdicts) == {
@@ -34,15 +35,23 @@ def test_a_lock_that_always_grants_fails_exclusion_fencing_and_the_resource(run_
     assert found["resource"] is False
 
 
-def test_a_release_without_an_owner_check_fails_ownership(run_test):
-    outcome = run_test("broken-no-owner-check", ttl_ms=300, time_s=6.0, hold="0..3ttl")
+def is_refuted(outcome):
+    return outcome.verdicts["ownership"].valid is False
+
+
+def is_tested(outcome):
+    return outcome.verdicts["ownership"].details["untested"] == []
+
+
+def test_a_release_without_an_owner_check_fails_ownership(run_until):
+    outcome = run_until(is_refuted, "broken-no-owner-check", ttl_ms=300, hold="0..3ttl")
 
     assert outcome.verdicts["ownership"].valid is False, verdicts(outcome)
     assert "was answered ok" in outcome.verdicts["ownership"].evidence[0]["what"]
 
 
-def test_the_same_work_with_an_owner_check_does_not(run_test):
-    outcome = run_test("redis", ttl_ms=300, time_s=6.0, hold="0..3ttl")
+def test_the_same_work_with_an_owner_check_does_not(run_until):
+    outcome = run_until(is_tested, "redis", ttl_ms=300, hold="0..3ttl")
 
     assert outcome.verdicts["ownership"].valid is True, verdicts(outcome)
     assert outcome.verdicts["lease_exclusion"].valid is True

@@ -6,6 +6,7 @@ import pytest
 
 from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import TimedRun
+from tests.cluster.conftest import has_holds
 
 COUNTS = {"zookeeper": 3, "etcd": 3, "postgres": 1, "redis": 2}
 SERVERS = [f"{kind}-{n}" for kind, count in COUNTS.items() for n in range(1, count + 1)]
@@ -31,8 +32,8 @@ def verdicts(outcome):
         ("postgres", {"mode": "row"}, {"locks": 3, "store": "postgres"}),
     ],
 )
-def test_without_faults_a_lock_keeps_every_promise(run_test, lock, options, spec):
-    outcome = run_test(lock, options=options, ttl_ms=2000, **spec)
+def test_without_faults_a_lock_keeps_every_promise(run_until, lock, options, spec):
+    outcome = run_until(has_holds, lock, options=options, ttl_ms=2000, **spec)
 
     assert outcome.valid is True, verdicts(outcome)
     assert outcome.results["stats"]["holds"] > 5

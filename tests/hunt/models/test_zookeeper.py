@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -83,11 +83,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
 def _wait(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
     end = time.monotonic() + START_S
     while time.monotonic() < end and server.poll() is None:
-        with closing(socket.socket()) as probe:
-            if probe.connect_ex((HOST, port)) == 0:
-                probe.sendall(b"srvr")
-                if b"Mode: standalone" in b"".join(iter(lambda: probe.recv(4096), b"")):
-                    return
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.settimeout(5.0)
+            probe.connect((HOST, port))
+            probe.sendall(b"srvr")
+            if b"Mode: standalone" in b"".join(iter(lambda: probe.recv(4096), b"")):
+                return
         time.sleep(0.1)
     raise AssertionError(f"ZooKeeper does not serve: {log.read_text()[-2000:]}")
 
