@@ -66,7 +66,7 @@ test-unit: install ## the tests that need no cluster and no second
 	$(call stage,unit tests,$(BIN)/pytest -q -n auto --dist loadfile -m 'not cluster and not oracle and not slow and not kubernetes' $(ARGS))
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster
-	$(call stage,slow tests,nice $(BIN)/pytest -q -m 'slow and not oracle' $(ARGS))
+	$(call stage,slow tests,nice $(BIN)/pytest -q -m 'slow and not oracle' --durations=15 $(ARGS))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side
 	$(call stage,cluster side by side,$(BIN)/pytest -q -n 4 -m 'cluster and not alone' --durations=15 tests/cluster)
