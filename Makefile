@@ -69,7 +69,7 @@ test-slow: install ## whole programs, hunts and long searches, without a cluster
 	$(call stage,slow tests,nice $(BIN)/pytest -q -m 'slow and not oracle' --durations=15 $(ARGS))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side
-	$(call stage,cluster side by side,$(BIN)/pytest -q -n 4 -m 'cluster and not alone' --durations=15 tests/cluster)
+	$(call stage,cluster side by side,$(BIN)/pytest -q -n 3 -m 'cluster and not alone' --durations=15 tests/cluster)
 	$(call stage,cluster alone,$(BIN)/pytest -q -p no:xdist -m 'cluster and alone' --durations=5 tests/cluster)
 
 test-kubernetes: install ## real API servers: builds kube-apiserver, once; the model against one that is on the path

@@ -21,6 +21,9 @@ from fencepost.nemesis.site import Remote, Server, Site
 
 Rules = Mapping[str, Sequence[Rule]]
 """For each node the rules to add to its chains."""
+PROBES = 4
+"""How often a way is probed until a probe proves something: on a busy machine, to begin one may
+take as long as it waits for an answer."""
 _TAKEN_OFF = 2
 """How often a node is asked to remove them."""
 

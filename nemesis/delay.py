@@ -16,7 +16,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.chains import Chains, probe
+from fencepost.nemesis.chains import PROBES, Chains, probe
 from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
@@ -41,11 +41,12 @@ class Delay:
             return self._begin_one(fault)
         source, to = fault.arguments["source"], fault.arguments["to"]
         self._chains.add(fault.name, {to: [self._rule(source)]})
-        answer = probe(self._site, source, [to])[to]
-        self._of_probe[fault.name] = self._dropped(source, to)
-        return Receipt(
-            answer == "silent", f"a probe from {source} to {to} met: {answer}", {"probe": answer}
-        )
+        many, tries = 0, 0
+        while not many and tries < PROBES:
+            answer, tries = probe(self._site, source, [to])[to], tries + 1
+            self._of_probe[fault.name] = many = self._dropped(source, to)
+        how = f"a probe from {source} to {to} met: {answer}; {many} packets had been held back"
+        return Receipt(answer == "silent" and many > 0, how, {"probe": answer})
 
     def _begin_one(self, fault: Fault) -> Receipt:
         source, to = fault.arguments["source"], fault.arguments["to"]

@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import chains, iptables
-from fencepost.nemesis.chains import Chains, datagram, probe
+from fencepost.nemesis.chains import PROBES, Chains, datagram, probe
 from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
@@ -28,9 +28,7 @@ from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, sentence
 
 HOW = ("drop", "reject")
-_MORE_PROBES = 3
-"""Further probes of a link that has been opened: on a busy machine, to begin a probe may take as
-long as it waits for an answer."""
+_UNPROVEN = "silent, but no rule dropped a packet"
 
 
 class Partition:
@@ -80,29 +78,36 @@ class Partition:
         # A link that another fault cuts as well does not open when this one ends, and a probe on
         # one that loses packets may have no answer.
         shared = set() if cut else self._shared(fault)
-        rejects = cut and fault.arguments.get("how") == "reject"
-        met = self._probes(fault.arguments["links"])
-        tries = 0 if cut else _MORE_PROBES
-        while tries and any(met[way] == "silent" for way in met.keys() - shared):
-            again = self._probes(fault.arguments["links"])
-            met |= {way: again[way] for way in met if met[way] == "silent"}
+        open_ = _UNPROVEN if cut else "silent"
+        met = self._met(fault, cut)
+        tries = PROBES - 1
+        while tries and any(met[way] == open_ for way in met.keys() - shared):
+            again = self._met(fault, cut)
+            met |= {way: again[way] for way in met if met[way] == open_}
             tries -= 1
         if not cut:
             shared |= self._shared(fault)
             met = {way: "disturbed by another fault" if way in shared else met[way] for way in met}
-        if rejects:
-            # A server that is down refuses, too: the counter shows that the rule did it.
-            rejected = self._rejected(fault.arguments["links"])
-            met = {
-                way: "rejected" if answer == "refused" and way in rejected else answer
-                for way, answer in met.items()
-            }
-        closed = ("silent", "rejected") if rejects else ("silent",)
-        right = [way for way, answer in met.items() if (answer in closed) == cut]
+        right = [way for way, answer in met.items() if (answer in ("silent", "rejected")) == cut]
         what = "no answer across" if cut else "an answer across"
         still = f", {len(shared)} of them disturbed by another fault" if shared else ""
         how = f"{what} {len(right)} of {len(met)} probed ways{still}"
         return Receipt(bool(met) and len(right) == len(met), how, {"probes": met})
+
+    def _met(self, fault: Fault, cut: bool) -> dict[str, str]:
+        """Probe each way. For a cut, the senders' counters tell what the rules have done: a server
+        that is down refuses, too, and on a busy machine a probe may end before its first packet."""
+        links = fault.arguments["links"]
+        found = self._probes(links)
+        if not cut:
+            return found
+        verdicts = self._counted(links)
+        for way, answer in found.items():
+            if answer == "refused" and "REJECT" in verdicts[way]:
+                found[way] = "rejected"
+            elif answer == "silent" and not verdicts[way]:
+                found[way] = _UNPROVEN
+        return found
 
     def _one_way(self, fault: Fault) -> Receipt:
         """Send one datagram each way; the counters of the receivers' own chains show which
@@ -123,14 +128,18 @@ class Partition:
         )
         return Receipt(bool(found) and len(right) == len(wanted), how, {"ways": found})
 
-    def _rejected(self, links: list[list[str]]) -> set[str]:
-        """Return the ways on which a rule has rejected packets."""
-        nodes = {node for link in links for node in link}
-        counts = {node: self._chains.hits(node) for node in nodes}
+    def _counted(self, links: list[list[str]]) -> dict[str, set[str]]:
+        """Return for each way the verdicts of the rules that have met packets at its sender."""
+        with ThreadPoolExecutor() as pool:
+            nodes = sorted({node for link in links for node in link})
+            counts = dict(zip(nodes, pool.map(self._chains.hits, nodes), strict=True))
         return {
-            f"{source} to {to}"
+            f"{source} to {to}": {
+                verdict
+                for verdict in ("REJECT", "DROP")
+                if counts[source].get(Rule("OUT", self._site.address(to), verdict), 0)
+            }
             for source, to in _ways(links)
-            if counts[source].get(Rule("OUT", self._site.address(to), "REJECT"), 0)
         }
 
     def _shared(self, fault: Fault) -> set[str]:
@@ -280,8 +289,9 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 FAMILY = Family(
     name="partition",
     what="cuts links between nodes with iptables, by shape: dropped or rejected, both ways or one",
-    receipt="a probe across each cut link gets no answer, and gets one at the end; for one way, "
-    "datagrams that the receiver's chain counts",
+    receipt="a probe across each cut link gets no answer, its sender's chain counts a dropped "
+    "packet, and a probe gets an answer at the end; for one way, datagrams that the receiver's "
+    "chain counts",
     make=Partition,
     draw=draw,
     describe=describe,

@@ -70,7 +70,7 @@ def few(results, monkeypatch) -> Iterator[ComposeCluster]:
 
 @contextmanager
 def once_it_works(results: Path, act: Callable[[], object], ops: int = 50) -> Iterator[None]:
-    """Do something as soon as a run has recorded this number of ops; then the run must go on."""
+    """Do something as soon as a run, which must last longer, has recorded this number of ops."""
     over = threading.Event()
 
     def watch() -> None:

@@ -41,6 +41,28 @@ def test_a_cut_that_leaves_one_way_open_is_not_proved(director, site, monkeypatc
     assert receipt.how == "no answer across 2 of 3 probed ways"
 
 
+@pytest.mark.parametrize(("late", "proved"), [(1, True), (3, True), (4, False)])
+def test_a_probe_that_ends_before_its_first_packet_proves_no_cut(
+    director, site, monkeypatch, late, proved
+):
+    """Without an answer, and without a packet that the sender's rule dropped, it is done again."""
+    meets, probes = site.meets, iter(range(100))
+    monkeypatch.setattr(
+        site, "meets", lambda *ends: "silent" if next(probes) < late else meets(*ends)
+    )
+    receipt = director.inject(cut(("client-1", "redis-1")))
+    assert receipt.proved is proved
+    assert ("but no rule dropped a packet" in str(receipt.data)) is not proved
+
+
+def test_a_delay_s_probe_that_ends_before_its_first_packet_proves_nothing(
+    director, site, monkeypatch
+):
+    monkeypatch.setattr(site, "meets", lambda source, target: "silent")
+    receipt = director.inject(DELAYED)
+    assert receipt.proved is False and receipt.how.endswith("0 packets had been held back")
+
+
 def test_a_cut_between_clients_can_not_be_probed_and_so_not_proved(director):
     assert director.inject(cut(("client-1", "client-2"))).proved is False
 
