@@ -8,8 +8,10 @@ import textwrap
 
 import pytest
 
+# To import requests takes nearly as long as an endless loop may last here.
 PROGRAM = """
 import os, socket, sys, threading, time
+import requests
 from fencepost.workloads.client import endless
 from fencepost.workloads.client.wire import Own
 
@@ -56,7 +58,6 @@ SOUND = {
                 link.close()
         server = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=serve, daemon=True).start()
-        import requests
         while time.thread_time() < 0.9:
             requests.post(f"http://127.0.0.1:{server.getsockname()[1]}/", json={"key": "a"}).json()
     """,
@@ -74,7 +75,7 @@ SOUND = {
 @pytest.fixture
 def run(tmp_path):
     def run(body, calls=1):
-        head = "import socket, threading, time\n\ndef acquire():\n"
+        head = "import requests, socket, threading, time\n\ndef acquire():\n"
         (tmp_path / "lock.py").write_text(head + textwrap.indent(textwrap.dedent(body), "    "))
         return subprocess.run(
             [sys.executable, "-c", PROGRAM, tmp_path, str(calls)],
