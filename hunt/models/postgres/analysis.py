@@ -6,7 +6,7 @@ A constant in quotes and a parameter have no type at first; they take that of th
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -15,18 +15,25 @@ from fencepost.hunt.models.postgres import intervals, syntax
 from fencepost.hunt.models.postgres.errors import PgError
 from fencepost.hunt.models.postgres.functions import FUNCTIONS, KNOWN_ELSEWHERE, VARIADIC, Function
 from fencepost.hunt.models.postgres.heap import Table
+from fencepost.hunt.models.postgres.operators import (
+    ARITHMETIC,
+    CALLS,
+    COMPARES,
+    compared,
+    fits,
+    logic,
+    number_op,
+    strict,
+    variadic,
+)
 from fencepost.hunt.models.postgres.types import (
     BOOL,
     BY_NAME,
-    FLOAT8,
-    INT2,
     INT4,
     INT8,
     INTERVAL,
     NUMBERS,
     NUMERIC,
-    STAMP,
-    STAMPTZ,
     STRINGS,
     TEXT,
     UNKNOWN,
@@ -35,45 +42,9 @@ from fencepost.hunt.models.postgres.types import (
     cast,
     castable,
     implicit,
-    ranged,
 )
+from fencepost.hunt.models.postgres.values import Context, Typed, Value, constant, fixed
 from fencepost.hunt.sim.unknown import Unknown
-
-
-class Context:
-    """The surroundings of an expression: the session, and a row of its table. `rows`: the rows of
-    the statement's result so far."""
-
-    __slots__ = ("excluded", "params", "row", "rows", "session")
-
-    def __init__(self, session: Any, params: Sequence[Any]) -> None:
-        self.session = session
-        self.params = params
-        self.row: tuple[Any, ...] = ()
-        self.excluded: tuple[Any, ...] = ()
-        self.rows: list[tuple[Any, ...]] = []
-
-
-Value = Callable[[Context], Any]
-
-
-@dataclass
-class Typed:
-    """An expression with its type. `param`: a parameter without a type yet; `given`: a constant
-    without one. `waits`: the arguments of a call that may wait. `origin`: the number of the
-    column that it is; `name`: how a result is named."""
-
-    type: Type
-    value: Value
-    param: int = 0
-    given: str | None = None
-    waits: tuple[Function, tuple[Typed, ...]] | None = None
-    origin: int = 0
-    name: str = "?column?"
-
-
-def constant(value: Any, type: Type) -> Typed:
-    return Typed(type, lambda c: value)
 
 
 @dataclass
@@ -105,7 +76,7 @@ class Scope:
             made = self._param(one.param)
             return made if known is target else self.coerced(made, target, allowed)
         if one.given is not None:
-            return Typed(target, _fixed(target.read(one.given)), name=one.name)
+            return Typed(target, fixed(target.read(one.given)), name=one.name)
         if one.type is UNKNOWN:  # NULL
             return Typed(target, one.value, name=one.name)
         if one.type is target:
@@ -155,7 +126,7 @@ class Scope:
         constants are evaluated at once, so that their errors come before the first row."""
         found = self._of(expr)
         if self.folding is not None and isinstance(expr, syntax.Op) and _is_constant(expr):
-            found.value = _fixed(found.value(self.folding))
+            found.value = fixed(found.value(self.folding))
         return found
 
     def _of(self, expr: syntax.Expr) -> Typed:
@@ -262,7 +233,7 @@ class Scope:
         if expr.name in VARIADIC:
             ones, type_ = self._alike([self.of(one) for one in expr.args], expr.name.upper())
             values = [one.value for one in ones]
-            return Typed(type_, _variadic(expr.name, values), name=expr.name)
+            return Typed(type_, variadic(expr.name, values), name=expr.name)
         args = [self.of(one) for one in expr.args]
         if any(one.waits for one in args):
             raise self.lacks("expression of a call that waits")
@@ -308,7 +279,7 @@ class Scope:
         name = expr.name
         if name in ("and", "or", "not"):
             parts = [self.condition(one, name.upper()) for one in expr.args]
-            return Typed(BOOL, _logic(name, parts))
+            return Typed(BOOL, logic(name, parts))
         args = [self.of(one) for one in expr.args]
         if name in ("is null", "is not null"):
             value = self.settled(args[0]).value
@@ -321,9 +292,9 @@ class Scope:
             one, other = self._same(left, right, "=")
             wanted = name == "not distinct"
             return Typed(BOOL, lambda c: (one.value(c) == other.value(c)) is wanted)
-        if name in _COMPARES:
+        if name in COMPARES:
             one, other = self._same(left, right, name)
-            return Typed(BOOL, _compared(name, one, other))
+            return Typed(BOOL, compared(name, one, other))
         if name == "||":
             return self._joined(left, right)
         return self._arithmetic(name, left, right)
@@ -335,10 +306,10 @@ class Scope:
     def _negative(self, one: Typed) -> Typed:
         if one.type is INTERVAL:
             value = one.value
-            return Typed(INTERVAL, _strict(lambda v: intervals.times(v, -1), value))
+            return Typed(INTERVAL, strict(lambda v: intervals.times(v, -1), value))
         if one.type not in NUMBERS:
             raise self.lacks("this minus")
-        return Typed(one.type, _strict(operator.neg, one.value))
+        return Typed(one.type, strict(operator.neg, one.value))
 
     def _same(self, left: Typed, right: Typed, name: str) -> tuple[Typed, Typed]:
         """Return both in the type in which they are compared."""
@@ -361,69 +332,23 @@ class Scope:
             raise self._none("||", left, right)
         both = [self.coerced(one, TEXT, assignable) for one in (left, right)]
         one, other = (made.value for made in both if made is not None)
-        return Typed(TEXT, _strict(operator.add, one, other))
+        return Typed(TEXT, strict(operator.add, one, other))
 
     def _arithmetic(self, name: str, left: Typed, right: Typed) -> Typed:
-        for first, second, result in _ARITHMETIC.get(name, ()):
-            if _fits(left, first, right) and _fits(right, second, left):
+        for first, second, result in ARITHMETIC.get(name, ()):
+            if fits(left, first, right) and fits(right, second, left):
                 one = self.coerced(left, first, implicit)
                 other = self.coerced(right, second, implicit)
                 if one is not None and other is not None:
-                    call = _CALLS[name, first, second]
-                    return Typed(result, _strict(call, one.value, other.value))
+                    call = CALLS[name, first, second]
+                    return Typed(result, strict(call, one.value, other.value))
         kinds = [one.type for one in (left, right) if one.type in NUMBERS]
         if not kinds or any(one.type not in (*NUMBERS, UNKNOWN) for one in (left, right)):
             raise self._none(name, left, right)
         target = max(kinds, key=NUMBERS.index)
         ones = [self.coerced(one, target, implicit) for one in (left, right)]
         values = [made.value for made in ones if made is not None]
-        return Typed(target, _strict(_number_op(name, target), *values))
-
-
-_COMPARES: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq, "<>": operator.ne, "<": operator.lt, ">": operator.gt,
-    "<=": operator.le, ">=": operator.ge,
-}  # fmt: skip
-_ARITHMETIC = {
-    "+": (
-        (STAMPTZ, INTERVAL, STAMPTZ), (STAMP, INTERVAL, STAMP), (INTERVAL, STAMPTZ, STAMPTZ),
-        (INTERVAL, STAMP, STAMP), (INTERVAL, INTERVAL, INTERVAL),
-    ),
-    "-": (
-        (STAMPTZ, STAMPTZ, INTERVAL), (STAMP, STAMP, INTERVAL), (STAMPTZ, INTERVAL, STAMPTZ),
-        (STAMP, INTERVAL, STAMP), (INTERVAL, INTERVAL, INTERVAL),
-    ),
-    "*": ((INTERVAL, FLOAT8, INTERVAL), (FLOAT8, INTERVAL, INTERVAL)),
-    "/": ((INTERVAL, FLOAT8, INTERVAL),),
-}  # fmt: skip
-
-
-def _over(one: intervals.Interval, by: float) -> intervals.Interval:
-    if by == 0:
-        raise PgError("22012", "division by zero")
-    return intervals.times(one, 1 / by)
-
-
-_CALLS: dict[tuple[str, Type, Type], Callable[[Any, Any], Any]] = {
-    ("*", INTERVAL, FLOAT8): intervals.times,
-    ("*", FLOAT8, INTERVAL): lambda by, one: intervals.times(one, by),
-    ("/", INTERVAL, FLOAT8): _over,
-    ("+", INTERVAL, INTERVAL): intervals.plus,
-    ("-", INTERVAL, INTERVAL): lambda one, other: intervals.plus(one, other, -1),
-}
-for _stamp in (STAMPTZ, STAMP):
-    _CALLS["+", _stamp, INTERVAL] = intervals.later
-    _CALLS["+", INTERVAL, _stamp] = lambda by, stamp: intervals.later(stamp, by)
-    _CALLS["-", _stamp, INTERVAL] = lambda stamp, by: intervals.later(stamp, by, -1)
-    _CALLS["-", _stamp, _stamp] = intervals.between
-
-
-def _fits(one: Typed, wanted: Type, other: Typed) -> bool:
-    if one.type is UNKNOWN:
-        return (other.type is not UNKNOWN and other.type not in NUMBERS) or (
-            wanted is INTERVAL and (other.type in NUMBERS and False)
-        )
-    return one.type is wanted or (wanted is FLOAT8 and one.type in NUMBERS)
+        return Typed(target, strict(number_op(name, target), *values))
 
 
 def _column_name(type_: str) -> str:
@@ -445,10 +370,6 @@ def _is_constant(expr: Any) -> bool:
             return False
 
 
-def _fixed(value: Any) -> Value:
-    return lambda c: value
-
-
 def _literal(expr: syntax.Literal) -> Typed:
     match expr.kind:
         case "integer":
@@ -461,85 +382,10 @@ def _literal(expr: syntax.Literal) -> Typed:
         case "boolean":
             return constant(expr.value == "true", BOOL)
         case "null":
-            return Typed(UNKNOWN, _fixed(None))
+            return Typed(UNKNOWN, fixed(None))
         case _:
-            return Typed(UNKNOWN, _fixed(expr.value), given=expr.value)
+            return Typed(UNKNOWN, fixed(expr.value), given=expr.value)
 
 
 def _cut(value: Any, length: int) -> Any:
     return value if value is None else value[:length]
-
-
-def _strict(call: Callable[..., Any], *args: Value) -> Value:
-    def value(c: Context) -> Any:
-        given = [one(c) for one in args]
-        return None if None in given else call(*given)
-
-    return value
-
-
-def _compared(name: str, one: Typed, other: Typed) -> Value:
-    call, left, right = _COMPARES[name], one.value, other.value
-    if one.type is INTERVAL:
-        length = intervals.length_us
-        return _strict(lambda a, b: call(length(a), length(b)), left, right)
-
-    def value(c: Context) -> Any:
-        first, second = left(c), right(c)
-        return None if first is None or second is None else call(first, second)
-
-    return value
-
-
-def _logic(name: str, parts: list[Value]) -> Value:
-    if name == "not":
-        return _strict(operator.not_, parts[0])
-    ends = name == "or"
-
-    def value(c: Context) -> Any:
-        found: Any = not ends
-        for part in parts:
-            one = part(c)
-            if one is ends:
-                return ends
-            if one is None:
-                found = None
-        return found
-
-    return value
-
-
-def _variadic(name: str, values: list[Value]) -> Value:
-    if name == "coalesce":
-        return lambda c: next((v for one in values if (v := one(c)) is not None), None)
-    pick = max if name == "greatest" else min
-
-    def value(c: Context) -> Any:
-        given = [v for one in values if (v := one(c)) is not None]
-        return pick(given) if given else None
-
-    return value
-
-
-def _number_op(name: str, target: Type) -> Callable[[Any, Any], Any]:
-    whole = target in (INT2, INT4, INT8)
-
-    def call(one: Any, other: Any) -> Any:
-        if name in "/%" and other == 0:
-            raise PgError("22012", "division by zero")
-        match name:
-            case "+":
-                found = one + other
-            case "-":
-                found = one - other
-            case "*":
-                found = one * other
-            case "%":
-                found = abs(one) % abs(other) * (-1 if one < 0 else 1)
-            case _ if whole:
-                found = abs(one) // abs(other) * (-1 if (one < 0) != (other < 0) else 1)
-            case _:
-                found = one / other
-        return ranged(found, target) if whole else found
-
-    return call
