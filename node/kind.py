@@ -91,7 +91,8 @@ def _not_started_here(start: Start) -> Sequence[str]:
 class Kind:
     """A kind of server. Functions run on the node; OSError means that the server does not answer.
 
-    `module` is the bundle's own module: `__name__`. `command` starts the server; only servers that
+    `module` is the bundle's own module: `__name__`. `modules` are others that the node needs, by
+    name, of the standard library's Python alone. `command` starts the server; only servers that
     fencepost starts need one. `version` returns the version that the server reports. `serves` names
     the kind that this one can replace with `--server SERVES=NAME`; it has no nodes of its own then.
     `versions` can be chosen, the default first. `needs` are commands and paths that an external
@@ -122,6 +123,7 @@ class Kind:
     port: int
     health: Callable[[], bool]
     versions: tuple[str, ...] = ("",)
+    modules: tuple[str, ...] = ()
     command: Callable[[Start], Sequence[str]] = _not_started_here
     version: Callable[[], str] = lambda: ""
     serves: str = ""

@@ -1,7 +1,7 @@
 """Puts parts on the nodes' image that take long to build, and that few kinds of servers need.
 
-Each such layer is an image of its own, named by a hash of its Dockerfile. It is built when nodes of
-its kind are first asked for, and kept while other parts of the nodes' image change.
+Each such layer is an image of its own, named by a hash of its Dockerfile. It is built when its kind
+of servers is first asked for, and kept while other parts of the nodes' image change.
 """
 
 from __future__ import annotations
@@ -13,26 +13,25 @@ from pathlib import Path
 
 from fencepost.harness.cluster import image
 from fencepost.harness.cluster.docker_engine import Say
-from fencepost.harness.cluster.nodes import role
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.node.kind import Layer
 
 
-def of(nodes: Iterable[str]) -> dict[str, Layer]:
-    """Return the layers that these nodes need, by their kind."""
-    roles = sorted({role(node) for node in nodes} & set(KINDS))
-    return {name: layer for name in roles if (layer := KINDS[name].image.layer) is not None}
+def of(kinds: Iterable[str]) -> dict[str, Layer]:
+    """Return the layers that these kinds of servers need, by their kind."""
+    known = sorted(set(kinds) & set(KINDS))
+    return {name: layer for name in known if (layer := KINDS[name].image.layer) is not None}
 
 
-def ensure(base: str, nodes: Iterable[str], say: Say) -> str:
-    """Return the name of the nodes' image with the layers that these nodes need; build missing
-    ones.
+def ensure(base: str, kinds: Iterable[str], say: Say) -> str:
+    """Return the name of the nodes' image with the layers that these kinds of servers need; build
+    missing ones.
 
     Raises:
         Crashed: a build failed; the text has the end of its output.
     """
     name = base
-    for kind, layer in of(nodes).items():
+    for kind, layer in of(kinds).items():
         below, name = name, f"{name}-{kind}-{_hash(layer.stage + layer.lines)}"
         if image.there(name):
             continue

@@ -42,7 +42,8 @@ def files(kinds: Iterable[Kind] | None = None) -> dict[str, bytes]:
     for name in ("plugins", "moved"):
         modules[f"fencepost.{name}"] = (PACKAGE / f"{name}.py").read_text()
     for kind in kinds:
-        modules[kind.module] = inspect.getsource(import_module(kind.module))
+        for module in (kind.module, *kind.modules):
+            modules[module] = inspect.getsource(import_module(module))
     found = {PROGRAM: _ENTRY.encode()}
     for module, source in modules.items():
         *packages, name = module.split(".")

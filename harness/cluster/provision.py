@@ -50,7 +50,8 @@ class Way:
 
     `mounts`: give the servers' containers the rights for faults that mount file systems.
     `foreign`: external servers; `check` is called when they have been inspected.
-    `images`: the images of client programs, and whether each needs Python.
+    `images`: the images of client programs, and whether each needs Python. `kinds`: those of
+    servers that replace the usual ones of their nodes.
     """
 
     remote: str = "docker"
@@ -58,6 +59,7 @@ class Way:
     mounts: bool = True
     foreign: Foreign | None = None
     check: Check = lambda servers: None
+    kinds: tuple[str, ...] = ()
     images: tuple[tuple[str, bool], ...] = ()
 
 
@@ -87,7 +89,7 @@ def brought_up(
     with projects.setting_up(say):
         found = docker_engine.ensure(say)
         compose = docker_engine.compose(say) if way.foreign and way.foreign.compose else ()
-        name = layers.ensure(image.ensure(say), wanted, say)
+        name = layers.ensure(image.ensure(say), {*map(role, wanted), *way.kinds}, say)
     image.must_hold(name, libraries)
     for one, python in way.images:
         clientimage.must_serve(one, python)

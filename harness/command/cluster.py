@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fencepost.harness.cluster import docker_engine, image, layers
+from fencepost.harness.cluster import docker_engine, image
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
 from fencepost.harness.cluster.nodes import every, role
@@ -105,7 +105,7 @@ def _expand(given: list[str]) -> list[str]:
                 f"there is no node or kind {name!r}; choose from: {', '.join((*kinds, *nodes))}"
             )
     if not given:
-        return [n for n in nodes if not layers.of([n])]
+        return nodes
     return [n for n in nodes if n in given or (n.rpartition("-")[0] or n) in given]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers import (
     etcd,
+    kube_apiserver,
     kubernetes,
     pgbouncer,
     postgres,
@@ -28,6 +29,7 @@ KINDS: Registry[Kind] = Registry(
         valkey.KIND,
         sentinel.KIND,
         kubernetes.KIND,
+        kube_apiserver.KIND,
     ),
 )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.servers.external import ForeignServer
-from fencepost.harness.servers.kinds import KINDS
+from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.nemesis.families import FAMILIES, check, possible
 from fencepost.nemesis.targets import STORAGE
@@ -61,10 +61,11 @@ def must_suit(spec: Spec, servers: Mapping[str, ForeignServer], say: Callable[[s
 
 def _must_be_real(spec: Spec) -> None:
     """Raise BadArguments if a test can only be simulated."""
-    lock = spec.lock_type
-    if lock.kind in KINDS and KINDS[lock.kind].hunts_only:
+    role = spec.lock_type.kind
+    kind = chosen(role, spec.server_version)[0] if role in KINDS else None
+    if kind is not None and kind.hunts_only:
         raise BadArguments(
-            f"{spec.lock} cannot be tested on real servers: no test has servers of {lock.kind}. "
+            f"{spec.lock} cannot be tested on real servers: no test has servers of {kind.name}. "
             f"`fencepost hunt {spec.lock}` simulates them"
         )
 

@@ -13,7 +13,7 @@ from kubernetes import client
 from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
-from fencepost.harness.servers.kubernetes import TOKEN
+from fencepost.harness.servers.kube_apiserver import TOKEN
 
 LEASE_S, DEADLINE_S, RETRY_S = 6, 5, 1
 

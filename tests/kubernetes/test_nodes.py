@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.provision import brought_up
+from fencepost.harness.cluster.provision import Way, brought_up
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.kubernetes import PORT
+from fencepost.harness.servers.kube_apiserver import PORT
 from fencepost.harness.servers.server import Server
 from fencepost.harness.servers.wait import START_S
 from tests.hunt.models import kubernetes_real as real
@@ -25,14 +25,15 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ComposeCluster]:
-    with brought_up([*NODES, "client-1"], print) as found:
+    with brought_up([*NODES, "client-1"], print, way=Way(kinds=("kube-apiserver",))) as found:
         yield found
 
 
 @pytest.fixture
 def servers(cluster: ComposeCluster) -> dict[str, Server]:
     found = {
-        node: Server(cluster.remote(node), KINDS["kubernetes"], {"SERVERS": "3"}) for node in NODES
+        node: Server(cluster.remote(node), KINDS["kube-apiserver"], {"SERVERS": "3"})
+        for node in NODES
     }
     for server in found.values():
         server.start()

@@ -11,11 +11,10 @@ answers to malformed requests.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
+from typing import Any, NoReturn
 
 from fencepost.hunt.models.kubernetes import fields, meta, patches
 from fencepost.hunt.models.kubernetes.kinds import KINDS, Kind, Malformed
@@ -26,6 +25,7 @@ from fencepost.hunt.models.kubernetes.status import (
     bad_request,
     conflict,
     details,
+    encoded,
     invalid,
     not_found,
     unversioned,
@@ -68,8 +68,19 @@ class State:
         try:
             status, answer = target.execute(method, media, body, now_ns)
         except Refusal as error:
-            return error.code, msgspec.json.encode(error.status())
-        return status, msgspec.json.encode(answer)
+            return error.code, encoded(error.status())
+        return status, encoded(answer)
+
+    def stored(self) -> bytes:
+        """Return the state as a file has it."""
+        objects = [[*key, made] for key, made in self._objects.items()]
+        return encoded({"revision": self.revision, "made": self._made, "objects": objects})
+
+    def restore(self, stored: bytes) -> None:
+        """Take the state of a file. Raises ValueError if it is none."""
+        found = json.loads(stored)
+        self.revision, self._made = found["revision"], found["made"]
+        self._objects = {(kind, space, name): made for kind, space, name, made in found["objects"]}
 
     def get(self, key: tuple[str, str, str]) -> Object | None:
         return self._objects.get(key)
@@ -330,15 +341,19 @@ _TYPE = ("kind", "apiVersion")
 
 def _json(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+        return json.loads(body.decode(), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
         raise bad_request(f"json: {error}") from None
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
 
 
 def _is_json(body: bytes) -> bool:
     try:
-        msgspec.json.decode(body)
-    except msgspec.DecodeError:
+        _json(body)
+    except Refusal:
         return False
     return True
 

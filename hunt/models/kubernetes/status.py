@@ -14,6 +14,10 @@ _STALE = (
 )
 
 
+def encoded(answer: Object) -> bytes:
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 @dataclass(frozen=True)
 class Refusal(Exception):
     """A request that is refused, with the fields of its Status."""

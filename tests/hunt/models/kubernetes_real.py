@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from fencepost.harness.servers.kubernetes import TOKEN, flags
+from fencepost.harness.servers.kube_apiserver import TOKEN, flags
 from fencepost.hunt.models.kubernetes.state import State
 from fencepost.hunt.sim.unknown import Unknown
 from tests.hunt.models.kubernetes_requests import Asked, Requests, Send, Side

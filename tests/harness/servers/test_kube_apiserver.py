@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from fencepost.harness.servers import kubernetes
+from fencepost.harness.servers import kube_apiserver
 from fencepost.node.kind import Start
 
 PROGRAMS = ("etcd", "setpriv")
@@ -15,14 +15,14 @@ PROGRAMS = ("etcd", "setpriv")
 @pytest.fixture
 def start(tmp_path, monkeypatch):
     """Run the command of a node with programs that only write their arguments down."""
-    monkeypatch.setattr(kubernetes, "_LISTENS", tmp_path / "address")
+    monkeypatch.setattr(kube_apiserver, "_LISTENS", tmp_path / "address")
     for name in PROGRAMS:
         program = tmp_path / name
         program.write_text(f'#!/bin/sh\nfor word in "$@"; do echo "$word"; done > {program}.said\n')
         program.chmod(0o755)
 
     def run(**settings):
-        command = kubernetes._command(Start("kubernetes-2", str(tmp_path), "1.20", settings))
+        command = kube_apiserver._command(Start("kubernetes-2", str(tmp_path), "1.20", settings))
         # Both have ended when nothing holds their output any more.
         subprocess.run(command, env={"PATH": f"{tmp_path}:/bin"}, capture_output=True, check=True)
         return [(tmp_path / f"{name}.said").read_text().splitlines() for name in PROGRAMS]
@@ -50,10 +50,10 @@ def test_the_api_server_is_started_again_and_dies_with_etcd(start):
 
 def test_it_has_one_token_and_makes_its_own_certificates(start, tmp_path):
     start()
-    assert (tmp_path / "tokens.csv").read_text() == f"{kubernetes.TOKEN},fencepost,1\n"
+    assert (tmp_path / "tokens.csv").read_text() == f"{kube_apiserver.TOKEN},fencepost,1\n"
 
 
 def test_a_server_that_was_never_started_does_not_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(kubernetes, "_LISTENS", tmp_path / "address")
+    monkeypatch.setattr(kube_apiserver, "_LISTENS", tmp_path / "address")
     with pytest.raises(OSError, match="was not started on this node"):
-        kubernetes.KIND.health()
+        kube_apiserver.KIND.health()

@@ -1,0 +1,175 @@
+"""Defines real API servers of Kubernetes (kube-apiserver), each with a member of their etcd.
+
+Nothing else of Kubernetes runs: they store the objects by which leaders are elected. They speak
+HTTPS with certificates that they sign themselves, and know one token (`TOKEN`), which may do
+everything. Debian has the source only: see `LAYER`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import shlex
+import ssl
+import time
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+from fencepost.harness.servers import etcd
+from fencepost.node.kind import Clock, Image, Kind, Layer, Mark, Start
+from fencepost.node.places import HOME, PROGRAM_PATH, RUN
+from fencepost.node.watch import Bounds, Watch
+
+PORT = 6443
+TOKEN = "fencepost"
+_ETCD, _ETCD_PEER = 2379, 2380
+_NODES = 3
+_TIMEOUT_S = 2.0
+_PROGRAM = f"{HOME}/kube-apiserver"
+_LISTENS = Path(RUN, "kubernetes.address")
+
+LAYER = Layer(
+    stage="""\
+FROM debian:bookworm-slim
+RUN apt-get update \\
+ && site=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -1) \\
+ && echo "deb-src $site bookworm main" > /etc/apt/sources.list.d/source.list \\
+ && apt-get update \\
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \\
+      dpkg-dev golang-go make procps rsync which \\
+ && cd /usr/src && apt-get source --download-only kubernetes \\
+ && dpkg-source --no-check -x kubernetes_*.dsc kubernetes && rm kubernetes_*
+RUN cd /usr/src/kubernetes && mkdir -p .go/src/k8s.io \\
+ && ln -s ../../.. .go/src/k8s.io/kubernetes \\
+ && GOPATH=$PWD/.go CGO_ENABLED=0 make WHAT=cmd/kube-apiserver \\
+ && cp _output/bin/kube-apiserver / && rm -r /usr/src/kubernetes
+""",
+    lines=f"""\
+COPY --from=@layer /kube-apiserver {_PROGRAM}
+RUN useradd --system kubernetes
+""",
+    what="kube-apiserver from Debian's source (some ten minutes, once)",
+)
+
+
+def flags(folder: str, stores: Sequence[str], address: str, port: int = PORT) -> list[str]:
+    """Return the arguments of an API server that keeps its own files in this folder.
+
+    `stores` are the URLs of its etcd. The key that it makes for HTTPS also signs the tokens of
+    service accounts, of which there are none.
+    """
+    key = f"{folder}/certificates/apiserver.key"
+    Path(folder, "tokens.csv").write_text(f"{TOKEN},fencepost,1\n")
+    return [
+        "--etcd-servers", ",".join(stores), "--cert-dir", f"{folder}/certificates",
+        "--secure-port", str(port), "--bind-address", address,
+        # Endpoints of itself, which it would renew every 10 s, are of no use.
+        "--endpoint-reconciler-type", "none",
+        "--service-account-issuer", "https://kubernetes.default.svc",
+        "--service-account-key-file", key, "--service-account-signing-key-file", key,
+        "--token-auth-file", f"{folder}/tokens.csv", "--authorization-mode", "AlwaysAllow",
+        "--service-cluster-ip-range", "10.0.0.0/24",
+        "--disable-admission-plugins", "ServiceAccount",
+    ]  # fmt: skip
+
+
+def _command(start: Start) -> list[str]:
+    """Return the command of etcd, whose child starts the API server whenever it has ended.
+
+    An API server ends if it reaches no quorum of etcd when it starts.
+    """
+    _LISTENS.write_text(start.listen[0])
+    count = int(start.settings.get("SERVERS", str(_NODES)))
+    serve = [PROGRAM_PATH, "launch", _PROGRAM]
+    serve += flags(start.data, [f"http://127.0.0.1:{_ETCD}"], start.listen[0])
+    dies_with = ["setpriv", "--pdeathsig", "KILL"]
+    again = f"while :; do {shlex.join([*dies_with, *serve])}; sleep 0.5; done"
+    return [
+        "sh",
+        "-c",
+        f"{shlex.join([*dies_with, 'sh', '-c', again])} & exec {_store(start, count)}",
+    ]
+
+
+def _store(start: Start, count: int) -> str:
+    node = start.node
+    members = ",".join(
+        f"kubernetes-{n}=http://kubernetes-{n}:{_ETCD_PEER}" for n in range(1, count + 1)
+    )
+    return shlex.join([
+        "etcd", "--name", node, "--data-dir", f"{start.data}/etcd", "--logger", "zap",
+        "--listen-client-urls", f"http://127.0.0.1:{_ETCD}",
+        "--advertise-client-urls", f"http://127.0.0.1:{_ETCD}",
+        "--listen-peer-urls", f"http://{start.listen[0]}:{_ETCD_PEER}",
+        "--initial-advertise-peer-urls", f"http://{node}:{_ETCD_PEER}",
+        "--initial-cluster-state", "new", "--initial-cluster", members,
+        "--max-wals", "2", "--max-snapshots", "2",
+    ])  # fmt: skip
+
+
+def _health() -> bool:
+    """Read by a quorum what every write needs: the namespace, which the server makes itself."""
+    _ask("/api/v1/namespaces/default")
+    return True
+
+
+def _version() -> str:
+    found, _ = _ask("/version")
+    return f"kube-apiserver {found['gitVersion']} on {etcd.KIND.version()}"
+
+
+def _wall(mark: Mark) -> Bounds:
+    """Bound the wall clock by the Date of a reply, which has a resolution of 1 s."""
+    watch = Watch(time.CLOCK_REALTIME)
+    _, date = _ask("/version")
+    shown_s = round(parsedate_to_datetime(date).timestamp())
+    return watch.bounds(shown_s * 10**9, grain_ns=10**9)
+
+
+def _ask(path: str) -> tuple[dict[str, Any], str]:
+    """Return the object that the API server answers, and the answer's Date."""
+    try:
+        address = _LISTENS.read_text().replace("0.0.0.0", "127.0.0.1")
+    except FileNotFoundError as error:
+        raise OSError("the API server was not started on this node") from error
+    unverified = ssl._create_unverified_context()  # its certificate is its own
+    link = http.client.HTTPSConnection(address, PORT, timeout=_TIMEOUT_S, context=unverified)
+    with contextlib.closing(link):
+        try:
+            link.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
+            reply = link.getresponse()
+            content = json.loads(reply.read())
+        except (http.client.HTTPException, ValueError) as error:
+            raise OSError(f"the API server did not answer {path}: {error!r}") from error
+        if reply.status != 200:
+            message = content.get("message")
+            raise OSError(f"the API server answered {reply.status} to {path}: {message}")
+        return content, reply.headers["Date"]
+
+
+KIND = Kind(
+    name="kube-apiserver",
+    module=__name__,
+    port=PORT,
+    peers=(_ETCD_PEER,),
+    nodes=_NODES,
+    versions=("1.20",),
+    image=Image(packages=("etcd-server",), layer=LAYER),
+    needs=(_PROGRAM, "etcd"),
+    command=_command,
+    health=_health,
+    leads=etcd.KIND.leads,
+    version=_version,
+    clocks={"wall": Clock(_wall)},
+    user="kubernetes",
+    # Stop and kill the API server with its etcd, as if the machine failed.
+    forks=True,
+    grain_s=1.0,
+    around_s=20.0,
+    serves="kubernetes",
+    # Its servers speak HTTPS and want a token; the clients of electors do not yet.
+    hunts_only=True,
+)
