@@ -49,7 +49,6 @@ RUN cd /usr/src/kubernetes && mkdir -p .go/src/k8s.io \\
 """,
     lines=f"""\
 COPY --from=@layer /kube-apiserver {_PROGRAM}
-RUN useradd --system kubernetes
 """,
     what="kube-apiserver from Debian's source (some ten minutes, once)",
 )

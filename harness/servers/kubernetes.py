@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from fencepost.node import listen
-from fencepost.node.kind import Clock, Kind, Mark, Start
+from fencepost.node.kind import Clock, Image, Kind, Mark, Start
 from fencepost.node.places import HOME
 from fencepost.node.watch import Bounds, Watch
 
@@ -82,11 +82,13 @@ KIND = Kind(
     ),
     port=PORT,
     nodes=3,
+    image=Image(after="RUN useradd --system kubernetes\n"),
     needs=("python3",),
     command=_command,
     health=_health,
     version=_version,
     clocks={"wall": Clock(_wall)},
+    user="kubernetes",
     grain_s=1.0,
     model="kubernetes",
 )

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.cluster import image, layers
-from fencepost.harness.command import cluster as command
 from fencepost.harness.errors import Crashed
 from fencepost.harness.servers.kinds import KINDS
 
 BASE = "fencepost-node:0123"
-NODES = ["kubernetes-1", "redis-1", "client-1"]
+KINDS_OF_NODES = ["kube-apiserver", "kubernetes", "redis", "client"]
 
 
 @pytest.fixture
@@ -31,30 +30,30 @@ def docker(monkeypatch):
 
 
 def test_nodes_that_need_no_layer_have_the_plain_image(docker):
-    assert layers.ensure(BASE, ["redis-1", "storage", "client-1"], print) == BASE
+    assert layers.ensure(BASE, ["redis", "kubernetes", "client"], print) == BASE
     assert docker == {}
 
 
 def test_a_layer_is_built_once_and_put_on_each_new_image_of_the_nodes(docker):
     said = []
-    name = layers.ensure(BASE, NODES, said.append)
-    assert name.startswith(f"{BASE}-kubernetes-")
+    name = layers.ensure(BASE, KINDS_OF_NODES, said.append)
+    assert name.startswith(f"{BASE}-kube-apiserver-")
     stage, nodes = docker
     assert docker[stage].startswith("FROM debian@sha256:1\n")
     assert docker[nodes].startswith(f"FROM {BASE}\nCOPY --from={stage} /kube-apiserver ")
-    assert layers.ensure(BASE, NODES, said.append) == name
-    layers.ensure("fencepost-node:4567", NODES, said.append)
+    assert layers.ensure(BASE, KINDS_OF_NODES, said.append) == name
+    layers.ensure("fencepost-node:4567", KINDS_OF_NODES, said.append)
     assert len(docker) == 3 and len(said) == 1
     assert "kube-apiserver" in said[0]
 
 
 def test_a_changed_layer_is_built_anew(docker, monkeypatch):
-    before = layers.ensure(BASE, NODES, print)
-    kind = KINDS["kubernetes"]
+    before = layers.ensure(BASE, KINDS_OF_NODES, print)
+    kind = KINDS["kube-apiserver"]
     layer = dataclasses.replace(kind.image.layer, stage=kind.image.layer.stage + "RUN true\n")
     changed = dataclasses.replace(kind, image=dataclasses.replace(kind.image, layer=layer))
-    monkeypatch.setattr(layers, "KINDS", {"kubernetes": changed})
-    assert layers.ensure(BASE, NODES, print) != before
+    monkeypatch.setattr(layers, "KINDS", {"kube-apiserver": changed})
+    assert layers.ensure(BASE, KINDS_OF_NODES, print) != before
     assert len(docker) == 4
 
 
@@ -64,14 +63,9 @@ def test_a_failed_build_leaves_no_image_of_nodes(docker, monkeypatch):
 
     monkeypatch.setattr(image, "build", fails)
     with pytest.raises(Crashed, match="docker build failed"):
-        layers.ensure(BASE, NODES, print)
+        layers.ensure(BASE, KINDS_OF_NODES, print)
     assert docker == {}
 
 
-def test_all_nodes_are_those_without_a_layer_unless_they_are_named():
-    assert not layers.of(command._expand([]))
-    assert command._expand(["kubernetes"]) == ["kubernetes-1", "kubernetes-2", "kubernetes-3"]
-
-
 def test_no_layer_is_part_of_the_plain_image():
-    assert "kubernetes" not in image.dockerfile()
+    assert "kube-apiserver" not in image.dockerfile()
