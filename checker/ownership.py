@@ -50,6 +50,12 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
             thefts.append(_theft(blame.release, loss, on, causes(history, test)))
         elif blame is not None:
             doubts.append(_doubted(blame, loss, on))
+    lock = test.get("lock")
+    elects = isinstance(lock, Mapping) and bool(lock.get("elector"))
+    if elects and not (released or thefts or doubts):
+        # An elector need not have resign: its leaders lead until they lose the lease.
+        details = {"releases": 0, "uncertain": 0, "untested": ["resign"]}
+        return Verdict(True, noted("No leader resigned.", ["resign"]), [], details)
     return _verdict(released, thefts, doubts, _untested(released, found))
 
 

@@ -178,6 +178,16 @@ def test_without_a_release_that_was_answered_nothing_was_tested(story):
     assert (found.evidence, found.details["releases"]) == ([], 0)
 
 
+def test_an_elector_whose_leaders_never_resign_has_nothing_that_could_be_wrong(story):
+    story.grant(1, "h1", at=0, until=1000)
+    elector = {"name": "x", "elector": True}
+    found = verdict(story, lock=elector)
+    assert (found.valid, found.summary) == (True, "No leader resigned. Not tested: resign.")
+    assert verdict(story, lock={"name": "x"}).valid == "unknown"
+    story.release(1, "h1", at=100, type="fail")
+    assert verdict(story, lock=elector).valid == "unknown"
+
+
 @pytest.mark.parametrize(("node", "valid"), [("client-3", False), ("client-1", "unknown")])
 def test_the_end_of_a_hold_is_by_its_client_s_clock_if_another_client_released_it(
     story, node, valid
