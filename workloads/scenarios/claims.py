@@ -351,6 +351,23 @@ _DEFECTS = _of(
         "python-redis-lock 4.0.1: no callback reports that the automatic renewal has failed.",
         source="the code of `Lock._lock_renewer`",
     ),
+    Claim(
+        "L6",
+        "kubernetes 37.0.2: the election's requests have no timeout, so a leader whose request "
+        "hangs leads on when its lease has expired.",
+        source="the code of `LeaderElection.renew_loop`",
+    ),
+    Claim(
+        "L7",
+        "kubernetes 37.0.2: an error of the network ends `run` with an exception, and "
+        "`onstopped_leading` is not called.",
+        source="the code of `LeaderElection.run`",
+    ),
+    Claim(
+        "L8",
+        "kazoo 2.11.0: a leader learns of a lost connection from a listener only.",
+        source="the documentation of `Election` and of `KazooState`",
+    ),
 )
 _RUNS = (
     Claim(

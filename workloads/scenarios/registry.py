@@ -11,6 +11,7 @@ from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS
 from fencepost.workloads.scenarios import (
     etcd,
+    leaders,
     libraries,
     postgres,
     rates,
@@ -61,6 +62,7 @@ SUITES = Registry(
         etcd.SUITE,
         postgres.SUITE,
         libraries.SUITE,
+        leaders.SUITE,
         rates.SUITE,
     ),
     known,

@@ -1,0 +1,117 @@
+"""Leader election: does the work of a leader end before that of the next one begins?
+
+Two candidates; each in turn is cut off from the servers of the election, but not from the resource.
+So one of the two cuts meets the leader. The expectations are the behaviour of these versions
+(docs/libraries.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fencepost.workloads.scenarios.expectations import KEPT, Expected
+from fencepost.workloads.scenarios.sources import SEEN
+from fencepost.workloads.scenarios.suite import Suite, TimedRun
+
+_TTL_S = 3.0
+_FIRST_S, _FOR_S, _BETWEEN_S = 8.0, 10.0, 22.0
+KUBERNETES = ("kubernetes-1",)
+ZOOKEEPER = tuple(f"zookeeper-{n}" for n in (1, 2, 3))
+
+_APART: Expected = {"leadership": True, "store": True, "resource": True}
+_TWO_WORK: Expected = {"leadership": False, "mutual_exclusion": False, "store": True}
+
+
+def _cuts(servers: Sequence[str], how: str) -> tuple[Mapping[str, Any], ...]:
+    """Return a cut of one candidate after the other from the servers of the election."""
+    return tuple(
+        {
+            "at_s": _FIRST_S + number * _BETWEEN_S,
+            "duration_s": _FOR_S,
+            "family": "partition",
+            "targets": [client, *servers],
+            "arguments": {"links": [[client, server] for server in servers], "how": how},
+        }
+        for number, client in enumerate(("client-1", "client-2"))
+    )
+
+
+def _run(
+    name: str, claim: str, what: str, expected: Expected, *,
+    lock: str = "kubernetes-client", servers: Sequence[str] = KUBERNETES, how: str = "drop",
+    options: Mapping[str, Any] | None = None, **settings: Any,
+) -> TimedRun:  # fmt: skip
+    usual = {
+        "time_s": _FIRST_S + 2 * _BETWEEN_S,
+        "ttl_ms": round(_TTL_S * 1000),
+        "concurrency": 2,
+        "hold": "30..30ttl",
+        "liveness_bound_s": 15.0,
+    }
+    return TimedRun(
+        name, what, expected, claims=(claim,), source=SEEN, lock=lock, options=options or {},
+        settings=usual | settings, faults=_cuts(servers, how),
+    )  # fmt: skip
+
+
+def _control(lock: str) -> TimedRun:
+    return TimedRun(
+        f"{lock}-control",
+        "No faults: candidates lead in turn, and no two work at once.",
+        {},
+        calm=True,
+        lock=lock,
+        settings={"time_s": 20.0, "ttl_ms": round(_TTL_S * 1000), "liveness_bound_s": 15.0},
+    )
+
+
+SUITE = Suite(
+    name="leaders",
+    what="leader election: two leaders at work, on Kubernetes' API (a model) and ZooKeeper",
+    lock="kubernetes-client",
+    entries=(
+        _control("kubernetes-client"),
+        _control("kazoo-election"),
+        _run(
+            "kubernetes-request-hangs",
+            "L6",
+            "The leader's renewal has no answer. The library waits for it without a timeout and "
+            "does not call onstopped_leading: the next leader works beside it.",
+            _TWO_WORK,
+        ),
+        _run(
+            "kubernetes-request-is-reset",
+            "L7",
+            "The leader's connections are reset. `run` ends with an exception of urllib3, and "
+            "onstopped_leading is not called: work that ends with this callback only continues.",
+            _TWO_WORK,
+            how="reject",
+            stops="callback",
+        ),
+        _run(
+            "kubernetes-request-is-reset-exit",
+            "L7",
+            "The same, and the application's process ends with `run`: the work ends in time.",
+            _APART,
+            how="reject",
+        ),
+        _run(
+            "kazoo-listens",
+            "L8",
+            "The leader loses its connection to ZooKeeper, and its listener stops the work.",
+            _APART | {"lease_exclusion": KEPT["lease_exclusion"]},
+            lock="kazoo-election",
+            servers=ZOOKEEPER,
+        ),
+        _run(
+            "kazoo-without-a-listener",
+            "L8",
+            "The same without a listener: the leader's work continues beside that of the next.",
+            _TWO_WORK,
+            lock="kazoo-election",
+            servers=ZOOKEEPER,
+            options={"listens": "no"},
+        ),
+    ),
+)
