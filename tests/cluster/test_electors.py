@@ -1,4 +1,4 @@
-"""Electors on real servers: the one that never stops is found, its sound twin not accused."""
+"""Electors on nodes: those that work beside the next leader are found, sound ones not accused."""
 
 from __future__ import annotations
 
@@ -67,6 +67,20 @@ def test_kazoo_s_election_is_tested_on_zookeeper(fencepost):
     code, said, results = fencepost("test", "kazoo-election", "--time", "20s", "--seed", "1")
     found = leadership(results)
     assert (code, found["valid"]) == (0, True), said
+
+
+def test_the_kubernetes_client_is_tested_on_a_model_of_the_api_that_keeps_its_objects(fencepost):
+    faults = ("--faults", "kill:one", "--interval", "6s", "--time", "25s", "--seed", "2")
+    code, said, results = fencepost("test", "kubernetes-client", *faults)
+    assert code in (0, 2), said
+    assert (leadership(results)["valid"], leadership(results)["reigns"] > 1) == (True, True), said
+    killed = [one for one in results["faults"] if "kubernetes-1" in one["targets"]]
+    assert killed and all(one["proved"] for one in killed)
+
+
+def test_a_request_that_hangs_leaves_two_leaders_of_the_kubernetes_client_at_work(fencepost):
+    code, said, _ = fencepost("suite", "leaders", "--only", "kubernetes-request-hangs")
+    assert code == 0 and "1 of 1 came out as published" in said, said
 
 
 @pytest.mark.parametrize(("elector", "code"), [("Sound", 0), ("NeverStops", 1)])

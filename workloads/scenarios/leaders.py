@@ -46,7 +46,7 @@ def _run(
         "time_s": _FIRST_S + 2 * _BETWEEN_S,
         "ttl_ms": round(_TTL_S * 1000),
         "concurrency": 2,
-        "hold": "30..30ttl",
+        "hold": "30ttl..30ttl",
         "liveness_bound_s": 15.0,
     }
     return TimedRun(
@@ -77,7 +77,7 @@ SUITE = Suite(
             "kubernetes-request-hangs",
             "L6",
             "The leader's renewal has no answer. The library waits for it without a timeout and "
-            "does not call onstopped_leading: the next leader works beside it.",
+            "does not call onstopped_leading: two leaders work at once.",
             _TWO_WORK,
         ),
         _run(
@@ -107,7 +107,7 @@ SUITE = Suite(
         _run(
             "kazoo-without-a-listener",
             "L8",
-            "The same without a listener: the leader's work continues beside that of the next.",
+            "The same without a listener: the leader's work continues when the next one leads.",
             _TWO_WORK,
             lock="kazoo-election",
             servers=ZOOKEEPER,
