@@ -26,8 +26,9 @@ _ANSWERS = {"0": "open", "1": "refused", "124": "silent"}
 class Rule:
     """A rule for packets from an address (`way` IN) or to it (OUT).
 
-    `verdict` DROP drops all; REJECT resets TCP connections; "" lets datagrams of `send_datagram`
-    pass, and counts them. `port`: only one TCP connection, for example "--sport 40000"; with "" its
+    `verdict` DROP drops all; REJECT resets TCP connections; RESET lets their resets pass, which the
+    kernel sends to itself in the name of the other end; "" lets datagrams of `send_datagram` pass,
+    and counts them. `port`: only one TCP connection, for example "--sport 40000"; with "" its
     packets pass and are counted. `share`: the part of the packets that the rule meets, each of them
     drawn at random (xt_statistic).
     """
@@ -46,6 +47,8 @@ class Rule:
         match self.verdict:
             case "REJECT":
                 return f"{text} -p tcp -j REJECT --reject-with tcp-reset"
+            case "RESET":
+                return f"{text} -p tcp --tcp-flags RST RST -j ACCEPT"
             case "" if self.port:
                 return text
             case "":

@@ -88,8 +88,10 @@ class Partition:
         if not cut:
             shared |= self._shared(fault)
             met = {way: "disturbed by another fault" if way in shared else met[way] for way in met}
-        right = [way for way, answer in met.items() if (answer in ("silent", "rejected")) == cut]
-        what = "no answer across" if cut else "an answer across"
+        rejects = cut and fault.arguments.get("how") == "reject"
+        closed = ("rejected",) if rejects else ("silent", "rejected")
+        right = [way for way, answer in met.items() if (answer in closed) == cut]
+        what = "a reset across" if rejects else "no answer across" if cut else "an answer across"
         still = f", {len(shared)} of them disturbed by another fault" if shared else ""
         how = f"{what} {len(right)} of {len(met)} probed ways{still}"
         return Receipt(bool(met) and len(right) == len(met), how, {"probes": met})
@@ -172,10 +174,15 @@ def _ways(links: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
 def _both(address: str, how: str) -> list[Rule]:
     """Return a node's rules against another: drop everything from it and to it.
 
-    Rejection happens at the sender, because the receiver's answer would be cut, too.
+    Rejection happens at the sender, because the receiver's answer would be cut, too. The reset
+    comes in as if the other node had sent it.
     """
-    rejects = [Rule("OUT", address, "REJECT")] if how == "reject" else []
-    return [Rule("IN", address), *rejects, Rule("OUT", address)]
+    if how != "reject":
+        return [Rule("IN", address), Rule("OUT", address)]
+    return [
+        Rule("IN", address, "RESET"), Rule("IN", address), Rule("OUT", address, "REJECT"),
+        Rule("OUT", address),
+    ]  # fmt: skip
 
 
 def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
@@ -249,8 +256,13 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
-    """A cut in both directions hides a cut of one direction."""
-    return bool(mine.arguments.get("lost")) and not mine.links.isdisjoint(other.links)
+    """A cut in both directions hides a cut of one direction, and one that drops one that
+    rejects."""
+    rejects = [one.arguments.get("how") == "reject" for one in (mine, other)]
+    hidden = mine.arguments.get("lost") or (
+        other.family == "partition" and rejects == [True, False]
+    )
+    return bool(hidden) and not mine.links.isdisjoint(other.links)
 
 
 _ALL_SEE = {
@@ -289,9 +301,9 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
 FAMILY = Family(
     name="partition",
     what="cuts links between nodes with iptables, by shape: dropped or rejected, both ways or one",
-    receipt="a probe across each cut link gets no answer, its sender's chain counts a dropped "
-    "packet, and a probe gets an answer at the end; for one way, datagrams that the receiver's "
-    "chain counts",
+    receipt="a probe across each cut link gets no answer (a reset, if it rejects), its sender's "
+    "chain counts a packet, and a probe gets an answer at the end; for one way, datagrams that the "
+    "receiver's chain counts",
     make=Partition,
     draw=draw,
     describe=describe,

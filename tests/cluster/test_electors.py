@@ -1,4 +1,4 @@
-"""Electors on nodes: those that work beside the next leader are found, sound ones not accused."""
+"""Electors on nodes: those that work while the next one leads are found, sound ones not accused."""
 
 from __future__ import annotations
 

@@ -155,6 +155,8 @@ class Node:
             if rule.share < 1:
                 self.hits[rule] += 1  # one of those that it loses; this one passes
                 continue
+            if rule.verdict == "RESET":
+                continue  # the resets of its own kernel
             if (rule.way, rule.address) == (way, address) and (
                 rule.verdict or rule.port or kind == "udp"
             ):
@@ -351,8 +353,12 @@ class Site:
         """Return a probe's result: the request and its answer must both get through."""
         if not self.passes(source, target):
             # The matching rule rejects the packet, so that the sender knows, or drops it.
-            rejected = self.nodes[source].hits[Rule("OUT", self.address(target), "REJECT")]
-            return "refused" if rejected else "silent"
+            node, address = self.nodes[source], self.address(target)
+            resets = Rule("IN", address, "RESET"), Rule("IN", address)
+            at = [node.rules.index(rule) for rule in resets if rule in node.rules]
+            arrives = len(at) == 2 and at[0] < at[1]
+            rejected = node.hits[Rule("OUT", address, "REJECT")]
+            return "refused" if rejected and arrives else "silent"
         if not self.passes(target, source):
             return "silent"
         return "open" if self.nodes[target].states.get(self.nodes[target].pid_) else "refused"

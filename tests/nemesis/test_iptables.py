@@ -1,7 +1,15 @@
-"""The arguments of iptables, and how its output is parsed."""
+"""The arguments of iptables, how its output is parsed, and what the kernel does by the rules."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from fencepost.nemesis import iptables, partition
 from fencepost.nemesis.iptables import Rule, counted, table
 
 RULES = [
@@ -35,3 +43,55 @@ def test_the_packets_that_each_rule_met_are_read_back():
         "-A FENCEPOST-IN -s 10.0.0.4/32 -m statistic --mode random --probability 0.29999999981 "
         "-c 5 300 -j DROP\n"
     ) == {RULES[0]: 9, RULES[1]: 3, RULES[2]: 1, RULES[3]: 5}
+
+
+# In a network of its own, whose only device is loopback: both ends have addresses there.
+PROBE = """
+import socket, subprocess, sys, threading
+for address in ("10.9.9.1", "10.9.9.2"):
+    subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+subprocess.run(["bash", "-c", sys.argv[1]], check=True)
+server = socket.create_server(("10.9.9.1", 9999))
+def connected():
+    end = socket.socket()
+    end.bind(("10.9.9.2", 0))
+    end.settimeout(0.5)
+    end.connect(("10.9.9.1", 9999))
+    return end
+opened = connected()
+subprocess.run(["iptables-restore", "--noflush"], input=sys.argv[2], text=True, check=True)
+def told(act):
+    try:
+        act()
+    except OSError as error:
+        return type(error).__name__
+print(told(lambda: (opened.send(b"x"), opened.recv(1))), told(connected))
+"""
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not all(map(shutil.which, ("unshare", "iptables", "ip"))),
+    reason="needs root, unshare, iptables and ip",
+)
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("reject", "ConnectionResetError ConnectionRefusedError"), ("drop", "TimeoutError " * 2)],
+)
+def test_the_kernel_resets_what_is_rejected_and_does_not_answer_what_is_dropped(how, told):
+    hooks = Scripts()
+    iptables.hook(hooks)
+    rules = table(partition._both("10.9.9.1", how))
+    words = ["unshare", "-n", sys.executable, "-c", PROBE, hooks.ran[0], rules]
+    said = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (said.stdout.strip(), said.stderr) == (told.strip(), "")
+
+
+class Scripts:
+    """A remote that keeps the scripts which it is to run."""
+
+    def __init__(self):
+        self.ran = []
+
+    def run(self, argv, **options):
+        self.ran.append(argv[-1])
