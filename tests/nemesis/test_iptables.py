@@ -1,4 +1,4 @@
-"""The arguments of iptables, how its output is parsed, and what the kernel does by the rules."""
+"""The arguments of iptables, how its output is parsed, and the effect of the rules."""
 
 from __future__ import annotations
 

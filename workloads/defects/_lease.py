@@ -45,7 +45,8 @@ class Waiting(Lease):
     def acquire(self, name, ttl):
         until = time.monotonic() + 1.5 * ttl
         while (asked := time.monotonic()) < until:
-            if super().acquire(name, ttl):
+            # A late answer may come when the lease has expired.
+            if super().acquire(name, ttl) and time.monotonic() < asked + ttl:
                 return fencepost.Grant(deadline=asked + ttl)
             time.sleep(random.uniform(0.05, 0.25) * ttl)
         return False

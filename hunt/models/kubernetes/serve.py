@@ -76,7 +76,7 @@ class Store:
 
 
 def forward(host: str, method: str, target: str, media: str, body: bytes) -> Answer:
-    """Return the answer of another server; 500 if it has none in time, as without etcd."""
+    """Return the answer of another server; 500 if it does not answer in time, as without etcd."""
     link = http.client.HTTPConnection(host, timeout=_FORWARD_S)
     with contextlib.closing(link):
         try:
