@@ -53,7 +53,7 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     lock = test.get("lock")
     elects = isinstance(lock, Mapping) and bool(lock.get("elector"))
     if elects and not (released or thefts or doubts):
-        # An elector need not have resign: its leaders lead until they lose the lease.
+        # An elector may have no resign: its leaders lead until they lose the lease.
         details = {"releases": 0, "uncertain": 0, "untested": ["resign"]}
         return Verdict(True, noted("No leader resigned.", ["resign"]), [], details)
     return _verdict(released, thefts, doubts, _untested(released, found))

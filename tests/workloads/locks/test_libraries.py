@@ -30,7 +30,9 @@ def test_every_library_in_the_image_can_be_tested():
 @pytest.mark.parametrize("pins", sorted(libraries.PINS.glob("*.txt")), ids=lambda pins: pins.stem)
 def test_python_libraries_are_pinned_with_all_that_they_need(pins):
     lines = libraries.without_hashes(pins).split()
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(post[0-9]+)?", line) for line in lines), lines
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(post[0-9]+)?", line) for line in lines), (
+        lines
+    )
     assert len({line.partition("==")[0].lower() for line in lines}) == len(lines)
 
 
