@@ -40,7 +40,8 @@ import java.util.function.Consumer;
  * </pre>
  */
 public final class Fencepost {
-    private static final int VERSION = 1;
+    // Of the protocol; 2 has `reset`.
+    private static final int VERSION = 2;
     private static final int CONNECT_MS = 5_000;
     // A write that is delayed in the network must be able to arrive late.
     private static final int REPLY_MS = 120_000;
@@ -71,7 +72,7 @@ public final class Fencepost {
         }
     }
 
-    /** Makes the lock, once for each process. */
+    /** Makes the lock, once for each process; after a reset, again. */
     public interface Open {
         Lock open(Client client) throws Exception;
     }
@@ -255,16 +256,16 @@ public final class Fencepost {
 
     /** Reads ops and writes events. */
     private static final class Worker {
-        private final Map<String, Object> setup;
         private final Open open;
         private final String[] promises;
         private final OutputStream out;
-        private final String node;
-        private final String guard;
-        private final long originNs;
         private final Set<String> armed = new HashSet<>();
         private final Map<String, Hold> holds = new LinkedHashMap<>();
         private final List<Consumer<Hold>> late = new ArrayList<>();
+        private Map<String, Object> setup;
+        private String node;
+        private String guard;
+        private long originNs;
         private long process;
         private long count;
         // The lock that is being acquired. Reports about it wait for the answer.
@@ -275,10 +276,19 @@ public final class Fencepost {
         private Store store;
 
         Worker(Map<String, Object> setup, Open open, String[] promises, OutputStream out) {
-            this.setup = setup;
             this.open = open;
             this.promises = promises;
             this.out = out;
+            begin(setup);
+        }
+
+        /** Takes the setup of a test, and forgets what belongs to the one before. */
+        private synchronized void begin(Map<String, Object> next) {
+            setup = next;
+            armed.clear();
+            holds.clear();
+            late.clear();
+            count = 0;
             node = (String) setup.get("node");
             guard = (String) setup.get("guard");
             originNs = number(setup, "origin_ns");
@@ -293,7 +303,7 @@ public final class Fencepost {
         void start() {
             renew();
             Map<String, Object> ready = answer("ready");
-            ready.put("version", VERSION);
+            ready.put("version", version());
             ready.put("pid", ProcessHandle.current().pid());
             ready.put("generates", false);
             ready.put("extends", extend());
@@ -301,6 +311,18 @@ public final class Fencepost {
                 ready.put("promises", List.of(promises));
             }
             say(ready);
+        }
+
+        /** Returns the newest version of the protocol that both sides speak. */
+        private int version() {
+            return list(setup.get("versions")).contains((long) VERSION) ? VERSION : 1;
+        }
+
+        /** Closes the lock, forgets everything about it, and makes the next one: another test begins. */
+        private void reset(Map<String, Object> next) {
+            close();
+            begin(next);
+            start();
         }
 
         /** Returns whether the lock has an extend; true while that is unknown. */
@@ -348,6 +370,8 @@ public final class Fencepost {
                 apply((String) order.get("f"), map(order.get("value")));
             } else if ("clock".equals(control)) {
                 tellClock();
+            } else if ("reset".equals(control)) {
+                reset(order);
             } else {
                 synchronized (this) {
                     if ("arm".equals(control)) {

@@ -34,7 +34,6 @@ class Built:
     command: tuple[str, ...]
     environment: dict[str, str]
     typed: bool = False
-    resets: bool = True
 
 
 def _python(folder):
@@ -64,7 +63,7 @@ def _java(folder):
     strict = ["-Xlint:all", "-Werror", "--release", "11"]
     _must(["javac", *strict, "-d", str(folder), *files], folder)
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-    return Built(("java", *quick, "-cp", str(folder), "Puppet"), {}, typed=True, resets=False)
+    return Built(("java", *quick, "-cp", str(folder), "Puppet"), {}, typed=True)
 
 
 _BUILD = {"python": _python, "javascript": _javascript, "go": _go, "java": _java}
