@@ -39,7 +39,7 @@ from fencepost.harness.execute.run import run
 from fencepost.harness.spec import fail_on as fail_ons
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.early_stop import ANY
-from fencepost.harness.spec.needs import cluster_for
+from fencepost.harness.spec.needs import cluster_for, warn_of_numbers
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.userlock.resolve import LockRequest
 from fencepost.harness.userlock.resolve import resolve as given_lock
@@ -114,6 +114,7 @@ def test(
             spec, faults = _scripted(*named, context, scenario, options, settings), None
         fail_ons.must_be_judged(asked, spec.to_json()["not_checked"])
         reporter.begin(spec, None if faults is None else len(faults))
+        warn_of_numbers(spec, reporter.say)
         with cluster_for([spec], reporter.say, leave_up, remote, hosts) as cluster:
             try:
                 with reporter.progress(spec) as progress:

@@ -14,6 +14,7 @@ from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.nemesis.families import FAMILIES, check, possible
 from fencepost.nemesis.targets import STORAGE
+from fencepost.workloads.electors.arithmetic import cannot_be_safe
 
 REMOTES = ("docker", "ssh")
 
@@ -57,6 +58,12 @@ def must_suit(spec: Spec, servers: Mapping[str, ForeignServer], say: Callable[[s
         check(spec.nemesis, layout)
     except ValueError as error:
         raise BadArguments(str(error)) from error
+
+
+def warn_of_numbers(spec: Spec, say: Callable[[str], None]) -> None:
+    """Report if the numbers of an elector cannot be safe. The run may still show no overlap."""
+    if spec.lock_type.elector and (why := cannot_be_safe(spec.ttl_ms, spec.options)):
+        say(f"The numbers of this election cannot be safe: {why}")
 
 
 def _must_be_real(spec: Spec) -> None:
