@@ -57,13 +57,13 @@ ROWS = (
         "redis-py-release-forgets", "redis-py, Lock", "redis",
         ("4.6.0", "5.0.8", "6.4.0", "7.0.1", "8.1.0"),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("redis",), programs=_REDIS, runs=_THREE, **_FORGETS,
+        modules=("redis",), programs=_REDIS, runs=_THREE, npm=(), **_FORGETS,
         thread="https://github.com/redis/redis-py/issues/4258",
     ),
     Row(
         "valkey-py-release-forgets", "valkey-py, Lock", "valkey", ("6.2.0",),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("valkey",), programs=_REDIS, runs=_THREE, **_FORGETS,
+        modules=("valkey",), programs=_REDIS, runs=_THREE, npm=(), **_FORGETS,
     ),
     Row(
         "redis-py-reply-lost", "redis-py, Lock", "redis",
@@ -225,7 +225,7 @@ ROWS = (
         "`acquire` is refused when no validity is left.",
         "`expiration` is computed after a quorum, and nothing compares it with the clock. "
         "@sesamecare-oss/redlock 1.4.0 does the same.",
-        "If the validity is over, release the keys and raise, as the Redlock algorithm says.",
+        "If no validity is left, release the keys and raise, as the Redlock algorithm says.",
         (), _NODE, _THREE_TODAY, ecosystem="npm", npm=_REDLOCK,
         thread="https://github.com/mike-marcacci/node-redlock/issues/296",
     ),
