@@ -31,8 +31,8 @@ class Row:
     `name` is the name of its script with dashes. `package` is the name in the registry
     `ecosystem` ("pypi", "npm", or "" for a server). `versions` are those in which the script
     showed the defect, lowest first; `mended` is the first in which it did not, or ''.
-    The script needs `modules`, `programs` and the packages `npm`. `track_record` names the same defect in
-    workloads/scenarios/defects.py.
+    The script needs `modules`, `programs` and the packages `npm`. `track_record` names the
+    same defect in workloads/scenarios/defects.py.
     """
 
     name: str
