@@ -46,7 +46,12 @@ def lacks(row: Row) -> str:
     modules = ast.literal_eval(found.stdout)
     path = f"{os.environ['PATH']}:/usr/sbin:/usr/lib/postgresql/15/bin"
     programs = [name for name in row.programs if not shutil.which(name, path=path)]
-    return ", ".join(modules + programs)
+    return ", ".join(modules + programs) or ", ".join(p for p in row.npm if not resolves(p))
+
+
+def resolves(package: str) -> bool:
+    asked = subprocess.run(["node", "-p", f"require.resolve({package!r})"], capture_output=True)
+    return not asked.returncode
 
 
 def run(script: Path, **changed: str) -> subprocess.CompletedProcess[str]:

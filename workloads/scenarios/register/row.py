@@ -29,10 +29,10 @@ class Row:
     """A defect that its script shows.
 
     `name` is the name of its script with dashes. `package` is the name in the registry
-    `ecosystem` ("pypi", or "" for a server). `versions` are those in which the script showed the
-    defect, lowest first; `mended` is the first in which it did not, or ''. The script needs
-    `modules` and `programs`. `track_record` names the same defect in
-    workloads/scenarios/defects.py.
+    `ecosystem` ("pypi", "npm", or "" for a server). `versions` are those in which the script
+    showed the defect, lowest first; `mended` is the first in which it did not, or ''.
+    The script needs `modules`, `programs` and the packages `npm`. `track_record` names the
+    same defect in workloads/scenarios/defects.py.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Row:
     mended: str = ""
     thread: str = ""
     track_record: str = ""
+    npm: tuple[str, ...] = ()
 
     @property
     def script(self) -> Path:

@@ -9,6 +9,8 @@ from fencepost.workloads.scenarios.register.row import NotShown, Row, Runs
 
 _TODAY = "2026-11-26"
 _THREE = Runs(3, 3, _TODAY, _TODAY)
+_THREE_TODAY = Runs(3, 3, "2026-11-27", "2026-11-27")
+_NODE, _REDLOCK = ("node", "redis-server"), ("redlock", "ioredis")
 _REDIS, _ETCD = ("redis-server",), ("etcd",)
 _POSTGRES = ("initdb",)
 _TOOZ = "tooz"
@@ -55,13 +57,13 @@ ROWS = (
         "redis-py-release-forgets", "redis-py, Lock", "redis",
         ("4.6.0", "5.0.8", "6.4.0", "7.0.1", "8.1.0"),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("redis",), programs=_REDIS, runs=_THREE, **_FORGETS,
+        modules=("redis",), programs=_REDIS, runs=_THREE, npm=(), **_FORGETS,
         thread="https://github.com/redis/redis-py/issues/4258",
     ),
     Row(
         "valkey-py-release-forgets", "valkey-py, Lock", "valkey", ("6.2.0",),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("valkey",), programs=_REDIS, runs=_THREE, **_FORGETS,
+        modules=("valkey",), programs=_REDIS, runs=_THREE, npm=(), **_FORGETS,
     ),
     Row(
         "redis-py-reply-lost", "redis-py, Lock", "redis",
@@ -203,6 +205,42 @@ ROWS = (
         "Call `ping(reconnect=False)` while GET_LOCK is held, or compare CONNECTION_ID().",
         ("pymysql",), ("mariadbd",), _THREE,
     ),
+    Row(
+        "redlock-npm-own-key", "redlock (npm)", "redlock", ("5.0.0-beta.2",), "stuck",
+        "A retry of acquire is blocked by the key that its own first attempt has set",
+        "The first attempt of `acquire` sets its key on one server of three. Another client then "
+        "frees a second one: the key is free on a majority, and every retry is refused.",
+        "A retry counts a server that has its own value as one that granted the lock.",
+        "The value is the same in all attempts. The script refuses any key that exists, and a "
+        "failed attempt deletes nothing. @sesamecare-oss/redlock 1.4.0 does the same.",
+        "Refuse only a key with another value, and set the TTL of an own one again.",
+        (), _NODE, _THREE_TODAY, ecosystem="npm", npm=_REDLOCK,
+        thread="https://github.com/mike-marcacci/node-redlock/issues/299",
+    ),
+    Row(
+        "redlock-npm-validity", "redlock (npm)", "redlock", ("5.0.0-beta.2",), "two holders",
+        "acquire returns a lock that has expired",
+        "The answers of the server arrive later than the TTL. `acquire` returns a lock whose "
+        "`expiration` is in the past, while another client holds it.",
+        "`acquire` is refused when no validity is left.",
+        "`expiration` is computed after a quorum, and nothing compares it with the clock. "
+        "@sesamecare-oss/redlock 1.4.0 does the same.",
+        "If no validity is left, release the keys and raise, as the Redlock algorithm says.",
+        (), _NODE, _THREE_TODAY, ecosystem="npm", npm=_REDLOCK,
+        thread="https://github.com/mike-marcacci/node-redlock/issues/296",
+    ),
+    Row(
+        "portalocker-paused-holder", "portalocker, RedisLock", "portalocker", ("3.2.0",),
+        "two holders",
+        "A paused holder loses its connection, and two clients hold the lock",
+        "The holder is paused and the server ends its connection. Another client acquires the "
+        "lock. When the first continues, it subscribes again, and its thread is still alive.",
+        "The first learns that it has lost the lock.",
+        "The lock is a subscription, and redis-py subscribes again after a reconnect.",
+        "Do not subscribe again: report the loss of the connection to the holder.",
+        ("redis", "portalocker"), _REDIS, _THREE_TODAY, mended="4.4.2",
+        thread="https://github.com/wolph/portalocker/issues/137",
+    ),
 )  # fmt: skip
 
 _NO_SCRIPT = "not tried yet without fencepost; the track record shows it"
@@ -211,8 +249,6 @@ NOT_SHOWN = (
              "the lock has no attribute or callback that could be asserted without a request"),
     NotShown("django-pglocks", "the session's lock is lost on reconnect", "not tried yet"),
     NotShown("filelock, SoftReadWriteLock", "a paused holder of a lease by mtime", "not tried yet"),
-    NotShown("portalocker, RedisLock", "two exclusive holders",
-             "4.4.2 documents the loss of a killed connection and reports it; 3.2 not tried yet"),
     NotShown("RQ, scheduler", "jobs are enqueued twice",
              "3.0.0 checks the owner in its heartbeat (read, not run); 2.x not tried yet"),
     NotShown("celery-redbeat", "jobs are sent twice", "not tried yet"),

@@ -1,0 +1,95 @@
+"""portalocker, RedisLock: a paused holder loses its connection, and two hold the lock.
+
+Run with portalocker 3.2.0, redis-py 8.1.0 and Redis 7.0.15, Python 3.11.
+Needs: pip install portalocker==3.2.0 redis==8.1.0; redis-server in the PATH.
+Exit 1 with an AssertionError where the defect shows, 0 where it does not.
+"""
+
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import redis
+from portalocker import RedisLock
+
+COUNT = 1
+HOLDER = """
+import redis, sys, threading
+from portalocker import RedisLock
+lock = RedisLock("job", redis.Redis(port=int(sys.argv[1])))
+lock.acquire()
+print("acquired", flush=True)
+sys.stdin.readline()
+print(bool(lock.thread and lock.thread.is_alive() and lock.pubsub), flush=True)
+"""
+
+
+def show(ports):
+    command = [sys.executable, "-c", HOLDER, str(ports[0])]
+    holder = subprocess.Popen(command, stdin=-1, stdout=-1, text=True)
+    direct = redis.Redis(port=ports[0])
+    second = RedisLock("job", redis.Redis(port=ports[0]))
+    try:
+        if holder.stdout.readline() != "acquired\n":
+            raise RuntimeError("the first client did not acquire the lock")
+        holder.send_signal(signal.SIGSTOP)
+        direct.client_kill_filter(_type="pubsub")
+        second.acquire(timeout=5)
+        holder.send_signal(signal.SIGCONT)
+        time.sleep(2)
+        try:
+            holder.stdin.write("\n")
+            holder.stdin.flush()
+        except BrokenPipeError:
+            pass  # the loss ended the holder
+        believes = holder.stdout.readline() == "True\n"
+        subscribers = direct.pubsub_numsub("job")[0][1]
+    finally:
+        second.release()
+        holder.kill()
+        holder.wait()
+    assert not believes or subscribers < 2, (
+        f"{subscribers} clients hold the lock: after its pause the first subscribed again, and "
+        "nothing reports that the second has acquired the lock meanwhile"
+    )
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def start(folder):
+    port = free_port()
+    command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return server, port
+        except OSError:
+            time.sleep(0.05)
+    server.kill()
+    raise RuntimeError("redis-server did not start")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        servers, ports = [], []
+        try:
+            for _ in range(COUNT):
+                server, port = start(folder)
+                servers.append(server)
+                ports.append(port)
+            show(ports)
+        finally:
+            for server in servers:
+                server.kill()
+                server.wait()
+
+
+if __name__ == "__main__":
+    main()
