@@ -28,7 +28,6 @@ from fencepost.harness.judge.judge_process import Judging
 from fencepost.harness.locked import locked
 from fencepost.harness.remote.remote import RemoteError
 from fencepost.harness.results import results
-from fencepost.harness.spec.early_stop import stopping
 from fencepost.harness.spec.spec import Spec, schedule_of
 
 _REST = 0.02
@@ -65,7 +64,7 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
                     failure = ended.failure
                     if failure is not None:
                         break
-                    if spec.until and judging.finds(stopping(spec.to_json())):
+                    if spec.until and judging.stops(spec.to_json()):
                         break
             except (Crashed, RemoteError) as error:  # the next segment cannot start
                 failure = error

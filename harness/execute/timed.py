@@ -23,7 +23,6 @@ from fencepost.harness.execute.running import Running
 from fencepost.harness.execute.site import RunSite
 from fencepost.harness.judge.live_check import EVERY_S, LiveVerdict
 from fencepost.harness.results.run_facts import learn
-from fencepost.harness.spec.early_stop import stopping
 from fencepost.harness.spec.spec import Spec, layout_of, work_of
 from fencepost.nemesis.aim import Aim
 from fencepost.nemesis.schedule import Scheduled
@@ -168,7 +167,7 @@ def _followed(spec: Spec, recorder: Recorder) -> AbstractContextManager[LiveVerd
     """Return the live check of the run, if one is requested or the run is long."""
     if not spec.until and spec.time_s < WHILE_S:
         return nullcontext()
-    return LiveVerdict(recorder.path.parent, stopping(spec.to_json()), EVERY_S)
+    return LiveVerdict(recorder.path.parent, EVERY_S)
 
 
 def client_settings(spec: Spec) -> dict[str, Any]:

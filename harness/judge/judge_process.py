@@ -14,7 +14,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from fencepost.harness import process
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.judge.judge import judge
 from fencepost.harness.results import results
+from fencepost.harness.spec.early_stop import stops
 
 _NICE = 10
 """The run in progress has priority."""
@@ -94,11 +95,12 @@ class Judging:
         self._await()
         self._begun = Process(place, notes, written)
 
-    def finds(self, names: Iterable[str]) -> bool:
-        """Wait for the last run; return whether one of these checkers finds it broken."""
+    def stops(self, test: Mapping[str, Any]) -> bool:
+        """Wait for the last run; return whether one of its verdicts stops the run that test.json
+        describes (`until`)."""
         self._await()
         checkers = self._last.get("checkers") or {}
-        return any((checkers.get(name) or {}).get("valid") is False for name in names)
+        return any(stops(name, one.get("valid"), one, test) for name, one in checkers.items())
 
     def _await(self) -> None:
         if self._begun is not None:

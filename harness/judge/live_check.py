@@ -4,7 +4,8 @@
 
 It looks every EVERY_S seconds. Later it looks less often, at least once a minute, so that looking
 takes a tenth of the time. It keeps the ops it has read, and reads only new ones. After each look it
-writes a line with the violations so far: {"until_s": 12.5, "broken": {"lease_exclusion": "..."}}.
+writes a line with the violations so far, and those that end the run:
+{"until_s": 12.5, "broken": {"lease_exclusion": "..."}, "stops": ["lease_exclusion"]}.
 It ends with the process that started it.
 
 Ops reach the file a little out of order, and those of a stopped client late. So a checker counts as
@@ -30,7 +31,7 @@ from fencepost.checker.checkers import check
 from fencepost.checker.history.history import HistoryError, Tail
 from fencepost.harness import process
 from fencepost.harness.results import results
-from fencepost.harness.spec.early_stop import at_the_end, first_violation
+from fencepost.harness.spec.early_stop import at_the_end, first_violation, stops
 
 EVERY_S = 1.0
 """The initial pause between two looks."""
@@ -42,12 +43,13 @@ _MOST_S = 45.0
 class Seen:
     """Violations up to `until_s` of the run, by checker, in a sentence each.
 
-    `ended`: why the live check has ended, if it has. The verdict at the run's end does not depend
-    on it.
+    `stops`: those of them that end the run. `ended`: why the live check has ended, if it has. The
+    verdict at the run's end does not depend on it.
     """
 
     until_s: float = 0.0
     broken: Mapping[str, str] = field(default_factory=dict)
+    stops: Sequence[str] = ()
     ended: str = ""
 
 
@@ -77,20 +79,23 @@ class Follower:
             name: str((first_violation({name: found}) or {}).get("what") or found.summary)
             for name, found in broken.items()
         }
-        return Seen(history.end_ns / 1e9, words)
+        ending = [
+            name
+            for name, found in broken.items()
+            if stops(name, found.valid, found.details, self._test)
+        ]
+        return Seen(history.end_ns / 1e9, words, ending)
 
 
 class LiveVerdict:
     """Follows the run in `folder` within its `with` block; `seen` are the findings so far.
 
-    `stopping`: the checkers whose violation ends the run; `stopped` is the first of them that was
-    found broken.
+    `stopped` is the first checker whose violation ends the run.
     """
 
-    def __init__(self, folder: Path, stopping: Sequence[str] = (), every_s: float = EVERY_S):
+    def __init__(self, folder: Path, every_s: float = EVERY_S):
         self.seen = Seen()
         self.stopped = ""
-        self._stopping = stopping
         self._process = process.begin(__name__, str(folder), str(every_s), out=subprocess.PIPE)
         self._thread = threading.Thread(target=self._listen, name="live verdict", daemon=True)
 
@@ -110,9 +115,8 @@ class LiveVerdict:
         assert self._process.stdout is not None and self._process.stderr is not None
         for line in self._process.stdout:
             self.seen = Seen(**json.loads(line))
-            broken = [name for name in self._stopping if name in self.seen.broken]
-            if broken and not self.stopped:
-                self.stopped = broken[0]
+            if self.seen.stops and not self.stopped:
+                self.stopped = self.seen.stops[0]
         why = process.why(self._process.stderr.read(), self._process.wait())
         self.seen = replace(self.seen, ended=why)
 
@@ -128,7 +132,8 @@ def main() -> None:
         began = time.monotonic()
         with suppress(HistoryError):  # the judgement at the run's end reports the error
             seen = follower.look()
-            print(json.dumps({"until_s": seen.until_s, "broken": seen.broken}), flush=True)
+            shown = {"until_s": seen.until_s, "broken": seen.broken, "stops": seen.stops}
+            print(json.dumps(shown), flush=True)
         pause_s = min(max(every_s, _SHARE * (time.monotonic() - began)), _MOST_S)
 
 

@@ -49,7 +49,7 @@ def add(history, *rows):
 
 
 def test_two_holders_are_seen_while_the_history_grows(history):
-    with LiveVerdict(history.parent, ["lease_exclusion"], every_s=0.05) as live:
+    with LiveVerdict(history.parent, every_s=0.05) as live:
         add(history, *grant(0, 1000, 0))
         until(lambda: live.seen.until_s)
         assert (live.seen.broken, live.stopped) == ({}, "")
@@ -61,7 +61,7 @@ def test_two_holders_are_seen_while_the_history_grows(history):
 
 
 def test_a_judge_that_has_ended_is_reported(history):
-    with LiveVerdict(history.parent, ["lease_exclusion"], every_s=0.05) as live:
+    with LiveVerdict(history.parent, every_s=0.05) as live:
         assert live.seen.ended == ""
         live._process.kill()
         until(lambda: live.seen.ended)
@@ -76,6 +76,7 @@ def test_a_judge_that_has_ended_is_reported_with_the_reason(tmp_path):
 
 def test_a_violation_of_an_unselected_checker_does_not_stop_the_run(history):
     add(history, *grant(0, 1000, 0), *grant(1, 2000, 2))
+    (history.parent / "test.json").write_text(json.dumps(TEST | {"until": ["liveness"]}))
     with LiveVerdict(history.parent, every_s=0.05) as live:
         until(lambda: live.seen.broken)
         assert live.stopped == ""
@@ -103,6 +104,20 @@ def test_a_checker_fails_live_after_two_failures_in_a_row(history, monkeypatch):
     follower = Follower(history, TEST)
     found = [follower.look().broken for _ in range(4)]
     assert found == [{}, {}, {}, {"mutual_exclusion": "mutual_exclusion is broken"}]
+
+
+@pytest.mark.parametrize(("overlap_s", "stops"), [(1.9, []), (2.1, ["leadership"])])
+def test_an_overlap_stops_a_run_if_it_is_longer_than_asked_for(
+    history, monkeypatch, overlap_s, stops
+):
+    add(history, *grant(0, 1000, 0))
+    found = Verdict(False, "two at work", [], {"overlap_longest_s": overlap_s})
+    verdicts = {"faults": Verdict(True, ""), "leadership": found}
+    monkeypatch.setattr(live_check, "check", lambda run, names: dict(verdicts))
+    follower = Follower(history, {"checkers": ["leadership"], "until": ["overlap>2s"]})
+    assert follower.look().stops == []
+    seen = follower.look()
+    assert (list(seen.broken), seen.stops) == (["leadership"], stops)
 
 
 def test_checkers_of_a_run_s_end_do_not_judge_a_run_in_progress(history):
