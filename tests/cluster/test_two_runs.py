@@ -56,7 +56,7 @@ def recording(folder: Path) -> Path:
 def test_two_runs_at_once_have_a_network_each_and_a_killed_one_is_removed_without_the_other(
     started, tmp_path
 ):
-    test = ("test", "redis", "--concurrency", "2", "--ttl", "500ms", "--seed", "7")
+    test = ("test", "redis", "--concurrency", "2", "--ttl", "5s", "--seed", "7")
     living = started("living", *test, "--nemesis", "pause:server,partition@4s", "--time", "300s")
     run = recording(tmp_path / "living")
     doomed = started("doomed", *test, "--time", "300s")
