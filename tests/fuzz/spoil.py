@@ -109,7 +109,7 @@ def words(text: str, random: Random) -> str:
             case 1:
                 rows[place] = word
             case 2:
-                rows += [rows[place]] * 20_000
+                rows += [rows[place]] * min(20_000, 2_000_000 // (len(rows[place]) + 1))
             case _:
                 parts = rows[place].split(" ")
                 parts[random.randrange(len(parts))] += word
