@@ -18,7 +18,7 @@ from fencepost.harness.hunting import replays
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.userlock import requirements
 from tests.fuzz import odd, resumed, spoil
-from tests.fuzz.door import REFUSED, Answer, Door, command, function
+from tests.fuzz.door import Answer, Door, command, function
 
 REQUIRED = b"""# packages
 redis==8.1.0
