@@ -13,7 +13,8 @@ import pytest
 from fencepost.hunt.search import shrink
 from tests.fuzz import doors as fuzzed
 from tests.fuzz import run, spoil
-from tests.fuzz.doors import REFUSED, SHRINKING, Door, doors
+from tests.fuzz.door import REFUSED, Door
+from tests.fuzz.doors import SHRINKING, doors
 
 SOUND = json.dumps({"a": [1, 2, {"b": "c"}], "d": None}).encode()
 

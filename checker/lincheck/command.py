@@ -140,13 +140,16 @@ def _file(file: str, model: Model, arguments: argparse.Namespace) -> int:
             verdict, budget, PAGE_S if arguments.html else EVIDENCE_S, bool(arguments.html)
         )
         if arguments.html and evidence is not None:
-            Path(arguments.html).write_text(page(file, verdict, evidence), encoding="utf-8")
+            _write(arguments.html, page(file, verdict, evidence))
         print(json.dumps(report(file, verdict, evidence)), flush=True)
     except BadHistory as error:
         print(error.at(file=file), file=sys.stderr)
         return BAD
     except OSError as error:
-        print(f"{arguments.html}: cannot be written: {error.strerror}", file=sys.stderr)
+        print(
+            f"{error.filename or 'standard output'}: cannot be written: {error.strerror}",
+            file=sys.stderr,
+        )
         return BAD
     except Exception:  # a defect of lincheck: it must not look like a verdict
         print(f"{file}: lincheck crashed", file=sys.stderr)
@@ -155,6 +158,13 @@ def _file(file: str, model: Model, arguments: argparse.Namespace) -> int:
     if verdict.valid == "unknown":
         return UNKNOWN
     return VALID if verdict.valid else INVALID
+
+
+def _write(target: str, text: str) -> None:
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, target) from None
 
 
 def _evidence(verdict: Verdict, budget: Budget, most_s: float, wanted: bool) -> Evidence | None:

@@ -211,7 +211,7 @@ def keep(path: Path, folder: Path) -> None:
     Raises:
         BadArguments: the file has another format, or cannot be written.
     """
-    known = {row["defect"]: row for row in kept.read(path, "cells", "defects")}
+    known = {row["defect"]: row for row in kept.read(path, "defect", "defects", "cells")}
     for row in defect_scores.table(folder):
         before = known.get(row.defect, {}).get("cells", {})
         cells = {way: asdict(cell) for way, cell in row.cells.items() if cell.state != "not played"}

@@ -13,15 +13,22 @@ from fencepost.harness.results import results
 from fencepost.strictjson import decode
 
 
-def read(path: Path, field: str, what: str = "rows") -> list[dict[str, Any]]:
-    """Return the rows of a kept file, each with this field; nothing if the file does not exist.
+def read(path: Path, key: str, what: str = "rows", table: str = "") -> list[dict[str, Any]]:
+    """Return the rows of a kept file, each with the text `key` and the object `table`, if one is
+    named; nothing if the file does not exist.
 
     Raises:
         BadArguments: the file has another format.
     """
+
+    def is_row(row: Any) -> bool:
+        if not isinstance(row, dict) or not isinstance(row.get(key), str):
+            return False
+        return not table or isinstance(row.get(table), dict)
+
     try:
         rows = decode(plainfile.read(path))
-        if not isinstance(rows, list) or not all(isinstance(r, dict) and field in r for r in rows):
+        if not isinstance(rows, list) or not all(map(is_row, rows)):
             raise ValueError(f"it is not a list of {what}")
     except FileNotFoundError:
         return []
@@ -38,8 +45,8 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         raise BadArguments(f"{path} cannot be written: {error.strerror}") from error
 
 
-def must_be_kept(path: Path, field: str, what: str = "rows") -> None:
+def must_be_kept(path: Path, key: str, what: str = "rows", table: str = "") -> None:
     """Raise BadArguments, before anything runs, if rows cannot be written to this file."""
-    read(path, field, what)
+    read(path, key, what, table)
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise BadArguments(f"--keep {path}: its folder does not exist or is not writable")

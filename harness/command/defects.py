@@ -68,7 +68,7 @@ def defects(
 ) -> int:
     given = {"NAME": names, "--by": by, "--seeds": seeds, "--seed": seed}
     if keep is not None:
-        kept.must_be_kept(keep, "cells", "defects")
+        kept.must_be_kept(keep, "defect", "defects", "cells")
     found = how.resumed("defects", catalogue.from_json, given)
     if found is None and not play:
         _must_only_list({"--by": by, "--seeds": seeds, "--seed": seed, "--keep": keep})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from fencepost import plainfile
 from fencepost.atomic_write import replace
 from fencepost.harness.errors import BadArguments
 from fencepost.hunt.sim.schedule import Schedule
@@ -34,10 +35,10 @@ def read(path: Path, clients: int) -> Schedule:
         BadArguments: the file is not such a schedule.
     """
     try:
-        numbers = msgspec.json.decode(path.read_bytes(), type=Stored).schedule
+        numbers = msgspec.json.decode(plainfile.read(path), type=Stored).schedule
     except OSError as error:
         raise BadArguments(f"--replay {path} cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise BadArguments(
             f"--replay {path} is no schedule of real clients: {error}. Name the schedule.json in "
             "the folder of a counterexample of `fencepost hunt` with real clients"

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.userlock.files import tree
+from fencepost.harness.userlock.files import MOST_BYTES, tree
 
 SITE = "site-packages"
 """Below the lock's folder on a node."""
@@ -49,7 +49,22 @@ def installed(what: Path) -> dict[str, Path]:
             f"requirements {what}: no such file; name a requirements file, a wheel, or the folder "
             "of a Python project"
         )
+    if not what.is_dir():
+        _must_be_a_file(what)
     return tree(Path(_target(what.absolute(), _digest(what)).name), SITE)
+
+
+def _must_be_a_file(what: Path) -> None:
+    if not what.is_file():
+        raise BadArguments(
+            f"requirements {what}: it is not a regular file; name a requirements file, a wheel, or "
+            "the folder of a Python project"
+        )
+    if what.stat().st_size > MOST_BYTES:
+        raise BadArguments(
+            f"requirements {what}: it is larger than {MOST_BYTES >> 20} MB, too large to send to "
+            "each client's node"
+        )
 
 
 _PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")

@@ -19,6 +19,7 @@ from fencepost.report import campaign_files, defect_scores, known_defects
 from fencepost.report.pages import matrix, nightly, suite, sweep
 from fencepost.report.words.cells import STATES
 from fencepost.report.words.findings import headline
+from fencepost.report.words.inert import inert
 from fencepost.report.words.questions import verdict
 from fencepost.strictjson import decode
 
@@ -344,9 +345,9 @@ KINDS: dict[str, Callable[[Path], Collected]] = {
 
 def markdown(title: str, found: Collected) -> str:
     """Return a summary in Markdown, with the rows that failed or are `noted`."""
-    lines = [f"### {title}: {found.words}", ""]
+    lines = [f"### {inert(title)}: {inert(found.words)}", ""]
     for name, line in found.lines.items():
         if line.state in ("failure", "error") or line.noted:
-            named = f"**{line.group}**, {line.test}" if line.group else f"**{name}**"
-            lines.append(f"- {named}: {line}")
+            named = f"**{inert(line.group or name)}**" + f", {inert(line.test)}" * bool(line.group)
+            lines.append(f"- {named}: {inert(str(line))}")
     return "\n".join([*lines, "", ""])

@@ -7,14 +7,9 @@ another exit code, unbounded memory or time.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import signal
-import sys
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -23,7 +18,6 @@ from urllib.parse import quote
 
 from starlette.testclient import TestClient
 
-from fencepost.harness import __main__ as command_line
 from fencepost.harness.campaigns import nightly
 from fencepost.harness.cluster import hostsfile
 from fencepost.harness.errors import BadArguments
@@ -34,68 +28,11 @@ from fencepost.hunt.search import hunt, shrink
 from fencepost.nemesis import schedule
 from fencepost.report.pages import bench, matrix, suite, sweep
 from fencepost.report.stored import ReportError
-from tests.fuzz import odd, resumed, sound, spoil
+from tests.fuzz import given, odd, resumed, sound, spoil
+from tests.fuzz.door import REFUSED, Answer, Door, command, function
 
-FINE = (0, 2)
-# The exit code 1 says INVALID, or of `compare` that the runs differ; no other command may use it.
-JUDGES = ("analyze", "explain", "compare", "lincheck")
-BAD = 254
 SHRINKING = 40
 """Maximum number of runs of one shrinking; a hunt has 3000."""
-REFUSED: deque[str] = deque(maxlen=5)
-"""The latest errors about files. A door that refuses its sound file tests nothing."""
-
-Answer = str
-"""The error in how a door answered; "" if there is none."""
-Shape = Callable[[str, Random], str]
-
-
-@dataclass(frozen=True)
-class Door:
-    """One reader.
-
-    `sound` is a file that it accepts; `shape` corrupts its text as JSON, if it is JSON; `hand`
-    passes it a corrupt one, in an empty current folder.
-    """
-
-    name: str
-    sound: bytes
-    shape: Shape | None
-    hand: Callable[[bytes], Answer]
-
-
-def command(*words: str, also: tuple[int, ...] = ()) -> Answer:
-    """Return the error in how `fencepost WORDS` ends. `also`: further exit codes to accept."""
-    out, err = io.StringIO(), io.StringIO()
-    argv, sys.argv = sys.argv, ["fencepost", *words]
-    code: object = 0
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            command_line.main()
-    except SystemExit as error:
-        code = error.code
-    finally:
-        sys.argv = argv
-    said = err.getvalue()
-    fine = (*FINE, 1) if words[0] in JUDGES else FINE
-    if code not in (*fine, BAD, *also) or "Traceback" in said:
-        return f"exit code {code}: {said[-2000:]}"
-    if code == BAD and not said.strip():
-        return "bad input, and no word of why"
-    if code == BAD:
-        REFUSED.append(f"{' '.join(words)}: {said.strip()}")
-    return ""
-
-
-def function(read: Callable[[Path], object], error: type[Exception], content: bytes) -> Answer:
-    path = Path("file")
-    path.write_bytes(content)
-    try:
-        read(path)
-    except error as told:
-        REFUSED.append(str(told))
-        return "" if str(told).strip() else "an error without a word"
-    return ""
 
 
 def _run(replaced: str, *words: str) -> Callable[[bytes], Answer]:
@@ -332,4 +269,5 @@ def doors() -> list[Door]:
         Door("lincheck porcupine-kv", sound.KV, None, _lincheck("kv")),
         Door("lincheck porcupine-etcd", sound.ETCD, None, _lincheck("cas-register")),
         Door("lincheck --init", b'{"a": [1, "x", null]}', spoil.json_text, _init),
+        *given.doors(),
     ]  # fmt: skip

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random, SystemRandom
 
-from tests.fuzz.doors import Door, doors
+from tests.fuzz.door import Door
+from tests.fuzz.doors import doors
 from tests.fuzz.spoil import spoilt
 
 MEMORY = 2 << 30  # bytes of address space, of all files together

@@ -89,6 +89,34 @@ def python(text: str, random: Random) -> str:
     return "\n".join(rows) + "\n"
 
 
+# Words in a list of packages or names.
+WORDS: tuple[str, ...] = (
+    "", "-r x", "-e .", "==", "==1", "[x", "(", "v", "v1", "//", "\\", "\x1b[2J", "\u202e", "\0",
+    "\u0663.1", "==\u0663", "v\u0663", "==1" + "0" * 6000, "v1" + "0" * 6000, "." * 100_000,
+    " " * 100_000, "x" * 100_000, "a.b " * 30_000, "require (", ")", "module x",
+    "[" * 3000, "\ud800",
+)  # fmt: skip
+
+
+def words(text: str, random: Random) -> str:
+    """Corrupt one to three lines: add a hostile word, replace one, or repeat the line."""
+    rows = text.splitlines()
+    for _ in range(random.choice((1, 1, 2, 3))):
+        place, word = random.randrange(len(rows)), random.choice(WORDS)
+        match random.randrange(6):
+            case 0:
+                rows.insert(place, word)
+            case 1:
+                rows[place] = word
+            case 2:
+                rows += [rows[place]] * min(20_000, 2_000_000 // (len(rows[place]) + 1))
+            case _:
+                parts = rows[place].split(" ")
+                parts[random.randrange(len(parts))] += word
+                rows[place] = " ".join(parts)
+    return "\n".join(rows) + "\n"
+
+
 def some_bytes(content: bytes, random: Random) -> bytes:
     """Flip, drop, repeat or insert bytes."""
     found = bytearray(content)

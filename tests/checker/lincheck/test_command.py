@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 
@@ -294,3 +295,17 @@ def test_an_interrupted_check_reports_that_and_has_no_verdict(monkeypatch, capsy
     said = capsys.readouterr()
     assert said.out == ""
     assert "interrupted" in said.err
+
+
+@pytest.mark.parametrize("name", ["standard output", "/dev/full"])
+def test_a_full_disk_is_reported_with_the_name_of_what_could_not_be_written(
+    name, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "history").write_text(GOOD)
+    page = ["--html", name] if name == "/dev/full" else []
+    full = open("/dev/full", "w")  # noqa: SIM115 - closing it fails too
+    monkeypatch.setattr(sys, "stdout", full)
+    assert main([str(tmp_path / "history"), "--model", "register", *page]) == 254
+    assert f"{name}: cannot be written: No space left on device" in capsys.readouterr().err
+    with pytest.raises(OSError) if not page else nullcontext():
+        full.close()

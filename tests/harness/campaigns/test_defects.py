@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from fencepost.checker.verdict import Verdict
-from fencepost.harness.campaigns import campaign, defect_plays, defects, engine, kept
+from fencepost.harness.campaigns import campaign, defect_plays, defects, engine
 from fencepost.harness.campaigns.defect_plays import Played, accusing, hunted_faults, of_hunt
 from fencepost.harness.campaigns.defects import Lanes, Plan
 from fencepost.harness.campaigns.executors import Clusters, alone
@@ -255,6 +255,12 @@ def test_a_partial_play_keeps_the_other_cells(toy, monkeypatch, here):
     assert {way: cell["state"] for way, cell in row["cells"].items()} == {
         "history": "found", "hunt": "found",
     }  # fmt: skip
-    file.write_text("{}")
-    with pytest.raises(BadArguments, match="it is not a list of defects"):
-        kept.must_be_kept(file, "cells", "defects")
+
+
+@pytest.mark.parametrize(
+    "stored", [{}, [{"cells": {}}], [{"defect": [], "cells": {}}], [{"defect": "a", "cells": 5}]]
+)
+def test_a_file_that_cannot_be_added_to_is_refused_before_the_play(run, here, stored):
+    (here / "kept.json").write_text(json.dumps(stored))
+    code, said = run("--play", "--keep", str(here / "kept.json"))
+    assert code == 254 and "it is not a list of defects" in said

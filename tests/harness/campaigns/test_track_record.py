@@ -252,8 +252,10 @@ def test_the_exit_code_says_whether_every_defect_is_as_recorded(track_record, tm
 
 def test_a_file_that_cannot_be_written_is_refused_before_any_run(track_record, tmp_path):
     (tmp_path / "other").write_text("{}")
+    (tmp_path / "odd").write_text('[{"key": []}]')
     runs = Runs({})
-    for path, message in (("other", "not a list of rows"), ("nowhere/kept", "does not exist")):
+    no_list = "not a list of rows"
+    for path, message in (("other", no_list), ("odd", no_list), ("nowhere/kept", "does not exist")):
         code, said, ups = track_record(runs, "--keep", str(tmp_path / path))
         assert code == 254 and message in " ".join(said.split())
     assert runs.ran == ups == []

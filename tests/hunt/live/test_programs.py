@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import msgspec
 import pytest
 
 from fencepost.harness.errors import BadArguments, Crashed
+from fencepost.harness.hunting import replays
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.hunting.programs import conductor
 from fencepost.hunt.faults.registry import table
@@ -182,6 +184,20 @@ def test_a_file_without_a_schedule_is_not_replayed(folder):
         hunt_of(folder, replay=folder / "schedule.json")
     with pytest.raises(BadArguments, match="cannot be read: No such file"):
         hunt_of(folder, replay=folder / "missing.json")
+
+
+@pytest.mark.parametrize("content", [b'{"hunt": "\xff"}', b'{"x": ' + b"[" * 3000 + b"]" * 3000])
+def test_a_spoilt_schedule_is_refused(tmp_path, content):
+    path = tmp_path / "schedule.json"
+    path.write_bytes(content)
+    with pytest.raises(BadArguments, match="is no schedule of real clients"):
+        replays.read(path, 2)
+
+
+def test_a_schedule_that_is_a_pipe_is_refused_and_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadArguments, match="cannot be read: it is not a regular file"):
+        replays.read(tmp_path / "pipe", 2)
 
 
 def test_a_simulated_hunt_replays_no_schedule(folder):

@@ -161,3 +161,11 @@ def test_every_kind_that_the_results_folder_lists_has_a_summary():
 def test_a_row_without_a_group_is_named_by_its_key_in_a_summary():
     found = Collected("hunt", "So it is.", None, [], {"seed 1": Line("broken", state="failure")})
     assert markdown("hunt-redis", found) == "### hunt-redis: So it is.\n\n- **seed 1**: broken\n\n"
+
+
+def test_a_name_does_not_act_as_markup_in_the_summary():
+    name = "a|b\n# c `d` <img src=x> [e](http://f) *g* @h"
+    rows = {name: Line(name, name, "failure"), "grouped": Line("x", state="error", group=name)}
+    said = markdown(name, Collected("suite", name, False, [], rows))
+    assert len(said.splitlines()) == 5 and "http://" not in said
+    assert not set("`<[]@") & set(said) and "a\\|b" in said and "*g*" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -61,6 +62,7 @@ def test_a_go_mod_has_single_and_grouped_requirements(tmp_path):
         ("package-lock.json", "{", "has no `packages`"),
         ("package-lock.json", '{"dependencies": {}}', "has no `packages`"),
         ("package-lock.json", '{"packages": {"node_modules/a": 3}}', "has no `packages`"),
+        ("package-lock.json", "[" * 3000 + "]" * 3000, "has no `packages`"),
         ("go.mod", "hello", "no line `module ...`"),
         ("requirements.txt", "{'a': 1}", "is not a requirement"),
         ("requirements.txt", "two words", "is not a requirement"),
@@ -77,6 +79,29 @@ def test_a_file_that_is_missing_or_binary_is_refused(tmp_path):
     (tmp_path / "x.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(Unreadable, match="not text"):
         read(tmp_path / "x.txt")
+
+
+def test_a_pipe_is_refused_and_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "go.mod")
+    with pytest.raises(Unreadable, match="not a regular file"):
+        read(tmp_path / "go.mod")
+
+
+def test_a_long_line_of_dots_is_read_in_linear_time(tmp_path):
+    assert read_as(tmp_path, "go.mod", "module x\n" + "." * 500_000) == []
+
+
+def test_a_package_that_is_named_often_is_read_once(tmp_path):
+    assert read_as(tmp_path, "requirements.txt", "redis==8.1.0\n" * 3) == [
+        Pin("pypi", "redis", "8.1.0")
+    ]
+
+
+@pytest.mark.parametrize("version", ["\u0663.1", "1" + "0" * 6000])
+def test_a_version_that_cannot_be_compared_is_concerned_by_every_row(version):
+    pins = [Pin("pypi", "redis", one) for one in ("", version)]
+    without, odd = ([row for pin, row in concerned(pins, ROWS) if pin == one] for one in pins)
+    assert odd == without != []
 
 
 def test_only_rows_of_the_ecosystem_package_and_version_concern_a_project():

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fencepost import plainfile, strictjson
 from fencepost.workloads.scenarios.register.row import Row
 
 _REQUIRED = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)")
 _PINNED = re.compile(r"===?\s*([\w.+!]+)$")
-_GO = re.compile(r"(?:require\s+)?(\S+\.\S+)\s+v(\S+)")
+_LONGEST = 100  # characters of a version that is compared
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,21 @@ class Unreadable(Exception):
 
 
 def read(path: Path) -> list[Pin]:
-    """Return the packages in a file. Its name decides how it is read: go.mod, *.json, or else
-    requirements.
+    """Return the packages in a file, each once. Its name decides how it is read: go.mod, *.json, or
+    else requirements.
 
     Raises:
         Unreadable: the file is missing, or has another format than its name says.
     """
     try:
-        content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        content = plainfile.read(path).decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"cannot read {path}: it is not text in UTF-8") from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise Unreadable(f"cannot read {path}: {why}") from error
-    if path.name == "go.mod":
-        return list(_go(path, content))
-    return list(_npm(path, content) if path.suffix == ".json" else _pypi(path, content))
+    reader = _go if path.name == "go.mod" else _npm if path.suffix == ".json" else _pypi
+    return list(dict.fromkeys(reader(path, content)))
 
 
 def _pypi(path: Path, content: str) -> Iterable[Pin]:
@@ -52,14 +53,15 @@ def _pypi(path: Path, content: str) -> Iterable[Pin]:
             continue
         found = _REQUIRED.fullmatch(wanted)
         if not found or not re.match(r"[=<>!~@(]|$", found[2]):
-            raise Unreadable(f"cannot read {path}: {wanted!r} is not a requirement (name==version)")
+            what = f"{wanted[:80]!r} is not a requirement (name==version)"
+            raise Unreadable(f"cannot read {path}: {what}")
         pinned = _PINNED.fullmatch(found[2].strip())
         yield Pin("pypi", plain(found[1]), pinned[1] if pinned else "")
 
 
 def _npm(path: Path, content: str) -> Iterable[Pin]:
     try:
-        packages = json.loads(content)["packages"]
+        packages = strictjson.decode(content.encode())["packages"]
         for place, one in packages.items():
             if "node_modules/" in place:
                 version = str(one.get("version", ""))
@@ -74,8 +76,11 @@ def _go(path: Path, content: str) -> Iterable[Pin]:
     if not any(line.startswith("module ") for line in lines):
         raise Unreadable(f"cannot read {path}: it has no line `module ...`, as go.mod has")
     for line in lines:
-        if found := _GO.fullmatch(line):
-            yield Pin("go", found[1], found[2])
+        match line.split():
+            case ["require", package, version] | [package, version] if (
+                "." in package and version.startswith("v")
+            ):
+                yield Pin("go", package, version[1:])
 
 
 def plain(name: str) -> str:
@@ -92,9 +97,9 @@ def concerned(pins: Iterable[Pin], rows: Iterable[Row]) -> list[tuple[Pin, Row]]
         for pin in pins
         for row in known
         if (pin.ecosystem, pin.package) == (row.ecosystem, row.package)
-        and (not _is_number(pin.version) or row.concerns(pin.version))
+        and (not _is_comparable(pin.version) or row.concerns(pin.version))
     ]
 
 
-def _is_number(version: str) -> bool:
-    return bool(re.match(r"v?\d", version))
+def _is_comparable(version: str) -> bool:
+    return len(version) <= _LONGEST and bool(re.match(r"v?[0-9]", version))
