@@ -99,7 +99,7 @@ def _keep(kind: str, file: str) -> Callable[[bytes], Answer]:
 
 
 def _services(content: bytes) -> Answer:
-    """Read `--servers` beside `--compose`, and a Compose command's answers."""
+    """Read the services of `--servers`, and the answers of a Compose command."""
     text = content.decode(errors="replace").replace("\0", "")
     asked, _, listed = text.partition("\n")
     Path("listed").write_text(listed)
