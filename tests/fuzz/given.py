@@ -88,7 +88,7 @@ def _keep(kind: str, file: str) -> Callable[[bytes], Answer]:
         with resumed.nothing_runs():
             asked = (words, "--resume", "latest", "--results", "results", "--keep", file)
             answer = command(*asked, also=(255,))
-        # What was kept must be a file that can be added to again.
+        # Another play must be able to add to the kept file.
         return answer or function(lambda path: _again(path, content), BadArguments, content)
 
     def _again(path: Path, content: bytes) -> None:
@@ -99,7 +99,7 @@ def _keep(kind: str, file: str) -> Callable[[bytes], Answer]:
 
 
 def _services(content: bytes) -> Answer:
-    """Read `--servers` beside `--compose`, and a Compose command's answers."""
+    """Read the services of `--servers`, and the answers of a Compose command."""
     text = content.decode(errors="replace").replace("\0", "")
     asked, _, listed = text.partition("\n")
     Path("listed").write_text(listed)
