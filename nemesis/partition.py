@@ -78,12 +78,12 @@ class Partition:
         # A link that another fault cuts as well does not open when this one ends, and a probe on
         # one that loses packets may have no answer.
         shared = set() if cut else self._shared(fault)
-        open_ = _UNPROVEN if cut else "silent"
+        undecided = _UNPROVEN if cut else "silent"
         met = self._met(fault, cut)
         tries = PROBES - 1
-        while tries and any(met[way] == open_ for way in met.keys() - shared):
+        while tries and any(met[way] == undecided for way in met.keys() - shared):
             again = self._met(fault, cut)
-            met |= {way: again[way] for way in met if met[way] == open_}
+            met |= {way: again[way] for way in met if met[way] == undecided}
             tries -= 1
         if not cut:
             shared |= self._shared(fault)

@@ -139,7 +139,8 @@ def test_a_bundle_whose_import_does_not_end_is_refused_with_the_line_where_it_is
     ):
         resolve("endless.py:LOCK", LockRequest())
     assert signal.getsignal(signal.SIGALRM) == before
-    assert abs(signal.getitimer(signal.ITIMER_REAL)[0] - left_s) < left_s / 2 or not left_s
+    now_s, _ = signal.getitimer(signal.ITIMER_REAL)
+    assert left_s / 2 <= now_s <= left_s
 
 
 @pytest.mark.parametrize(
