@@ -2,7 +2,8 @@
 
 A lock that promises to be `reentrant` counts them, and each hold lasts until its own end. Another
 lock may give the holder its own hold again (etcd's Mutex does, to the same session): then what ends
-one of the two may end both, and a second lease that is shorter counts for both.
+one of them may end all, and a later lease that is shorter counts for all. A second grant may be
+followed by another while only the second is left: the three are one chain.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def until(hold: Hold) -> float:
 
 
 def doubled(found: Sequence[Held]) -> Iterator[list[Held]]:
-    """Yield the holds of each lock and process that was granted it while it had it, in order."""
+    """Yield the chains of two holds or more, of one lock and process each, in order of grant: the
+    process asked for each but the first while it had one of those before it."""
     last: dict[tuple[str, int | str], float] = {}
     twice: dict[tuple[str, int | str], list[Held]] = {}
     for hold in found:
@@ -60,22 +62,37 @@ def doubled(found: Sequence[Held]) -> Iterator[list[Held]]:
             mine = twice.get((hold.lock, hold.process))
             if mine is not None:
                 mine.append(hold)
-    yield from twice.values()
+    for mine in twice.values():
+        yield from _chains(mine)
 
 
-def ended_together(mine: Sequence[Hold]) -> dict[int, float]:
-    """Return from when on the service may have ended each of these holds because another of them
-    ended, by the grants' positions. `mine` are of one lock and process, in order of grant."""
+def _chains(mine: Sequence[Held]) -> Iterator[list[Held]]:
+    chain: list[Held] = []
+    over = -FOREVER
+    for hold in mine:
+        if over <= hold.asked:
+            if len(chain) > 1:
+                yield chain
+            chain = []
+        chain.append(hold)
+        over = max(over, until(hold))
+    if len(chain) > 1:
+        yield chain
+
+
+def ended_together(chain: Sequence[Hold]) -> dict[int, float]:
+    """Return from when on the service may have ended each hold of a chain because another of them
+    ended, by the grants' positions."""
     found: dict[int, float] = {}
     sooner = FOREVER
-    for hold in reversed(mine):
+    for hold in reversed(chain):
         found[hold.index] = sooner
         sooner = min(sooner, max(hold.start, until(hold)))
-    before: list[tuple[float, int, Hold]] = []  # by when they were given back
-    for hold in mine:
-        while before and (before[0][0] <= hold.start or before[0][2].deadline <= hold.asked):
+    before: list[float] = []  # when they were given back
+    for hold in chain:
+        while before and before[0] <= hold.start:
             heappop(before)
         if before:
-            found[hold.index] = min(found[hold.index], before[0][0])
-        heappush(before, (hold.given_back, hold.index, hold))
+            found[hold.index] = min(found[hold.index], before[0])
+        heappush(before, hold.given_back)
     return found

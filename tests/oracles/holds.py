@@ -101,14 +101,25 @@ def holds(ops: list[Op], test: dict[str, Any]) -> list[Held]:
         if op.process != "nemesis" and op.f == "acquire" and op.type == "ok"
     ]
     if not test.get("promises", {}).get("reentrant"):
-        for first in found:
-            for second in found:
-                if second_grant(first, second):
-                    ended = min(second.given, second.leases[-1][1])
-                    first.other = min(first.other, max(second.grant.time, ended))
-                    if first.given > second.grant.time:
-                        second.other = min(second.other, first.given)
+        for one in found:
+            for other in _chained(found, one):
+                if other.grant.index > one.grant.index:
+                    ended = min(other.given, other.leases[-1][1])
+                    one.other = min(one.other, max(other.grant.time, ended))
+                elif other.given > one.grant.time:
+                    one.other = min(one.other, other.given)
     return found
+
+
+def _chained(found: list[Held], one: Held) -> list[Held]:
+    """Return the other holds that this one is joined with by second grants, one after another."""
+    joined = [one]
+    for some in joined:
+        for other in found:
+            near = second_grant(some, other) or second_grant(other, some)
+            if near and all(other is not known for known in joined):
+                joined.append(other)
+    return joined[1:]
 
 
 def second_grant(first: Held, second: Held) -> bool:

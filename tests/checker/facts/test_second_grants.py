@@ -26,32 +26,43 @@ def over(hold):
     return min(hold.given_back, hold.deadline)
 
 
-def test_doubled_are_the_holds_of_a_process_that_asked_for_its_own_lock():
-    several = 0
+def together(one, other):
+    first, second = sorted((one, other), key=lambda hold: (hold.start, hold.index))
+    same = (first.lock, first.process) == (second.lock, second.process)
+    return same and over(first) > second.asked
+
+
+def chain(holds, one):
+    """Return the holds that this one is joined with, one after another, and this one."""
+    joined = [one]
+    for some in joined:
+        joined += [other for other in holds if other not in joined and together(some, other)]
+    return joined
+
+
+def test_doubled_are_the_chains_of_holds_that_a_process_asked_for_while_it_had_one():
+    several = apart = 0
     for seed in range(2000):
         holds = drawn(Random(seed))
-        expected = []
-        for owner in {(hold.lock, hold.process) for hold in holds}:
-            mine = [hold for hold in holds if (hold.lock, hold.process) == owner]
-            pairs = [(a, b) for n, b in enumerate(mine) for a in mine[:n]]
-            if any(over(a) > b.asked for a, b in pairs):
-                expected.append(mine)
+        chains = {tuple(sorted(chain(holds, one), key=holds.index)) for one in holds}
+        expected = [list(joined) for joined in chains if len(joined) > 1]
         assert sorted(doubled(holds)) == sorted(expected), seed
         several += len(expected) > 1
-    assert several > 50
+        owners = [(joined[0].lock, joined[0].process) for joined in expected]
+        apart += len(set(owners)) < len(owners)
+    assert several > 50 and apart > 5
 
 
-def test_a_hold_may_end_with_a_later_one_or_with_one_that_is_on_when_it_is_granted():
+def test_a_hold_may_end_with_every_other_of_its_chain():
+    chained = 0
     for seed in range(2000):
-        random = Random(seed)
-        mine = [hold for hold in drawn(random) if hold.process == 0]
-        expected = {}
-        for n, hold in enumerate(mine):
-            later = [max(one.start, over(one)) for one in mine[n + 1 :]]
-            before = [
-                one.given_back
-                for one in mine[:n]
-                if one.given_back > hold.start and one.deadline > hold.asked
-            ]
-            expected[hold.index] = min([*later, *before], default=FOREVER)
-        assert ended_together(mine) == expected, seed
+        holds = drawn(Random(seed))
+        for joined in doubled(holds):
+            expected = {}
+            for n, hold in enumerate(joined):
+                later = [max(one.start, over(one)) for one in joined[n + 1 :]]
+                before = [one.given_back for one in joined[:n] if one.given_back > hold.start]
+                expected[hold.index] = min([*later, *before], default=FOREVER)
+            assert ended_together(joined) == expected, seed
+            chained += len(joined) > 2
+    assert chained > 100
