@@ -44,10 +44,10 @@ def taken(
     certainly ended, and those that a release ended (obstacles.py); `lease`: the longest of this
     lock. The history ends at `end_ns`."""
     for hold in found:
-        over = left[hold.index]
-        released = over == freed.get(hold.index)
-        if not released:
-            over = hindered.outlasts(hold, over, hold.ttl or lease)
+        over, given_back = left[hold.index], freed.get(hold.index, FOREVER)
+        if over < given_back:
+            over = min(given_back, hindered.outlasts(hold, over, hold.ttl or lease))
+        released = over == given_back < FOREVER
         event = _given_up(hold, over, released)
         yield Taken(hold.start, over, *event, _mode(hold.shared), lease=not released)
     for call, one in asked:

@@ -303,3 +303,13 @@ def test_clock_bounds_between_hosts_make_the_bound_longer(story):
     dies_and_stays_taken(story)
     clocks = {"client-1": {"bound_ns": 4 * MS}, "client-7": {"bound_ns": 1 * MS}}
     assert limits(verdict(story, clocks=clocks)) == ["3.008"]
+
+
+def test_a_hold_that_was_given_back_lasts_no_longer_whatever_hinders_its_client_later(story):
+    story.grant(1, "h1", at=0, until=None)
+    story.fault(
+        "partition", 500, None, ["client-1"], arguments={"links": [["client-1", "storage"]]}
+    )
+    story.release(1, "h1", at=10, done=3000)
+    asks(story, 4000, 9000)
+    assert verdict(story, servers=SERVERS, lock={"ends_with": "close"}).valid is False

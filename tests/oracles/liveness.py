@@ -229,6 +229,7 @@ class _Lock:
                 if all(fault.end + lease <= over for fault in met):
                     break
                 over = max(fault.end + lease for fault in met)
+            over = min(over, self.given_back(held))
             found.append((held.grant.time, over, _mode(held.asked)))
         for one in self.asked:
             over = one.over if one.unheard else one.begun.time
