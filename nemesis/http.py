@@ -200,7 +200,7 @@ def _story(kind: str, counted: Mapping[str, Mapping[str, int]]) -> str:
     """Say what the proxies have done."""
     done = _DONE.get(kind, f"answered with {kind}")
     return "; ".join(
-        f"of {many['requests']} requests from {way} ({many['probes']} of them probes) "
+        f"of {many['requests']} requests from {way}, of which {many['probes']} were probes, "
         f"{many['faulted']} were {done}"
         for way, many in counted.items()
     )

@@ -48,6 +48,13 @@ EXAMPLES = {
     "disk": (["redis-1"], {}, ["redis-1"], [], True),
     "cpu": (["redis-1"], {"share": 0.02}, ["redis-1"], [], False),
     "cancel": (["client-1"], {"point": None}, [], [], False),
+    "http": (
+        ["client-1", "redis-1"],
+        {"links": [["client-1", "redis-1"]], "kind": "hang"},
+        ["client-1", "redis-1"],
+        [["client-1", "redis-1"]],
+        False,
+    ),
 }
 every_family = pytest.mark.parametrize("family", FAMILIES)
 

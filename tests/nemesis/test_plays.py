@@ -32,7 +32,7 @@ ETCD = Layout(
 POINTED = replace(REDIS, failpoints=("between-check-and-delete",))
 COUNTED = replace(REDIS, failpoints=REQUESTS)
 RENEWED = replace(REDIS, renews=True)
-EVERY = tuple(name for name in FAMILIES if name not in ("failover", "membership", "memory"))
+EVERY = tuple(name for name in FAMILIES if name not in ("failover", "membership", "memory", "http"))
 
 SEEDS = st.integers(0, 2**32)
 NUMBERS = st.integers(1, 10**6)
