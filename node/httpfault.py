@@ -32,7 +32,7 @@ FILE = Path(RUN, "http.json")
 _CHAIN = "FENCEPOST-HTTP"
 _HOOKS = (("nat", "PREROUTING"), ("filter", "INPUT"))
 _OURS = "http-proxy"
-_WAIT_S = 5.0
+_WAIT_S = 8.0
 
 
 def command(words: list[str]) -> dict[str, Any]:
