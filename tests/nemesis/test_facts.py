@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -18,7 +19,9 @@ from fencepost.nemesis.targets import Layout
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
-LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, kind=KINDS["redis"], leads=True)
+LAYOUT = Layout(
+    SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, kind=replace(KINDS["redis"], http=True), leads=True
+)
 
 # Examples by family: targets, arguments; nodes that cannot answer, links that are cut, whether
 # servers forget.
