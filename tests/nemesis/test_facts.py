@@ -132,7 +132,7 @@ def test_every_drawn_fault_impairs_its_nodes_unless_it_is_a_clock_or_a_cancelled
             CLIENTS,
             2.0,
             1.0,
-            kind=KINDS["redis"],
+            kind=replace(KINDS["redis"], http=True),
             leads=True,
             replicated=True,
             shown=dict.fromkeys((*SERVERS, *CLIENTS), ("wall",)),
