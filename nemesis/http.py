@@ -8,7 +8,7 @@ other servers too. What hangs ends with the fault: the proxy's connections are c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from random import Random
@@ -48,8 +48,8 @@ _WORDS = {
 }
 _DONE = {"hang": "left unanswered", "reset": "reset", "slow": "delayed", "lost": "lost"}
 
-Met = dict[str, dict[str, int]]
-"""What a proxy has counted, by the address of the client."""
+Counts = dict[str, dict[str, int]]
+"""What a proxy has counted: by the address of the client, or by link."""
 
 
 class Http:
@@ -75,7 +75,7 @@ class Http:
         return Receipt(proved, how, {"probes": seen, "requests": met})
 
     def heal(self, fault: Fault) -> Receipt:
-        met: dict[str, Met] = {}
+        met: dict[str, Counts] = {}
         left = []
         for server in _by_server(fault):
             found = self._http(server, "off")
@@ -89,35 +89,42 @@ class Http:
         how += f"; the proxy is still on {listed(left)}" if left else ""
         return Receipt(not left and len(right) == len(seen), how, {"requests": counted})
 
-    def _probed(self, fault: Fault) -> tuple[dict[str, str], dict[str, dict[str, int]]]:
+    def _probed(self, fault: Fault) -> tuple[dict[str, str], Counts]:
         """Probe each link until the proxy has counted a probe that met the fault. A probe that is
         silent may have been too slow to arrive."""
         wanted = _SEEN[fault.arguments["kind"]]
-        counted: dict[str, dict[str, int]] = {}
+        counted: Counts = {}
 
-        def enough(way: str, answer: str) -> bool:
-            return answer == wanted and counted.get(way, {}).get("probes", 0) > 0
+        def met(way: str, answer: str) -> bool:
+            return answer == wanted and counted[way]["probes"] > 0
 
         def count() -> None:
-            met = {server: self._http(server, "show")["met"] for server in _by_server(fault)}
-            counted.update(self._counted(fault, met))
+            shown = {server: self._http(server, "show")["met"] for server in _by_server(fault)}
+            counted.update(self._counted(fault, shown))
 
-        seen = self._until(fault, enough, count)
-        return {
-            way: answer if enough(way, answer) else f"{answer}, and the proxy met no probe"
-            for way, answer in seen.items()
-        }, counted
+        seen = self._until(fault, met, count)
+        unmet = {way: f"{answer}, and the proxy met no probe" for way, answer in seen.items()}
+        return {way: answer if met(way, answer) else unmet[way] for way, answer in seen.items()}, (
+            counted
+        )
 
-    def _until(self, fault: Fault, enough: Any, count: Any = lambda: None) -> dict[str, str]:
+    def _until(
+        self,
+        fault: Fault,
+        enough: Callable[[str, str], bool],
+        count: Callable[[], None] = lambda: None,
+    ) -> dict[str, str]:
         """Probe until each answer is enough, PROBES times at most; `count` comes before a look."""
-        seen = self._answers(fault)
-        count()
-        for _ in range(PROBES - 1):
+        seen: dict[str, str] = {}
+        for _ in range(PROBES):
+            answers = self._answers(fault)
+            count()
+            seen = {
+                way: seen[way] if way in seen and enough(way, seen[way]) else answer
+                for way, answer in answers.items()
+            }
             if all(enough(way, answer) for way, answer in seen.items()):
                 break
-            again = self._answers(fault)
-            count()
-            seen |= {way: again[way] for way, answer in seen.items() if not enough(way, answer)}
         return seen
 
     def _answers(self, fault: Fault) -> dict[str, str]:
@@ -133,7 +140,7 @@ class Http:
                 for server, answer in answers.items()
             }
 
-    def _counted(self, fault: Fault, met: Mapping[str, Met]) -> dict[str, dict[str, int]]:
+    def _counted(self, fault: Fault, met: Mapping[str, Counts]) -> Counts:
         """Return the counts of each link."""
         none = {"requests": 0, "faulted": 0, "probes": 0}
         return {
