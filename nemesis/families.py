@@ -14,6 +14,7 @@ from fencepost.nemesis import (
     disk,
     failover,
     failpoints,
+    http,
     kill,
     membership,
     memory,
@@ -44,6 +45,7 @@ FAMILIES: Registry[Family] = Registry(
         disk.FAMILY,
         cpu.FAMILY,
         cancel.FAMILY,
+        http.FAMILY,
     ),
 )
 

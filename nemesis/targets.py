@@ -39,6 +39,8 @@ class ServerKind(Protocol):
     def replaceable(self) -> bool: ...
     @property
     def evicts(self) -> bool: ...
+    @property
+    def http(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class UnknownKind:
     grain_s: float = 0.0
     replaceable: bool = False
     evicts: bool = False
+    http: bool = False
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, renamed
 KINDS = ("split", "hold", "edge", "point", "request", "free")
 LEFT = 0.05
 """The part of a lease that is left at its edge."""
-MEETS = ("delay", "packet", "partition", "pause")
+MEETS = ("delay", "http", "packet", "partition", "pause")
 """The families whose faults can be aimed at a request."""
 _LONG = 3
 """Every third fault of an entry lasts longer than a lease and the bound of liveness, if it hits
@@ -45,6 +45,8 @@ _REQUESTS = 0.7
 """How often a fault that can meet a request is aimed at one."""
 _SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
 """The lengths of such a fault, in leases."""
+_OUTLAST = (0.5, 3.0)
+"""Those of a fault of the holder's HTTP requests."""
 _TRIES = 20
 
 
@@ -338,6 +340,12 @@ def _injection(
             length_s,
             False,
         )
+    if family == "http" and asked.target in ("", "client", HOLDER):
+        of_holder = Asked(family, HOLDER, asked.variant, text=asked.text)
+        drawn = FAMILIES[family].draw(random, at, of_holder)[0]
+        # The next leader comes some time after the lease, and it is its work that shows the harm.
+        lasts_s = random.uniform(*_OUTLAST) * at.ttl_s
+        return Injection(family, drawn.targets, drawn.arguments), lasts_s, False
     if family == "clock" and at.kind.lease_clock == "wall" and not (asked.target or asked.variant):
         some = random.sample(at.servers, len(at.servers) // 2 + 1)
         return Injection("clock", some, _ahead(random, at)), 1.2 * at.ttl_s, True

@@ -29,7 +29,7 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 
 # fencepost's verbs that are faster to call than to start.
-_CALLED = ("clocks", "vdso", "health", "leads", "identity", "log", "process", "threads")
+_CALLED = ("clocks", "vdso", "health", "leads", "identity", "log", "process", "threads", "http")
 # Verbs that may take long, or that need orphaned children: each runs in a fork of the agent.
 _FORKED = ("start", "wipe", "version")
 

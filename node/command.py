@@ -25,6 +25,7 @@ _VERBS = {
         name: f"fencepost.node.{name}"
         for name in ("agent", "clocks", "cpu", "launch", "lazy", "names", "sshd", "threads", "vdso")
     },
+    "http": "fencepost.node.httpfault",
     "log": "fencepost.node.serverlog",
     "process": "fencepost.node.processes",
 }

@@ -110,6 +110,7 @@ class Kind:
       leader's clock counts. `grain_s`: the resolution at which a server shows its wall clock (s).
     - `replaceable`: a server with an empty disk can replace one that has left.
     - `evicts`: it can be given a memory limit (maxmemory), at which it evicts keys.
+    - `http`: its clients send it requests by plain HTTP on `port`.
 
     What other parts of fencepost use:
     - `ends_with`: how a grant of a lock on such servers ends, unless the lock declares another way.
@@ -147,6 +148,7 @@ class Kind:
     grain_s: float = 0.0
     replaceable: bool = False
     evicts: bool = False
+    http: bool = False
     ends_with: EndsWith = "lease"
     around_s: float = 6.0
     model: str = ""

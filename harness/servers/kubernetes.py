@@ -91,4 +91,5 @@ KIND = Kind(
     user="kubernetes",
     grain_s=1.0,
     model="kubernetes",
+    http=True,
 )

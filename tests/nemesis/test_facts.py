@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -18,7 +19,9 @@ from fencepost.nemesis.targets import Layout
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 4)]
-LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, kind=KINDS["redis"], leads=True)
+LAYOUT = Layout(
+    SERVERS, CLIENTS, ttl_s=2.0, restart_s=1.0, kind=replace(KINDS["redis"], http=True), leads=True
+)
 
 # Examples by family: targets, arguments; nodes that cannot answer, links that are cut, whether
 # servers forget.
@@ -48,6 +51,13 @@ EXAMPLES = {
     "disk": (["redis-1"], {}, ["redis-1"], [], True),
     "cpu": (["redis-1"], {"share": 0.02}, ["redis-1"], [], False),
     "cancel": (["client-1"], {"point": None}, [], [], False),
+    "http": (
+        ["client-1", "redis-1"],
+        {"links": [["client-1", "redis-1"]], "kind": "hang"},
+        ["client-1", "redis-1"],
+        [["client-1", "redis-1"]],
+        False,
+    ),
 }
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
@@ -122,7 +132,7 @@ def test_every_drawn_fault_impairs_its_nodes_unless_it_is_a_clock_or_a_cancelled
             CLIENTS,
             2.0,
             1.0,
-            kind=KINDS["redis"],
+            kind=replace(KINDS["redis"], http=True),
             leads=True,
             replicated=True,
             shown=dict.fromkeys((*SERVERS, *CLIENTS), ("wall",)),

@@ -25,6 +25,7 @@ class Node:
     chains: bool = False
     queue: bool = False
     quota: bool = False
+    proxy: bool = False
     state_: str | None = "S"
     limit: str = "0"
     files: dict[str, bytes] = field(default_factory=dict)
@@ -38,6 +39,10 @@ class Node:
             return Result(json.dumps({"left": self.quota}))
         if "cpu free" in text:
             self.quota = False
+        elif "http left" in text:
+            return Result(json.dumps({"left": self.proxy}))
+        elif "http off" in text:
+            self.proxy = False
         elif "qdisc show" in text:
             return Result("qdisc netem fe9c: dev eth0 root" if self.queue else "qdisc noqueue 0:")
         elif "qdisc del" in text:
@@ -102,6 +107,7 @@ LEFT = {
     "memory": (Node(limit="1000"), "its server's memory is limited"),
     "disk": (Node(files={f"{DATA}/{FILLER}": b"0"}), "its server's disk is full"),
     "cpu": (Node(quota=True), "its server has a CPU quota"),
+    "http": (Node(proxy=True), "a proxy meets requests to its server"),
 }
 
 

@@ -19,14 +19,15 @@ from fencepost.nemesis.triggers import HOLDER, KINDS, Trigger, draw, must_fit, m
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
-REDLOCK = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=SERVER_KINDS["redis"])
+KIND = replace(SERVER_KINDS["redis"], http=True)  # so that faults of HTTP are possible, too
+REDLOCK = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=KIND)
 REDIS = replace(REDLOCK, servers=SERVERS[:1])
 ETCD = Layout(
     [f"etcd-{n}" for n in range(1, 4)],
     CLIENTS,
     ttl_s=2.0,
     restart_s=0.0,
-    kind=SERVER_KINDS["etcd"],
+    kind=replace(SERVER_KINDS["etcd"], http=True),
     leads=True,
 )
 POINTED = replace(REDIS, failpoints=("between-check-and-delete",))

@@ -21,12 +21,10 @@ from fencepost.nemesis.targets import Layout
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
 RANDOM = tuple(FAMILIES)
-LAYOUT = Layout(
-    SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=KINDS["redis"], replicated=True, leads=True
-)
-FEW = Layout(
-    SERVERS[:1], CLIENTS[:1], ttl_s=2.0, restart_s=2.2, kind=KINDS["redis"], replicated=True
-)
+# So that they can have faults of every family.
+KIND = replace(KINDS["redis"], http=True)
+LAYOUT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=KIND, replicated=True, leads=True)
+FEW = Layout(SERVERS[:1], CLIENTS[:1], ttl_s=2.0, restart_s=2.2, kind=KIND, replicated=True)
 
 SEEDS = st.integers(0, 2**32)
 FAMILIES_CHOSEN = st.permutations(RANDOM).flatmap(

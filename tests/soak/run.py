@@ -31,7 +31,10 @@ from fencepost.times import seconds
 from tests.soak import measures
 from tests.soak.judgement import Row, Sample, judge, table
 
-LOCKS = ("redlock", "etcd", "zookeeper", "redis-replicated", "postgres", "node-redlock")
+LOCKS = (
+    "redlock", "etcd", "zookeeper", "redis-replicated", "postgres", "node-redlock",
+    "kubernetes-client",
+)  # fmt: skip
 """Every kind of server, a client in another language, and every family of faults."""
 ROUNDS = 2
 
