@@ -1,10 +1,9 @@
-"""Finds the ends of commands and replies in the bytes of a connection to Redis (RESP2 and RESP3)."""
+"""Splits the bytes of a connection to Redis into commands and replies (RESP2 and RESP3)."""
 
 from __future__ import annotations
 
-QUIET = frozenset(
-    "AUTH CLIENT DISCARD EXEC HELLO INFO MULTI QUIT RESET SELECT UNWATCH WATCH".split()
-)
+_OF_CONNECTIONS = "AUTH CLIENT DISCARD EXEC HELLO INFO MULTI QUIT RESET SELECT UNWATCH WATCH"
+QUIET = frozenset(_OF_CONNECTIONS.split(" "))
 """Commands of a connection itself, which tell nothing about a lock."""
 _OF_LENGTH, _OF_PARTS, _OF_PAIRS = b"$=!", b"*~>", b"%|"
 

@@ -49,7 +49,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Request:
-    """What the program has asked on a connection. `number`: 0 if it is no step of an op."""
+    """What the program has asked on a connection; no bytes: it has closed it. `number`: 0 if it is
+    no step of an op."""
 
     link: Link
     data: bytes
@@ -60,9 +61,7 @@ class Relay:
     """All connections. `asked`: what has not been sent yet. `numbered(server)` gives a command its
     number, and `answered(number)` is called before its reply is passed on."""
 
-    def __init__(
-        self, numbered: Callable[[int], int], answered: Callable[[int], object]
-    ) -> None:
+    def __init__(self, numbered: Callable[[int], int], answered: Callable[[int], object]) -> None:
         self.poll = select.poll()
         self.asked: list[Request] = []
         self._numbered, self._answered = numbered, answered
@@ -103,7 +102,10 @@ class Relay:
             self._calls[fd]()
 
     def send(self, request: Request) -> None:
-        """Send the server a command."""
+        """Send the server a command, or the end of the connection."""
+        if not request.data:
+            self._close(request.link)
+            return
         request.link.unsent += request.data
         if request.link.open:
             self._flush(request.link)
@@ -117,9 +119,16 @@ class Relay:
             self._close(link, reset=True)
 
     def _from_program(self, link: Link) -> None:
-        data = self._received(link, link.down)
-        if link.opaque:
-            self.send(Request(link, data, 0))
+        try:
+            data = link.down.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if link.opaque or not data:
+            if not data:
+                self._forget(link.down)
+            self.asked.append(Request(link, data, 0))
             return
         commands, link.asks = cut(link.asks + data)
         for command in commands:
@@ -138,7 +147,16 @@ class Relay:
             self.poll.modify(link.up, select.POLLIN)
             self._flush(link)
             return
-        data = self._received(link, link.up)
+        try:
+            data = link.up.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._close(link, reset=True)
+            return
+        if not data:
+            self._close(link)
+            return
         if link.opaque:
             self._say(link, data)
             return
@@ -148,30 +166,21 @@ class Relay:
                 self._answered(link.owed.popleft())
             self._say(link, reply)
 
-    def _received(self, link: Link, sock: socket.socket) -> bytes:
-        try:
-            data = sock.recv(_CHUNK)
-        except BlockingIOError:
-            return b""
-        except OSError:
-            self._close(link, reset=True)
-            return b""
-        if not data:
-            self._close(link)
-        return data
-
     def _say(self, link: Link, data: bytes) -> None:
         with suppress(OSError):  # its end is seen when it is read
             link.down.sendall(data)
 
     def _close(self, link: Link, reset: bool = False) -> None:
         for one in (link.down, link.up):
-            if self._calls.pop(one.fileno(), None) is not None:
-                self.poll.unregister(one)
-                if reset:
-                    with suppress(OSError):
-                        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
-                one.close()
+            self._forget(one)
+            if reset:
+                with suppress(OSError):
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            one.close()
+
+    def _forget(self, sock: socket.socket) -> None:
+        if self._calls.pop(sock.fileno(), None) is not None:
+            self.poll.unregister(sock)
 
     def _watch(
         self, sock: socket.socket, call: Callable[[], None], events: int = select.POLLIN
