@@ -86,7 +86,8 @@ class Hunt:
 
     def on_real_servers(self, schedule: Path) -> str:
         """Return the command that replays the scenario in this file on real servers."""
-        return command("test", self.lock, option("schedule", schedule), self.user_lock)
+        named = [self.lock] if self.lock else []
+        return command("test", named, option("schedule", schedule), self.user_lock)
 
     def carry_out(
         self, processes: int | None = None, tell: Callable[[Tried], None] = lambda tried: None
