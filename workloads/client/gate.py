@@ -62,7 +62,7 @@ class Gate:
         poll.register(self._out, select.POLLIN)
         while not self._over:
             self._turn(None)
-            while self._relay.asked and self._turn(_LOOK_S):
+            while self._relay.asked and not self._over and self._turn(_LOOK_S):
                 pass
             self._forward()
         code = self._program.wait()
