@@ -68,7 +68,7 @@ class Traced(Protocol):
     """The trace of a run: its `moments`, in order with its `rows`.
 
     `aside`: the clients whose lock has sent messages outside of its ops. `met`: the message that a
-    fault met, by the fault's name; a simulated run need not name it, because its moments do.
+    fault met, by the fault's name; empty for a simulated run, whose moments show it.
     """
 
     @property

@@ -43,7 +43,7 @@ class Sees(Protocol):
 
 
 class RealNetwork(Network):
-    """The connections of a run. `sees` observes them, if it is there."""
+    """The connections of a run. `sees`: their observer, if any."""
 
     sees: Sees | None = None
 

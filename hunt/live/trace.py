@@ -90,7 +90,7 @@ class RealTrace:
             self._note("over", waits, waits.over_ns)
 
     def meets(self, request: Request, before: int) -> None:
-        """Note which message the faults met that were recorded since there were so many rows."""
+        """Note the message that the latest faults met. `before`: the number of rows before them."""
         if id(request.command[0]) not in self._sent:
             return
         _, call, _ = self._sent[id(request.command[0])]

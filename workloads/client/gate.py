@@ -26,9 +26,9 @@ from fencepost.workloads.client.steps import before, connected
 
 KINDS = 3
 WAITS, REPLY = 1, 2
-"""What is added to a request's number, while the program waits for its reply, and before that."""
+"""The offsets of the points at which the program waits for a reply, and before the reply."""
 _LOOK_S = 0.002
-"""Between two looks at a stopped program; how long to wait for the rest of what is sent at once."""
+"""Between two looks at a stopped program; how long to wait for requests that are sent at once."""
 _CHUNK = 1 << 16
 
 
@@ -39,7 +39,7 @@ def number(place: int, server: int, servers: int) -> int:
 
 
 class Gate:
-    """Passes on what a program and the harness say to each other, and what it asks its servers."""
+    """Passes on the lines between a program and the harness, and its messages to its servers."""
 
     def __init__(self, program: subprocess.Popen[bytes]) -> None:
         assert program.stdin is not None and program.stdout is not None
@@ -69,7 +69,7 @@ class Gate:
         return code if code >= 0 else 128 - code
 
     def _turn(self, wait_s: float | None) -> bool:
-        """Take what has come; return whether there was something."""
+        """Take new input; return whether there was any."""
         ready = self._relay.poll.poll(None if wait_s is None else wait_s * 1000)
         for fd, _ in ready:
             if fd == 0:
@@ -97,7 +97,7 @@ class Gate:
                 self._program.stdin.flush()
 
     def _order(self, line: bytes) -> bytes:
-        """Return what the program receives of an order; b"" if it is none for it."""
+        """Return the line that the program receives for an order; b"" for none."""
         order: dict[str, Any] = json.loads(line)
         control, point = order.get("control"), str(order.get("point", ""))
         if control in ("arm", "disarm") and point.startswith("step-"):
@@ -114,7 +114,7 @@ class Gate:
         return line
 
     def _pass_on(self) -> None:
-        """Pass on what the program has said."""
+        """Pass on the output of the program."""
         try:
             data = os.read(self._out, _CHUNK)
         except BlockingIOError:
@@ -133,7 +133,7 @@ class Gate:
             elif event.get("type") != "invoke" and event.get("f") == self._op:
                 self._op = ""
         except (ValueError, AttributeError, KeyError):
-            return  # the harness says what is wrong with it
+            return  # the harness reports the mistake
 
     # Messages.
 
@@ -149,7 +149,7 @@ class Gate:
             self._reach(before(request + REPLY))
 
     def _forward(self) -> None:
-        """Send what the program has asked at once, in the order of its servers."""
+        """Send the requests that the program has made at once, in the order of its servers."""
         asked = sorted(self._relay.asked, key=lambda one: one.link.server)
         self._relay.asked.clear()
         for one in asked:

@@ -49,7 +49,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Request:
-    """What the program has asked on a connection; no bytes: it has closed it. `number`: 0 if it is
+    """A command of the program on a connection; no bytes: it has closed it. `number`: 0 if it is
     no step of an op."""
 
     link: Link
@@ -58,8 +58,8 @@ class Request:
 
 
 class Relay:
-    """All connections. `asked`: what has not been sent yet. `numbered(server)` gives a command its
-    number, and `answered(number)` is called before its reply is passed on."""
+    """All connections. `asked`: the requests that have not been sent yet. `numbered(server)` gives
+    a command its number, and `answered(number)` is called before its reply is passed on."""
 
     def __init__(self, numbered: Callable[[int], int], answered: Callable[[int], object]) -> None:
         self.poll = select.poll()
@@ -97,7 +97,7 @@ class Relay:
         self._watch(link.up, lambda: self._from_server(link), select.POLLIN | select.POLLOUT)
 
     def take(self, fd: int) -> None:
-        """Take what has come on a socket."""
+        """Take the input of a socket."""
         if fd in self._calls:
             self._calls[fd]()
 

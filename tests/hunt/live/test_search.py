@@ -1,4 +1,4 @@
-"""What a reference lock cannot prevent is not shrunk, so that the budget is left for the rest."""
+"""A counterexample that is inherent to the servers is not shrunk, which saves budget."""
 
 from __future__ import annotations
 
