@@ -13,17 +13,21 @@ from fencepost.workloads.contract.locktype import LockType
 
 # The mark by which `fencepost heal` recognizes it.
 _ENV = ("env", f"{MARK}={CLIENT}")
-_PUMP = (PYTHON, "-m", "fencepost.workloads.client.pump", PROGRAM_PATH, "launch")
+_PUMP = (PYTHON, "-m", "fencepost.workloads.client.pump")
+_GATE = (PYTHON, "-m", "fencepost.workloads.client.gate")
+_LAUNCH = (PROGRAM_PATH, "launch")
 
 
-def command(lock: LockType, packages: str = "", code: str = CODE) -> tuple[str, ...]:
+def command(
+    lock: LockType, packages: str = "", code: str = CODE, gated: bool = False
+) -> tuple[str, ...]:
     """Return the lock's own program, or fencepost's in the Python environment that the lock's
     library needs.
 
     `packages` is a folder of packages that precede those of that environment; `code` has
-    fencepost's code, as a folder or an archive.
+    fencepost's code, as a folder or an archive. `gated`: the program's messages are failpoints.
     """
-    pump = (*_ENV, f"PYTHONPATH={code}", *_PUMP)
+    pump = (*_ENV, f"PYTHONPATH={code}", *_PUMP, *(_GATE if gated else ()), *_LAUNCH)
     if lock.program:
         return (*pump, *lock.program)
     python = f"{LIBRARIES}/{lock.library}/bin/python" if lock.library else PYTHON

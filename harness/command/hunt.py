@@ -315,7 +315,7 @@ def _print_counterexample(
     if find.came is not None and asked.replays is None:
         screen.write(f"replay: {asked.again('--replay', str(outcome.folder / 'schedule.json'))}")
     if made is not None:
-        schedule = outcome.folder / "schedule.json"
+        schedule = asked.scenario_in(outcome.folder)
         screen.write(f"on real servers: {asked.on_real_servers(schedule)}")
     screen.verdict(outcome)
     return made

@@ -88,7 +88,14 @@ class ClientFleet:
         """Return the command that starts a client on its node."""
         own = self._spec.own
         packages = f"{OWN}/{SITE}" if own and own.python and own.packages else ""
-        return command(self._spec.lock_type, packages, PLACE if own else CODE)
+        lock = self._spec.lock_type
+        gated = self._counted and bool(lock.program) and lock.kind == "redis"
+        return command(lock, packages, PLACE if own else CODE, gated)
+
+    @property
+    def _counted(self) -> bool:
+        """Whether a step of the scenario is that of a client's op."""
+        return bool((self._spec.scenario or {}).get("counted"))
 
     # Their clocks.
 
@@ -180,7 +187,7 @@ class ClientFleet:
             origin_ns=self._recorder.origin_ns + self._clocks[node].offset_ns,
             stops=spec.stops if spec.lock_type.elector else None,
             own=Own(OWN, own.python) if own and own.python else None,
-            steps=bool((spec.scenario or {}).get("counted")) or counts_requests(spec),
+            steps=self._counted or counts_requests(spec),
         )
 
     def close(self) -> None:

@@ -31,6 +31,7 @@ from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.hunt.bridge.bridge import Bridge, bridge
 from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.live.search import hunt as play_out
+from fencepost.hunt.live.witness import of_run
 from fencepost.hunt.run import LockError
 from fencepost.hunt.search.coverage import Coverage, of_hunt
 from fencepost.hunt.search.hunt import Counterexample
@@ -85,7 +86,8 @@ class Hunt:
 
     def on_real_servers(self, schedule: Path) -> str:
         """Return the command that replays the scenario in this file on real servers."""
-        return command("test", self.lock, option("schedule", schedule), self.user_lock)
+        named = [self.lock] if self.lock else []
+        return command("test", named, option("schedule", schedule), self.user_lock)
 
     def carry_out(
         self, processes: int | None = None, tell: Callable[[Tried], None] = lambda tried: None
@@ -162,21 +164,21 @@ class Hunt:
         if self.setting.live:
             numbers = find.schedule.numbers(len(self.setting.clients))
             replays.write(folder / "schedule.json", command, list(find.broken), numbers)
-        if self.setting.live or self.setting.elector:
+        if self.setting.elector:
             return judge(folder, []), None
-        made = bridge(self.setting, find)
+        made = bridge(self.setting, find, of_run(find.run) if self.setting.live else None)
         text = file.to_text(made.scenario, made.notes, made.cannot)
-        replace(folder / "schedule.json", [text.encode()])
+        replace(self.scenario_in(folder), [text.encode()])
         replace(folder / "schedule.py", [file.python(made.scenario).encode()])
         return judge(folder, []), made
 
+    def scenario_in(self, folder: Path) -> Path:
+        """Return the file of the scenario for real servers in a counterexample's folder. With real
+        clients, schedule.json is for `--replay`."""
+        return folder / ("scenario.json" if self.setting.live else "schedule.json")
+
     def must_have_servers(self) -> None:
         """Raise BadArguments if its counterexample cannot be replayed on real servers."""
-        if self.setting.live:
-            raise BadArguments(
-                f"{self.spec.lock} is a program of its own, and no schedule of real clients can be "
-                "replayed on real servers: leave --confirm out, and use `fencepost test`"
-            )
         if self.setting.elector:
             raise BadArguments(
                 f"{self.spec.lock} is an elector, and no schedule of an elector can be replayed on "

@@ -20,7 +20,7 @@ from fencepost.checker.history.history import NEMESIS
 from fencepost.hunt.bridge.events import Deed, deeds, long_ns, unseen
 from fencepost.hunt.bridge.schedule_order import reorder, segments
 from fencepost.hunt.bridge.to_scenario import Writer
-from fencepost.hunt.bridge.trace import Trace
+from fencepost.hunt.bridge.trace import Trace, Traced
 from fencepost.hunt.faults.registry import SIMULATED, table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.hunt import Counterexample
@@ -50,10 +50,15 @@ class Bridge:
     cannot: tuple[str, ...]
 
 
-def bridge(setting: Setting, find: Counterexample) -> Bridge:
-    """Return the scenario of a counterexample."""
-    trace = Trace()
-    run = trace.play(setting, find.schedule, table(setting))
+def bridge(setting: Setting, find: Counterexample, traced: Traced | None = None) -> Bridge:
+    """Return the scenario of a counterexample. `traced`: of its run with real clients, which does
+    not repeat itself exactly."""
+    trace: Traced
+    if traced is None:
+        trace = Trace()
+        run = trace.play(setting, find.schedule, table(setting))
+    else:
+        trace, run = traced, find.run
     checker = next(iter(find.broken))
     until = min(_proven_at_ns(run, checker, find.story[-1].time_ns), run.healed_ns)
     ttl_ms = max(TTL_MS, setting.ttl_ns // 1_000_000)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fencepost.checker.history.history import NEMESIS, SPONTANEOUS
-from fencepost.hunt.bridge.trace import Call, Moment, Trace
+from fencepost.hunt.bridge.trace import Call, Moment, Traced
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.run import Run
@@ -122,17 +122,17 @@ def long_ns(setting: Setting) -> int:
     return setting.ttl_ns // 8
 
 
-def unseen(setting: Setting, trace: Trace) -> set[str]:
+def unseen(setting: Setting, trace: Traced) -> set[str]:
     """Return the clients whose lock sends requests that are no steps of an op.
 
     These are all clients, depending on the model of the servers, or those whose lock has threads.
     """
     if not MODELS[setting.model].steps:
         return set(setting.clients)
-    return trace.aside if setting.outside else set()
+    return trace.aside if setting.outside or setting.live else set()
 
 
-def deeds(run: Run, trace: Trace, until_ns: int) -> list[Deed]:
+def deeds(run: Run, trace: Traced, until_ns: int) -> list[Deed]:
     """Return all events until this time, in order."""
     return _Reader(run, trace, until_ns).read()
 
@@ -140,12 +140,13 @@ def deeds(run: Run, trace: Trace, until_ns: int) -> list[Deed]:
 class _Reader:
     """Reads a run once."""
 
-    def __init__(self, run: Run, trace: Trace, until_ns: int) -> None:
+    def __init__(self, run: Run, trace: Traced, until_ns: int) -> None:
         self._run = run
         self._until_ns = until_ns
         # Clients whose lock sends requests that are no steps.
         self._unseen = unseen(run.setting, trace)
-        self._merged = list(_merged(run.rows, trace.moments))
+        self._merged = list(_merged(trace.rows, trace.moments))
+        self._met = trace.met
         self._handled = self._places("handled")
         self._over = self._places("over")
         self._clients = {name: _At() for name in run.setting.clients}
@@ -194,7 +195,9 @@ class _Reader:
             self._receipts.setdefault(sent, call)
         if call.goes_out and at.op is not None:
             at.sent[call.step.node] = call
-            if call.sends and self._run.setting.outside and not at.op.note_sent(call.step):
+            setting = self._run.setting
+            counted = setting.outside or setting.live
+            if call.sends and counted and not at.op.note_sent(call.step):
                 at.op.tries_again = True  # its sleeps are not steps
             self._sends[call] = Deed(
                 "send", moment.time_ns, place, call.client, at.op, call,
@@ -251,7 +254,9 @@ class _Reader:
         if client:
             at = self._clients[client]
             let_wait = client in self._unseen and self._is_let_wait(at, time)
-            found.op, found.number = at.op, 0 if let_wait else at.number
+            met = self._met.get(name)
+            number = met.number if met is not None else at.number
+            found.op, found.number = at.op, 0 if let_wait or at.op is None else number
             found.place = self._after_its_request(place, client)
         self._found.append(found)
 
@@ -278,7 +283,8 @@ class _Reader:
         source, to = fault.arguments["source"], fault.arguments["to"]
         request = source in self._clients
         client, server = (source, to) if request else (to, source)
-        call = self._clients[client].sent.get(server)
+        met = self._met.get(fault.name)
+        call = self._clients[client].sent.get(server) if met is None else met.call
         if call is None:
             self._found.append(unplayed)
         else:

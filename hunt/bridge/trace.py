@@ -7,12 +7,14 @@ request was executed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.network import Refusal, Wire
+from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.workloads.client.steps import Step
@@ -54,21 +56,48 @@ class Moment:
     call: Call
 
 
-class Trace:
-    """Observes a run (network.Tap) and its clients.
+@dataclass(frozen=True)
+class Met:
+    """The request whose message met a fault, and the number of the step at which it did."""
 
-    `aside`: the clients whose lock has sent messages from its own threads.
+    call: Call
+    number: int
+
+
+class Traced(Protocol):
+    """The trace of a run: its `moments`, in order with its `rows`.
+
+    `aside`: the clients whose lock has sent messages outside of its ops. `met`: the message that a
+    fault met, by the fault's name; empty for a simulated run, whose moments show it.
     """
+
+    @property
+    def rows(self) -> Sequence[Row]: ...
+    @property
+    def moments(self) -> Sequence[Moment]: ...
+    @property
+    def aside(self) -> set[str]: ...
+    @property
+    def met(self) -> Mapping[str, Met]: ...
+
+
+class Trace:
+    """Observes a run (network.Tap) and its clients."""
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []
         self.aside: set[str] = set()
+        self.met: dict[str, Met] = {}
         self._run: Run | None = None
         # The call that is sending on each link, and the command that was sent on it before.
         self._sending: dict[Wire, tuple[Call, Any]] = {}
         # By the identity of the sent object, because equal requests are frequent. The object is
         # kept, so that no other gets its id.
         self._sent: dict[int, tuple[Any, Call]] = {}
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self._run.rows if self._run is not None else ()
 
     def play(self, setting: Setting, schedule: Schedule, actions: list[Action]) -> Run:
         """Execute a schedule, and trace it."""

@@ -23,7 +23,7 @@ _TYPES = ("invoke", "ok", "fail", "info")
 class RealClient:
     """Applies ops by its program, one at a time.
 
-    `step`: the client's present step.
+    `step`: the client's present step. `ops`: how many ops it has begun.
     """
 
     resigns = True
@@ -38,15 +38,21 @@ class RealClient:
         self._task: Task | None = None
         self._asked = ""
         self._answer: tuple[str, dict[str, Any]] | None = None
-        self.step = 0
+        self.step = self.ops = 0
 
     @property
     def extends(self) -> bool:
         return self._program.extends
 
+    @property
+    def asks(self) -> str:
+        """Return its present op; "" if none."""
+        return self._asked if self._answer is None else ""
+
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Do one op; return how it ended, and its value."""
         self._task, self._asked, self._answer = self._world.running, f, None
+        self.ops += 1
         self._world.stir()
         self._program.tell({"f": f, "value": asked})
         while self._answer is None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.live.world import RealWorld
-from fencepost.hunt.sim.network import Network, Request, Server, Session
+from fencepost.hunt.sim.network import Network, Request, Server, Session, Wire
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import Node, Timer
 
@@ -35,8 +35,17 @@ class Eyes(Protocol):
     def unwatch(self, sock: socket.socket) -> None: ...
 
 
+class Sees(Protocol):
+    """Observes the commands and replies of the connections."""
+
+    def sends(self, link: Wire, command: tuple[Any, ...]) -> None: ...
+    def arrives(self, link: Wire, command: tuple[Any, ...]) -> None: ...
+
+
 class RealNetwork(Network):
-    """The connections of a run."""
+    """The connections of a run. `sees`: their observer, if any."""
+
+    sees: Sees | None = None
 
     def latency(self, client: int, server: int) -> int:
         """Return less than the time that a message really takes, which does not count."""
@@ -107,11 +116,12 @@ class Connection:
     """A connection (Stream, hunt/intercept/stream.py)."""
 
     def __init__(
-        self, eyes: Eyes, world: RealWorld, network: Network, client: Node, server: Server,
+        self, eyes: Eyes, world: RealWorld, network: RealNetwork, client: Node, server: Server,
         sock: socket.socket,
     ) -> None:  # fmt: skip
         self._eyes = eyes
-        self.network = network
+        self.network: Network = network
+        self._seen_by = network
         self._world = world
         self.client = client
         self.server = server
@@ -150,6 +160,8 @@ class Connection:
     def _take(self, command: tuple[Any, ...]) -> None:
         network, world = self.network, self.network.world
         self.command = (command,)
+        if (sees := self._seen_by.sees) is not None and self.session.is_about_data(command):
+            sees.sends(self, command)
         talk = Command(self, (command,), world.now, self._boot)
         if self.requests.broken or self.ends in network.requests_cut:
             if network.tap is not None:
@@ -161,6 +173,8 @@ class Connection:
 
     def arrived(self, request: Request) -> None:
         for one in self.replies.arrive(request):
+            if (sees := self._seen_by.sees) is not None:
+                sees.arrives(self, one.command[0])
             self._write(one.reply)
         if self.session.over and not self.replies.waiting:
             self.close()

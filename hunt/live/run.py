@@ -82,6 +82,9 @@ class RealRun(Run):
     def start(self) -> None:
         """Begin the clients' work: all of them are ready."""
         self.started_ns = self.world.begin()
+        if self._witness is not None:
+            self.network.sees = self._witness.trace
+            self._witness.trace.begin(self.rows, self.parts)
         self.start_clients()
 
     def calms(self, patience_ns: int) -> bool:
@@ -199,9 +202,11 @@ class RealRun(Run):
         if action is None:
             held.popleft()
             return
-        activities = [client.activity for client in self.clients]
+        activities, rows = [client.activity for client in self.clients], len(self.rows)
         if self._inject(action, request) is False:
             return
+        if self._witness is not None:
+            self._witness.trace.meets(request, rows)
         self.injected.append((step, held.popleft()))
         met = "reply" if request.back else "request"
         self.seen[action.kind, action.way, met, *activities] = None

@@ -16,7 +16,7 @@ from dataclasses import replace
 from random import Random
 
 from fencepost.checker.verdict import Verdict
-from fencepost.hunt.faults.registry import table
+from fencepost.hunt.faults.registry import name_of, table
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.live.conductor import Conductor, Job
 from fencepost.hunt.live.run import RealRun
@@ -24,7 +24,7 @@ from fencepost.hunt.live.witness import Witness
 from fencepost.hunt.search.batch import shape
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.hunt import Counterexample
-from fencepost.hunt.search.inherent import compare, named
+from fencepost.hunt.search.inherent import Reference, named, used_in
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.search import Tell, Tried, learned_weights
 from fencepost.hunt.search.shrink import shrink
@@ -53,6 +53,8 @@ class Search:
         self._tell = tell
         self._actions = table(setting)
         self._without: frozenset[int] = frozenset()
+        reference = setting.reference
+        self._reference = None if reference is None else Reference(reference, seed)
         self._steps = 1
 
     def hunt(self, budget_s: float, inherent: bool) -> tuple[Tried, Counterexample | None]:
@@ -64,7 +66,7 @@ class Search:
             found = self._search(tried, begun, budget_s)
             if found is None:
                 return tried, None
-            find = self._least(*found)
+            find = self._least(*found, inherent)
             if find is None:
                 continue
             compared = find.compared
@@ -151,15 +153,39 @@ class Search:
 
     # Shrinking, and playing again.
 
-    def _least(self, run: RealRun, broken: tuple[str, ...]) -> Counterexample | None:
-        """Return the shrunk counterexample; None if it never came again."""
+    def _least(
+        self, run: RealRun, broken: tuple[str, ...], inherent: bool
+    ) -> Counterexample | None:
+        """Return the shrunk counterexample; None if it never came again. One that is inherent to
+        the servers is not shrunk, unless it ends the hunt: that would take half of the budget."""
         met, name = run.exact_schedule, broken[:1]
         ahead = _Ahead(self._conductor, name)
-        least = ahead.shrink(met, self._actions)
+        whole, theirs = met, self._that_break_reference(met, broken[0])
+        if theirs and not inherent:
+            mine = [one for one in met.injections if one not in theirs]
+            if ahead.shows(without := Schedule(met.head, tuple(mine))):
+                whole = without
+            elif ahead.shows(alone := Schedule(met.head, tuple(theirs))) and (
+                find := self._again(met, alone, ahead.runs)
+            ):
+                return find
+        least = ahead.shrink(whole, self._actions)
         find = self._again(met, least, ahead.runs)
         if find is None and least != met:
             find = self._again(met, met, ahead.runs)
         return find
+
+    def _that_break_reference(self, met: Schedule, checker: str) -> list[tuple[int, int]]:
+        """Return the injections whose faults, each alone, break this promise of the reference lock;
+        none if no other faults would be left to search with."""
+        if self._reference is None:
+            return []
+        used = {name_of(self._actions[number - 1]) for _, number in met.injections}
+        breaks = {one for one in used if self._reference.breaks(checker, {one})}
+        known = frozenset(named(self._actions, breaks))
+        if len(self._without | known) == len(self._actions):
+            return []
+        return [one for one in met.injections if one[1] in known]
 
     def _again(self, met: Schedule, schedule: Schedule, runs: int) -> Counterexample | None:
         """Play a counterexample again, three times or ten, and tell the first run that shows it."""
@@ -186,10 +212,9 @@ class Search:
             met, schedule, run, broken, tell(run, witness.teller, broken), runs + len(played),
             came=(len(shown), len(played)), messages=witness.recorder.found(run.rows),
         )  # fmt: skip
-        reference = self._setting.reference
-        if reference is None:
+        if self._reference is None:
             return find
-        found = compare(run, next(iter(broken)), reference, self._seed)
+        found = self._reference.compared(next(iter(broken)), used_in(run))
         return replace(
             find, compared=replace(found, story=tuple(step.words for step in find.story))
         )
@@ -218,6 +243,12 @@ class _Ahead:
                 if not self._asked:
                     return found
             self._play()
+
+    def shows(self, schedule: Schedule) -> bool:
+        """Return whether a schedule breaks the promise."""
+        self._asked = [schedule]
+        self._play()
+        return self._known[schedule]
 
     def _breaks(self, schedule: Schedule) -> bool:
         known = self._known.get(schedule)

@@ -59,23 +59,20 @@ class Comparison:
 
 def compare(run: Run, checker: str, reference: Setting, seed: int | str) -> Comparison:
     """Compare the run of a counterexample, which violates `checker`, with a reference lock."""
-    actions = table(run.setting)
-    used = {name_of(actions[number - 1]) for _, number in run.injected}
-    return compared(reference, checker, used, seed)
+    return Reference(reference, seed).compared(checker, used_in(run))
 
 
 def compared(
     reference: Setting, checker: str, used: Collection[str], seed: int | str
 ) -> Comparison:
     """Compare a violation of `checker` under these faults with a reference lock."""
-    if not used:
-        return Comparison(checker, reference.lock, (), 0)
-    tried = _Tried(replace(reference, goals=(checker,)), seed)
-    found = {one for one in used if tried.breaks({one})}
-    if not found and len(used) > 1 and tried.breaks(used):
-        # They break it together. Without a fault of the servers the others do not.
-        found = {min(used, key=lambda one: (not _forgets(one), one))}
-    return Comparison(checker, reference.lock, tuple(sorted(found)), tried.schedules)
+    return Reference(reference, seed).compared(checker, used)
+
+
+def used_in(run: Run) -> set[str]:
+    """Return the faults of a run, by their names for --faults."""
+    actions = table(run.setting)
+    return {name_of(actions[number - 1]) for _, number in run.injected}
 
 
 def named(actions: Sequence[Action], names: Collection[str]) -> Iterator[int]:
@@ -85,25 +82,47 @@ def named(actions: Sequence[Action], names: Collection[str]) -> Iterator[int]:
             yield number
 
 
-class _Tried:
-    """Tries the reference lock with some faults. `schedules`: how many so far."""
+class Reference:
+    """Tries the reference lock with some faults, each combination once."""
 
-    def __init__(self, reference: Setting, seed: int | str) -> None:
+    def __init__(self, setting: Setting, seed: int | str) -> None:
+        self._setting = setting
         self._seed = seed
-        self._actions = table(reference)
-        self._searcher = Searcher(reference)
-        self.schedules = 0
+        self._actions = table(setting)
+        # Whether faults break a promise, and after how many schedules.
+        self._known: dict[tuple[str, frozenset[str]], tuple[bool, int]] = {}
 
-    def breaks(self, names: Collection[str]) -> bool:
+    def compared(self, checker: str, used: Collection[str]) -> Comparison:
+        """Compare a violation of `checker` under these faults."""
+        if not used:
+            return Comparison(checker, self._setting.lock, (), 0)
+        tried = [frozenset({one}) for one in used]
+        found = {one for one in used if self.breaks(checker, {one})}
+        if not found and len(used) > 1:
+            tried.append(frozenset(used))
+            if self.breaks(checker, used):
+                # They break it together. Without a fault of the servers the others do not.
+                found = {min(used, key=lambda one: (not _forgets(one), one))}
+        schedules = sum(self._known[checker, names][1] for names in tried)
+        return Comparison(checker, self._setting.lock, tuple(sorted(found)), schedules)
+
+    def breaks(self, checker: str, names: Collection[str]) -> bool:
         """Return whether the reference breaks with these faults alone."""
+        key = checker, frozenset(names)
+        if key not in self._known:
+            self._known[key] = self._try(checker, names)
+        return self._known[key][0]
+
+    def _try(self, checker: str, names: Collection[str]) -> tuple[bool, int]:
         others = {name_of(action) for action in self._actions} - set(names)
         without = frozenset(named(self._actions, others))
+        searcher, schedules = Searcher(replace(self._setting, goals=(checker,))), 0
         for number in range(_BATCHES):
-            made = self._searcher.batch(Drawn(f"{self._seed}/reference", number, (), without))
-            self.schedules += made.tried
+            made = searcher.batch(Drawn(f"{self._seed}/reference", number, (), without))
+            schedules += made.tried
             if made.found is not None:
-                return not made.failure
-        return False
+                return not made.failure, schedules
+        return False, schedules
 
 
 def _forgets(name: str) -> bool:

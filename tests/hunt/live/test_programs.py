@@ -21,6 +21,8 @@ from fencepost.harness.hunting.programs import conductor
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.live.conductor import Job
 from fencepost.hunt.sim.schedule import Schedule
+from fencepost.strictjson import decode
+from fencepost.workloads.scenarios import file
 
 pytestmark = pytest.mark.slow
 SDK = Path(__file__).parents[3] / "sdk"
@@ -108,11 +110,6 @@ def test_a_program_that_cannot_be_hunted_is_refused_in_a_sentence(folder, defect
         hunt_of(folder, defect, budget="1s").carry_out(1)
 
 
-def test_a_counterexample_of_a_program_is_not_replayed_on_real_servers(folder):
-    with pytest.raises(BadArguments, match="leave --confirm out, and use `fencepost test`"):
-        hunt_of(folder).must_have_servers()
-
-
 def test_a_program_that_is_not_there_is_refused(folder):
     with pytest.raises(BadArguments, match="no-such-word is not on this machine"):
         hunt_of(folder, command="no-such-word").carry_out(1)
@@ -163,7 +160,12 @@ def test_a_counterexample_is_stored_with_its_picture_and_replayed_from_its_sched
     hunt = hunt_of(folder, command=command, faults="kill:client", budget="120s")
     tried, find = hunt.carry_out(8)
     assert find is not None and list(find.broken) == ["liveness"]
-    outcome, _ = hunt.store(tried, find, "the command")
+    outcome, made = hunt.store(tried, find, "the command")
+    scenario = file.read(decode((outcome.folder / "scenario.json").read_bytes()))[0]
+    assert made is not None and scenario.steps == made.scenario.steps
+    assert hunt.on_real_servers("scenario.json").startswith(
+        "fencepost test --schedule scenario.json --program "
+    )
     assert msgspec.json.decode((outcome.folder / "messages.json").read_bytes())["messages"]
     assert any(message.words.startswith("SETNX orders") for message in find.messages)
     assert "SETNX orders" in (outcome.folder / "report.html").read_text()
