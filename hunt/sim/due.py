@@ -23,7 +23,7 @@ def describe(request: Request) -> str:
 
 
 def kind(event: Event | None) -> str:
-    """Return what is due: a request, a reply, the end of a wait, or "" for nothing."""
+    """Return the kind of a due event: request, reply, wake (the end of a wait), or "" for none."""
     if event is None:
         return ""
     if isinstance(event, Request):
