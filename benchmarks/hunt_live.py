@@ -9,10 +9,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from hunt_rows import Print
 
 from fencepost.harness.hunting.hunts import Hunt, described
 from fencepost.harness.hunting.programs import conductor
@@ -57,8 +57,6 @@ AGAIN = (
     Live("again-answer", "lease from the answer", "lease-from-the-answer", "delay,pause"),
     Live("again-second", "lease in a second request", "lease-set-later", "kill,pause,partition"),
 )
-
-Print = Callable[[Any, str, str, bool], bool]
 
 
 def rate(row: Live, seconds: float, printed: Print) -> bool:

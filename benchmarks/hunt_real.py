@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from hunt_rows import KNOWN, LIBRARIES, Row
+from hunt_rows import KNOWN, LIBRARIES, Print, Row
 
 from fencepost.harness.api.session import Session
 
@@ -89,9 +89,6 @@ SOUND_REAL = tuple(
 CONFIRM = tuple(
     replace(row, key=f"confirm-{row.key}", confirm=True) for row in (*KNOWN, *LIBRARIES)
 )
-
-Print = Callable[[Any, str, str, bool], bool]
-"""Prints a row: name, target, result, and whether the target is met."""
 
 
 @dataclass(frozen=True)

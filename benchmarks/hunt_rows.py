@@ -4,7 +4,7 @@ targets."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -16,6 +16,10 @@ from fencepost.hunt.sim.setting import Setting
 LIMIT_S, MEDIAN_S = 10.0, 2.0
 RATE, LIBRARY_RATE, KAZOO_RATE = 3000, 200, 60
 STEPS = 8
+
+Print = Callable[[Any, str, str, bool], bool]
+"""Prints a row: its name, the target, the result, and whether the target is met, which it
+returns."""
 
 
 @dataclass(frozen=True)

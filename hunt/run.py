@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from heapq import heappop, heappush
 from types import FrameType
@@ -15,37 +15,30 @@ from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.intercept import patches
 from fencepost.hunt.intercept.context import Place
 from fencepost.hunt.intercept.inside import destruction, inside
+from fencepost.hunt.lock_error import LockError, Stuck, of_failure, without_end
 from fencepost.hunt.machine import Failpoints, simulated
 from fencepost.hunt.models.model import Storage
 from fencepost.hunt.models.registry import MODELS, storage
 from fencepost.hunt.reigns import reigns
+from fencepost.hunt.sim import due
 from fencepost.hunt.sim.client_node import ClientNode, no_call
-from fencepost.hunt.sim.code_location import where_in, where_now
+from fencepost.hunt.sim.code_location import where_now
 from fencepost.hunt.sim.faults import Faults
-from fencepost.hunt.sim.network import Network, Request, Server, Tap
+from fencepost.hunt.sim.network import Network, Server, Tap
 from fencepost.hunt.sim.record import Outbox, Row
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import STORAGE, Setting
-from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, Timer, World
 from fencepost.hunt.work import Plan, final_acquire, sections
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
-from fencepost.workloads.contract.lock import BadAnswer, Interrupt
+from fencepost.workloads.contract.lock import Interrupt
 from fencepost.workloads.locks.user_lock import forget
 
 _STORAGE = 99
 _PATIENCE = 3
 """After how many leases endless faults end, if clients of such servers wait for them for ever."""
-
-
-class LockError(Exception):
-    """The lock's code raised an unexpected exception, or does not terminate."""
-
-
-class Stuck(LockError):
-    """The lock's code ran for seconds without a step. It takes as long again in each run."""
 
 
 class Run:
@@ -148,16 +141,8 @@ class Run:
 
     def check_failure(self) -> None:
         """Raise the error with which the run has ended, if there is one."""
-        steps = self.world.step
-        if isinstance(self.failure, Unknown | LockError):
-            raise self.failure
-        if isinstance(self.failure, BadAnswer):
-            raise LockError(f"{self.failure} (at step {steps})") from self.failure
         if self.failure is not None:
-            raise LockError(
-                f"{type(self.failure).__name__}: {self.failure} ({where_in(self.failure)}), "
-                f"at step {steps}"
-            ) from self.failure
+            raise of_failure(self.failure, self.world.step)
 
     def _relent_later(self, not_yet: tuple[str, ...] = ()) -> None:
         """End the faults that would last until all clients have done their work, if some still
@@ -189,14 +174,11 @@ class Run:
 
     def _patched(self) -> AbstractContextManager[None]:
         """Replace sockets, clocks and threads for code that brings its own connections."""
-
-        def thread(node: Node, work: Callable[[], None]) -> Task:
-            return self.begin(node, _confined(work))
-
         for module in self.setting.libraries:
             patches.load(module)
         end = partial(end_client, self)
-        place = Place(self.world, self.network, self.nodes, self._fail, thread, end, self._sockets)
+        nodes, sockets = self.nodes, self._sockets
+        place = Place(self.world, self.network, nodes, self._fail, self.begin, end, sockets)
         return inside(place, self.schedule.at(0), self._stuck)
 
     def _fail(self, error: BaseException) -> None:
@@ -249,7 +231,7 @@ class Run:
                 self.injected.append((step, number))
                 action = self._actions[number - 1]
                 activities = [client.activity for client in self.clients]
-                met = "" if event is None else _of(event)
+                met = due.kind(event)
                 self.seen[action.kind, action.way, met, *activities] = None
                 if self._inject(action, event) is False:
                     self._pending = action
@@ -261,24 +243,15 @@ class Run:
         rows = len(self.rows)
         took = action.inject(self, event)
         if len(self.rows) > rows:
-            ops, met = struck(self, action.client, event)
+            ops, met = due.struck(self.clients, action.client, event)
             self.struck[action.kind, action.way, met, *ops] = None
         return took
 
     def _endless(self) -> Exception:
         """Return the error for a run that has taken all its steps."""
-        where = where_now(self._folder)
-        if self.world.now == self._last_ns:
-            return Unknown(
-                f"it waits in a loop without a sleep{where}. Code takes no time in the simulation, "
-                "so such a loop never ends: sleep in it, for example for 1 ms"
-            )
-        waits_s = (self.world.now - max(row[0] for row in self.rows)) / 1e9
-        return LockError(
-            f"the lock does not terminate within {self.most_steps:,} steps{where}: its op still "
-            f"waits after {waits_s:.0f} s of simulated time. Limit the time that acquire waits, or "
-            "give the lock a TTL, so that a dead holder does not keep it"
-        )
+        now = self.world.now
+        stands, waits_s = now == self._last_ns, (now - max(row[0] for row in self.rows)) / 1e9
+        return without_end(self.most_steps, where_now(self._folder), stands, waits_s)
 
     @property
     def _no_more_faults(self) -> bool:
@@ -400,19 +373,6 @@ class Run:
 
         return self.world.start(node, run, self.world.now if at is None else at)
 
-    # Descriptions of messages for the story.
-
-    def ends(self, request: Request) -> tuple[str, str]:
-        """Return the sender and the receiver of a message that is under way."""
-        ends = request.link.client.name, request.server.name
-        return (ends[1], ends[0]) if request.back else ends
-
-    def describe(self, request: Request) -> str:
-        """Describe a message that is under way, as part of a sentence."""
-        what = "the reply" if request.back else "the request"
-        source, to = self.ends(request)
-        return f"{what} of {source} to {to}"
-
 
 def _cancel(client: Client, task: Task, then: Callable[[], None]) -> None:
     """Cancel the running call of a client's lock, and call `then` if there is one. A call that does
@@ -427,35 +387,3 @@ def _cancel(client: Client, task: Task, then: Callable[[], None]) -> None:
 
 def _never(steps: int, action: int) -> None:
     """Ignore the injection: the run has ended."""
-
-
-def _confined(work: Callable[[], None]) -> Callable[[], None]:
-    """Confine an exception to its thread, as threading.excepthook does."""
-
-    def run() -> None:
-        with suppress(Exception):
-            work()
-
-    return run
-
-
-def struck(run: Run, client: int | None, event: Event | None) -> tuple[list[str], str]:
-    """Return the ops that an action strikes before an event, and the message that is due.
-
-    An action about a client strikes its op, and the message only if that client sent it or receives
-    it. Any other action strikes the op of the client whose message is due, else those of all.
-    """
-    met = "" if event is None else _of(event)
-    whose = event.link.client if isinstance(event, Request) else event and event.node
-    if client is not None:
-        node = run.clients[client]
-        return [node.activity], met if whose is node else ""
-    if isinstance(event, Request) and isinstance(whose, ClientNode):
-        return [whose.activity], met
-    return [one.activity for one in run.clients], met
-
-
-def _of(event: Event) -> str:
-    if isinstance(event, Request):
-        return "reply" if event.back else "request"
-    return "wake"

@@ -30,8 +30,9 @@ from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.history.play import injectors, play
+from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.models.registry import MODELS
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.run import Run
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting

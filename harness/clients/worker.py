@@ -3,7 +3,8 @@
 Its program is read until it ends (streams.py). An op that it had begun by then is completed as
 `info`, because it is not known whether it happened. Its output is checked first (client_events.py):
 a line that is no event is rejected. Answers to orders are kept until the harness takes them
-(answers.py), and the client's events give its open op (open_op.py).
+(answers.py), and the client's events give its open op (open_op.py) and how its hold stands
+(driven_hold.py).
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import Any
 
 import msgspec
 
-from fencepost.checker.history.history import SPONTANEOUS
 from fencepost.harness.clients.answer import (
     VERSIONS,
     Answer,
@@ -33,7 +33,8 @@ from fencepost.harness.clients.answer import (
     Ready,
 )
 from fencepost.harness.clients.answers import Answered, Answers
-from fencepost.harness.clients.client_events import ClientEvents, Heard
+from fencepost.harness.clients.client_events import ClientEvents
+from fencepost.harness.clients.driven_hold import DrivenHold
 from fencepost.harness.clients.driver import Driver
 from fencepost.harness.clients.open_op import OpenOp
 from fencepost.harness.clients.recorder import Recorder
@@ -94,9 +95,7 @@ class Worker:
         self._driver: Driver | None = None
         self._recorder = recorder
         self.working: tuple[dict[str, Any], int] | None = None
-        # Its latest event about its hold without an op, for the generator in the harness.
-        self._lost_hold: str | None = None
-        self._renewed: dict[str, int] = {}
+        self._hold = DrivenHold()
         # Lock for the fields below, which the reading thread changes.
         self._changed = threading.Condition()
         self._answers = Answers(self._changed)
@@ -246,8 +245,8 @@ class Worker:
         last extension. Return how the hold stands: `lost`, and its `deadline`."""
         hold = asked["hold"]
         with self._changed:
-            deadline = self._renewed.get(hold, deadline)
-            lost = hold == self._lost_hold
+            deadline = self._hold.deadline(hold, deadline)
+            lost = self._hold.is_lost(hold)
         if not lost and deadline is not None and self._recorder.now() >= deadline - asked["left"]:
             lost, value = True, {"lock": asked["lock"], "hold": hold}
             why = ["lost", "its holder goes by the end of its lease"]
@@ -327,26 +326,14 @@ class Worker:
             self.at_point = None  # a program that writes again has passed its failpoint
             self._doing.take(events, heard.lines)
             self._answered.update(one.f for one in events if one.type == "ok")
-            self._keep_hold_events(heard)
+            if self._driver is not None:
+                self._hold.take(events)
             self._take_answers(heard.answers)
             self._changed.notify_all()
 
     def answered(self, f: str) -> int:
         """Return how many of these ops were answered ok."""
         return self._answered[f]
-
-    def _keep_hold_events(self, heard: Heard) -> None:
-        """Keep an event about a hold, from a client without a generator, for the generator here.
-        The client has one hold at a time: earlier ones are forgotten."""
-        if self._driver is None:
-            return
-        for event in heard.events:
-            if event.f not in SPONTANEOUS or event.value is None or event.value.hold is None:
-                continue
-            if event.f == "lost":
-                self._lost_hold = event.value.hold
-            elif event.value.deadline is not None:
-                self._renewed = {event.value.hold: event.value.deadline}
 
     def _ended_by_itself(self) -> str:
         """Return the error of a user's client program that ended during a run; empty for

@@ -32,7 +32,7 @@ from fencepost.hunt.bridge.bridge import Bridge, bridge
 from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.live.search import hunt as play_out
 from fencepost.hunt.live.witness import of_run
-from fencepost.hunt.run import LockError
+from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.search.coverage import Coverage, of_hunt
 from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.search.hunt import hunt as carry_out

@@ -7,21 +7,16 @@ everything. Debian has the source only: see `LAYER`.
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import json
 import shlex
 import ssl
-import time
 from collections.abc import Sequence
-from email.utils import parsedate_to_datetime
+from http.client import HTTPSConnection
 from pathlib import Path
-from typing import Any
 
-from fencepost.harness.servers import etcd
+from fencepost.harness.servers import etcd, kubernetes_api
 from fencepost.node.kind import Clock, Image, Kind, Layer, Mark, Start
 from fencepost.node.places import HOME, PROGRAM_PATH, RUN
-from fencepost.node.watch import Bounds, Watch
+from fencepost.node.watch import Bounds
 
 PORT = 6443
 TOKEN = "fencepost"
@@ -109,49 +104,34 @@ def _store(start: Start, count: int) -> str:
     ])  # fmt: skip
 
 
-def _health() -> bool:
-    """Read by a quorum what every write needs: the namespace, which the server makes itself."""
-    _ask("/api/v1/namespaces/default")
-    return True
-
-
-def _version() -> str:
-    found, _ = _ask("/version")
-    return f"kube-apiserver {found['gitVersion']} on {etcd.KIND.version()}"
-
-
-def _wall(mark: Mark) -> Bounds:
-    """Bound the wall clock by the Date of a reply, which has a resolution of 1 s."""
-    watch = Watch(time.CLOCK_REALTIME)
-    _, date = _ask("/version")
-    shown_s = round(parsedate_to_datetime(date).timestamp())
-    return watch.bounds(shown_s * 10**9, grain_ns=10**9)
-
-
-def _ask(path: str) -> tuple[dict[str, Any], str]:
-    """Return the object that the API server answers, and the answer's Date."""
+def _link() -> HTTPSConnection:
+    """Return a connection to the API server of this node."""
     try:
         address = _LISTENS.read_text().replace("0.0.0.0", "127.0.0.1")
     except FileNotFoundError as error:
         raise OSError("the API server was not started on this node") from error
     unverified = ssl._create_unverified_context()  # its certificate is its own
-    link = http.client.HTTPSConnection(address, PORT, timeout=_TIMEOUT_S, context=unverified)
-    with contextlib.closing(link):
-        try:
-            link.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
-            reply = link.getresponse()
-            content = json.loads(reply.read())
-        except (http.client.HTTPException, ValueError) as error:
-            raise OSError(f"the API server did not answer {path}: {error!r}") from error
-        if reply.status != 200:
-            message = content.get("message")
-            raise OSError(f"the API server answered {reply.status} to {path}: {message}")
-        return content, reply.headers["Date"]
+    return HTTPSConnection(address, PORT, timeout=_TIMEOUT_S, context=unverified)
+
+
+def _health() -> bool:
+    """Read by a quorum what every write needs: the namespace, which the server makes itself."""
+    kubernetes_api.ask(_link(), "/api/v1/namespaces/default", TOKEN)
+    return True
+
+
+def _version() -> str:
+    return f"kube-apiserver {kubernetes_api.version(_link(), TOKEN)} on {etcd.KIND.version()}"
+
+
+def _wall(mark: Mark) -> Bounds:
+    return kubernetes_api.wall(_link(), TOKEN)
 
 
 KIND = Kind(
     name="kube-apiserver",
     module=__name__,
+    modules=(kubernetes_api.__name__,),
     port=PORT,
     peers=(_ETCD_PEER,),
     nodes=_NODES,

@@ -8,17 +8,13 @@ it.
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import json
-import time
-from email.utils import parsedate_to_datetime
-from typing import Any
+from http.client import HTTPConnection
 
+from fencepost.harness.servers import kubernetes_api
 from fencepost.node import listen
 from fencepost.node.kind import Clock, Image, Kind, Mark, Start
 from fencepost.node.places import HOME
-from fencepost.node.watch import Bounds, Watch
+from fencepost.node.watch import Bounds
 
 PORT = 6443
 _FIRST = "kubernetes-1"
@@ -36,38 +32,22 @@ def _command(start: Start) -> list[str]:
     return ["python3", "-ISc", _SERVE, str(PORT), source, *start.listen]
 
 
+def _link() -> HTTPConnection:
+    return HTTPConnection(listen.own(), PORT, timeout=_TIMEOUT_S)
+
+
 def _health() -> bool:
     """List objects, which the first server has to answer."""
-    _ask("/api/v1/namespaces/default/configmaps")
+    kubernetes_api.ask(_link(), "/api/v1/namespaces/default/configmaps")
     return True
 
 
 def _version() -> str:
-    found, _ = _ask("/version")
-    return f"a model of kube-apiserver {found['gitVersion']}"
+    return f"a model of kube-apiserver {kubernetes_api.version(_link())}"
 
 
 def _wall(mark: Mark) -> Bounds:
-    """Bound the wall clock by the Date of a reply, which has a resolution of 1 s."""
-    watch = Watch(time.CLOCK_REALTIME)
-    _, date = _ask("/version")
-    shown_s = round(parsedate_to_datetime(date).timestamp())
-    return watch.bounds(shown_s * 10**9, grain_ns=10**9)
-
-
-def _ask(path: str) -> tuple[dict[str, Any], str]:
-    """Return the object that the server answers, and the answer's Date."""
-    link = http.client.HTTPConnection(listen.own(), PORT, timeout=_TIMEOUT_S)
-    with contextlib.closing(link):
-        try:
-            link.request("GET", path)
-            reply = link.getresponse()
-            content = json.loads(reply.read())
-        except (http.client.HTTPException, ValueError) as error:
-            raise OSError(f"the API server did not answer {path}: {error!r}") from error
-        if reply.status != 200:
-            raise OSError(f"the API server answered {reply.status} to {path}: {content}")
-        return content, reply.headers["Date"]
+    return kubernetes_api.wall(_link())
 
 
 KIND = Kind(
@@ -79,6 +59,7 @@ KIND = Kind(
             for name in ("fields", "kinds", "meta", "patches", "serve", "state", "status", "times")
         ),
         "fencepost.hunt.sim.unknown",
+        kubernetes_api.__name__,
     ),
     port=PORT,
     nodes=3,

@@ -15,9 +15,10 @@ from fencepost.harness.spec import reference
 from fencepost.harness.spec.spec import Spec, restart_s
 from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
 from fencepost.hunt.faults import registry as simulated
+from fencepost.hunt.lock_error import LockError, Stuck
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.registry import MODELS, stores
-from fencepost.hunt.run import LockError, Run, Stuck
+from fencepost.hunt.run import Run
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown

@@ -17,7 +17,8 @@ from typing import Any
 from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import NEMESIS
-from fencepost.hunt.bridge.events import Deed, deeds, long_ns, unseen
+from fencepost.hunt.bridge.deeds import Deed
+from fencepost.hunt.bridge.events import deeds, long_ns, unseen
 from fencepost.hunt.bridge.schedule_order import reorder, segments
 from fencepost.hunt.bridge.to_scenario import Writer
 from fencepost.hunt.bridge.trace import Trace, Traced

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fencepost.hunt.bridge.events import Deed
+from fencepost.hunt.bridge.deeds import Deed
 from fencepost.hunt.faults.registry import SIMULATED
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.hunt.bridge.events import LOST, REPLICATION, REQUEST, Deed, Hit, Op, long_ns
+from fencepost.hunt.bridge.deeds import LOST, REPLICATION, REQUEST, Deed, Hit, Op
+from fencepost.hunt.bridge.events import long_ns
 from fencepost.hunt.bridge.trace import Call
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.models.registry import MODELS

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from fencepost.hunt.faults.simulated import Action, Simulated, seconds
+from fencepost.hunt.sim.due import describe, ends
 from fencepost.hunt.sim.network import Request
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
@@ -21,7 +22,7 @@ def _delay(setting: Setting) -> Iterator[Action]:
 def _late(by: int, run: Run, event: Event | None) -> bool:
     if not isinstance(event, Request) or event.node.paused_until > run.world.now:
         return False
-    source, to = run.ends(event)
+    source, to = ends(event)
     # A copy arrives instead; this message is under way for as long as it takes.
     event.off = True
     world = run.world
@@ -30,7 +31,7 @@ def _late(by: int, run: Run, event: Event | None) -> bool:
         late.arrives = world.now + by
     event.link.moved(event, late)
     world.at(world.now + by, late)
-    words = f"{run.describe(event)} is held back for {seconds(by)}"
+    words = f"{describe(event)} is held back for {seconds(by)}"
     arguments = {"source": source, "to": to}
     run.faults.begin("delay", [source, to], arguments, words, lasts=by)
     return True

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from fencepost.hunt.faults.simulated import Action, Simulated, seconds
+from fencepost.hunt.sim.due import describe, ends
 from fencepost.hunt.sim.network import Request
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
@@ -24,9 +25,9 @@ def _lost(run: Run, event: Event | None) -> bool:
     # Replies of the store are not lost: a client would wait for one for two minutes.
     if not isinstance(event, Request) or event.server is run.storage:
         return False
-    source, to = run.ends(event)
+    source, to = ends(event)
     event.off = True
-    words = f"{run.describe(event)} is lost"
+    words = f"{describe(event)} is lost"
     arguments = {"kind": "loss", "source": source, "to": to}
     run.faults.begin("packet", [source], arguments, words, lasts=0)
     return True
@@ -35,9 +36,9 @@ def _lost(run: Run, event: Event | None) -> bool:
 def _twice(by: int, run: Run, event: Event | None) -> bool:
     if not isinstance(event, Request) or event.back:
         return False
-    source, _ = run.ends(event)
+    source, _ = ends(event)
     run.world.at(run.world.now + by, event.later())
-    words = f"{run.describe(event)} arrives a second time, {seconds(by)} later"
+    words = f"{describe(event)} arrives a second time, {seconds(by)} later"
     run.faults.begin("packet", [source], {"kind": "duplicate"}, words, lasts=by)
     return True
 

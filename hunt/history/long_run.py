@@ -11,17 +11,15 @@ defects show within a few steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 from fencepost.hunt.faults.kill import BOOT
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.history.injections import Injection, Injector
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.client_node import ClientNode
-from fencepost.hunt.sim.faults import Faults
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.workloads.client.client import Client
@@ -44,25 +42,6 @@ _BESIDE = 0.15
 _MOST_STEPS = 2_000_000
 
 
-class _Ending(Faults):
-    """Ends each fault after a while."""
-
-    lasts: Callable[[], int]
-
-    def begin(
-        self,
-        family: str,
-        targets: list[str],
-        arguments: dict[str, Any],
-        words: str,
-        undo: Callable[[], None] = lambda: None,
-        lasts: int | None = None,
-        receipt: dict[str, Any] | None = None,
-    ) -> str:
-        lasts = self.lasts() if lasts is None else lasts
-        return super().begin(family, targets, arguments, words, undo, lasts, receipt)
-
-
 class LongRun(Run):
     """A run whose `seed` determines its work and its faults. `work` are the settings of the
     generator, as a client of a real run receives them."""
@@ -75,7 +54,6 @@ class LongRun(Run):
         self._random = random = Random(f"{seed}/faults")
         self._table: list[Action] = []
         super().__init__(setting, Schedule((random.randrange(1 << 16),)), self._table)
-        self.faults = _Ending(self.world, self.rows)
         self.faults.lasts = self._lasts
         self._injectors, self._seed, self._work = injectors, seed, work
         self._until = LEASES * setting.ttl_ns

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from fencepost.hunt.intercept.context import Place, here
@@ -150,10 +151,11 @@ def start(thread: threading.Thread) -> None:
     alive.acquire()
 
     def work() -> None:
-        try:
-            thread.run()
-        finally:
-            alive.release()
+        with suppress(Exception):  # as threading.excepthook does, which only prints it
+            try:
+                thread.run()
+            finally:
+                alive.release()
 
     task = place.thread(place.task.node, work)
     setattr(thread, _TASK, task)

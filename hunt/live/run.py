@@ -18,8 +18,9 @@ from fencepost.hunt.live.connection import Connection, RealNetwork
 from fencepost.hunt.live.program import Faulty, Program
 from fencepost.hunt.live.witness import Witness
 from fencepost.hunt.live.world import RealWorld
+from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.models.redis.server import RedisServer
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.run import Run
 from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.network import Network, Request, Server, Tap
 from fencepost.hunt.sim.record import Outbox

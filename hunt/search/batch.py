@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from fencepost.hunt.faults.registry import table
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.lock_error import LockError
+from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.exhaustive import Every, Probe, probes
 from fencepost.hunt.search.judge import violations

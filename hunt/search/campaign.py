@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fencepost.hunt.run import LockError
+from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.search.coverage import Cell, Coverage, cells, coverage, existing, one_in
 from fencepost.hunt.search.hunt import hunt
 from fencepost.hunt.sim.setting import Setting

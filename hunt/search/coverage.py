@@ -26,11 +26,13 @@ from typing import Any
 
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.faults.simulated import Action
-from fencepost.hunt.run import LockError, Run, struck
+from fencepost.hunt.lock_error import LockError
+from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.exhaustive import mergeable
 from fencepost.hunt.search.inherent import named
 from fencepost.hunt.search.search import Tried
+from fencepost.hunt.sim.due import struck
 from fencepost.hunt.sim.schedule import EACH, HEAD, Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
@@ -156,7 +158,7 @@ class _Moments(Run):
     def decide(self, event: Event | None) -> int:
         if not self._being_created and not self._no_more_faults:
             for client in (None, *range(len(self.clients))):
-                ops, met = struck(self, client, event)
+                ops, met = struck(self.clients, client, event)
                 kind = client is not None, (met, *ops)
                 self.kinds.setdefault(kind, (self.world.step, client))
         return min(super().decide(event), self.world.step + 1)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept.inside import swept
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.lock_error import LockError
+from fencepost.hunt.run import Run
 from fencepost.hunt.search.batch import Drawn, Searcher
 from fencepost.hunt.search.inherent import Comparison, compare, named
 from fencepost.hunt.search.judge import violations

@@ -23,7 +23,8 @@ from itertools import zip_longest
 from typing import IO, Any, Self
 
 from fencepost.hunt.faults.registry import table
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.lock_error import LockError
+from fencepost.hunt.run import Run
 from fencepost.hunt.sim.network import Wire
 from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule

@@ -34,7 +34,8 @@ class Faults:
 
     `on`: a function that ends each active fault, by its name. `endless`: the families of those that
     end only with the run's work. `until`: when the last fault that
-    ends by itself ends (ns).
+    ends by itself ends (ns). `lasts`: how long a fault without a duration of its own lasts (ns);
+    None: until the run heals all faults.
     """
 
     def __init__(self, world: World, rows: list[Row]) -> None:
@@ -45,6 +46,7 @@ class Faults:
         self.endless: dict[str, str] = {}
         self.until = 0
         self.families: dict[str, None] = {}
+        self.lasts: Callable[[], int | None] = _until_healed
 
     def begin(
         self,
@@ -60,6 +62,7 @@ class Faults:
 
         `undo` ends the fault after `lasts` ns, or when the run heals all faults.
         """
+        lasts = self.lasts() if lasts is None else lasts
         world = self._world
         self._count += 1
         name = f"{family}-{self._count}"
@@ -91,3 +94,7 @@ class Faults:
     def heal(self) -> None:
         for end in list(self.on.values()):
             end()
+
+
+def _until_healed() -> None:
+    """A fault lasts until the run heals all faults."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.faults import Faults
-from fencepost.hunt.sim.network import Network, Request, Server
+from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.record import Outbox, Row
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
@@ -41,9 +41,3 @@ class Run(Protocol):
 
     def gone(self, node: ClientNode) -> None:
         """Continue after the kill of this client."""
-
-    def ends(self, request: Request) -> tuple[str, str]:
-        """Return the sender and the receiver of a message that is under way."""
-
-    def describe(self, request: Request) -> str:
-        """Describe a message that is under way, as part of a sentence."""

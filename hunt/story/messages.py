@@ -15,9 +15,10 @@ from fencepost.checker.history.history import NEMESIS
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.faults.simulated import seconds
 from fencepost.hunt.intercept.stream import Stream, Talk
+from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.models.words import shortened
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.run import Run
 from fencepost.hunt.sim.network import Request, Wire
 from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule

@@ -10,9 +10,13 @@ from fencepost.hunt.sim.world import World
 
 
 class Host(Server):
-    __slots__ = ("network", "store", "world")
+    """`primary`: the server that it follows, if any; `replica`: the one that follows it."""
+
+    __slots__ = ("network", "primary", "replica", "store", "world")
 
     network: Network
+    primary: Server | None
+    replica: Server | None
     store: Store
     world: World
 

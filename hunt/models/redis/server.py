@@ -3,27 +3,25 @@
 It refuses features that are not modelled. Not modelled are memory use (`run_out` and `limit` come
 from outside), several databases, and the execution time of a command, which is zero.
 
-**Persistence** follows redis.conf. `none`: a restart begins empty. `always`: acknowledged writes
-are on the disk. `everysec`: acknowledged writes are with the kernel, and so survive a crash; they
-are on the disk, and so survive a loss of power, once the wall clock shows a later second than that
-of the last sync (aof.c, flushAppendOnlyFile: `server.unixtime > server.aof_last_fsync`).
-
 **Expiry** follows the wall clock, when a command accesses a key, or in a cycle ten times a second.
 The effect of the cycle shows only if the clock moves back, if a primary replicates the deletion, or
 if no command accessed the key before a crash; `settle` catches up then.
 
 **Replication** is asynchronous. A replica has an earlier state of its primary. The stream uses TCP,
-so a cut link delays it, and the delayed part arrives at once.
+so a cut link delays it, and the delayed part arrives at once. WAIT is in acknowledged.py,
+persistence in disk.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from fencepost.hunt.models.redis import administration
-from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError, integer
+from fencepost.hunt.models.redis.acknowledged import Acknowledged
+from fencepost.hunt.models.redis.arguments import WRONG_TYPE, CommandError
 from fencepost.hunt.models.redis.audience import Audience
 from fencepost.hunt.models.redis.commands import (
     ALLOCATES,
@@ -35,6 +33,7 @@ from fencepost.hunt.models.redis.commands import (
     text,
 )
 from fencepost.hunt.models.redis.cycle import CYCLE
+from fencepost.hunt.models.redis.disk import Disk
 from fencepost.hunt.models.redis.host import Host
 from fencepost.hunt.models.redis.lists import BLOCKS
 from fencepost.hunt.models.redis.pubsub import PubSub
@@ -50,22 +49,14 @@ from fencepost.hunt.sim.world import MS, Timer
 from fencepost.workloads.locks.redis import RELEASE
 
 _SECOND = 1_000_000_000
-# The disk of a server that has synced nothing.
-_NOTHING = Store()
-_WAIT_AT_REPLICA = (
-    "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a "
-    "replica is configured to be writable (which is not the default) writes to replicas are just "
-    "local and are not propagated."
-)
 
 
 class RedisServer(Host):
     """A Redis server. `replica`: the server that follows it, if any; `cut`: the replica is cut
     off."""
 
-    __slots__ = ("_acked", "_audience", "_last_sync", "_line", "_plain", "_quick", "_scripts",
-                 "_sessions", "_synced", "_synced_at", "_together", "_waiters", "_waiting", "cut",
-                 "offset", "persistence", "primary", "replica")  # fmt: skip
+    __slots__ = ("_acknowledged", "_audience", "_disk", "_line", "_plain", "_quick", "_scripts",
+                 "_sessions", "_together", "_waiting", "cut", "offset", "persistence")  # fmt: skip
 
     port = 6379
 
@@ -76,24 +67,22 @@ class RedisServer(Host):
         self.store = Store()
         self.persistence = persistence
         self.kept = persistence != "none"
+        self._disk = Disk(persistence, self.clock.ns(0))
         self.primary: RedisServer | None = None
         self.replica: RedisServer | None = None
         self.offset = 0
         self.cut = False
         # Without later syncs and replication, a write needs no further work.
-        self._plain = persistence != "everysec"
+        self._plain = not self._disk.lags
         # The same, and no client waits for changes of keys.
         self._quick = self._plain
         self._audience: Audience | None = None
         self._line = Line(self)
         self._waiting = self._line.waiters
         self._together = False
-        self._acked = 0
-        self._waiters: list[tuple[Request, int, Timer]] = []
+        self._acknowledged = Acknowledged(self)
         self._scripts = Scripts()
         self._sessions = 0
-        self._synced, self._synced_at = _NOTHING, 0
-        self._last_sync = self.clock.ns(0) // _SECOND
 
     def follow(self, primary: RedisServer | None) -> None:
         """Become a replica of a primary, or a primary itself."""
@@ -176,7 +165,8 @@ class RedisServer(Host):
 
     def _and_write(self, name: str, args: tuple[Any, ...]) -> Any:
         """Execute a command, then sync and replicate its writes."""
-        self._sync_if_due()
+        if self._disk.lags:
+            self._disk.catch_up(self.store, self.offset, self.clock.ns(self.world.now))
         before = dict(self.store.expires) if self.replica is not None else None
         try:
             reply = self._execute(name, args)
@@ -206,9 +196,10 @@ class RedisServer(Host):
         if self.primary is not None:
             state = "connected" if self.primary.up and not self.cut else "connect"
             return ["slave", self.primary.name, self.port, state, self.offset]
-        followers = [[self.replica.name, str(self.port), str(self._acked)]] if self.replica else []
+        replica, acknowledged = self.replica, self._acknowledged.offset
+        followers = [[replica.name, str(self.port), str(acknowledged)]] if replica else []
         # Without a replica Redis does not count.
-        offset = self.offset if self.replica is not None or self._acked else 0
+        offset = self.offset if replica is not None or acknowledged else 0
         return ["master", offset, followers]
 
     # Memory.
@@ -242,26 +233,10 @@ class RedisServer(Host):
         if self._waiting:
             self._line.look_soon()
 
-    def _sync_if_due(self) -> None:
-        """Catch up with Redis' periodic sync since the last command; it syncs only new writes."""
-        new = self.offset != self._synced_at
-        if (
-            new
-            and self.persistence == "everysec"
-            and self.clock.ns(self.world.now) // _SECOND > (self._last_sync)
-        ):
-            self._sync()
-
-    def _sync(self) -> None:
-        self._synced, self._synced_at = self.store.copy(), self.offset
-        self._last_sync = self.clock.ns(self.world.now) // _SECOND
-
     def _written(self) -> None:
         self.offset += 1
-        if self.persistence == "everysec" and self.clock.ns(self.world.now) // _SECOND > (
-            self._last_sync
-        ):
-            self._sync()
+        if self._disk.lags:
+            self._disk.written(self.store, self.offset, self.clock.ns(self.world.now))
         if self.replica is not None and not self.cut:
             self._stream()
 
@@ -269,31 +244,26 @@ class RedisServer(Host):
         """Stop; if `power` is lost, unsynced data is lost."""
         self.settle()
         if power:
-            self._sync_if_due()
+            self._disk.catch_up(self.store, self.offset, self.clock.ns(self.world.now))
         self.up = False
         self.boots += 1
-        self._waiters.clear()
+        self._acknowledged.crash()
         self._line.clear()
         if self._audience is not None:
             self._audience.crash()
-        if self.persistence == "none":
-            self.store = Store()
-        elif power and self.persistence == "everysec":
-            self.store = self._synced.copy()
+        self.store = self._disk.after_crash(self.store, power)
         self.listen()
         self.network.broken(self)
 
     def start(self) -> None:
         self.up = True
         self.paused_until = 0
-        self._last_sync = self.clock.ns(self.world.now) // _SECOND
-        if self.persistence == "everysec":
-            self._synced, self._synced_at = self.store.copy(), self.offset
+        self._disk.start(self.store, self.offset, self.clock.ns(self.world.now))
         self._scripts, self._sessions = Scripts(), 0
 
     def forget(self) -> None:
         self.primary = self.replica = None
-        self._waiters.clear()
+        self._acknowledged.forget()
         self._line.forget()
         self.store.listener = None
         if self._audience is not None:
@@ -356,7 +326,8 @@ class RedisServer(Host):
         def arrive() -> None:
             if self.boots == boots and replica.primary is self and not self.cut:
                 replica._take_over(state, offset)
-                self.world.at(self.world.now + LATENCY, Timer(self, lambda: self._ack(offset)))
+                ack = partial(self._acknowledged.take, offset)
+                self.world.at(self.world.now + LATENCY, Timer(self, ack))
 
         self.world.at(self.world.now + LATENCY, Timer(replica, arrive))
 
@@ -375,40 +346,11 @@ class RedisServer(Host):
         if self.replica is not None and self.up:
             self._stream()
 
-    def _ack(self, offset: int) -> None:
-        self._acked = max(self._acked, offset)
-        for _, wanted, alarm in list(self._waiters):
-            if self._acked >= wanted:
-                alarm.off = True
-                alarm.call()
-
-    def _replicas(self, args: tuple[Any, ...]) -> Any:
-        """Execute WAIT: return the number of replicas that have all writes so far."""
-        if self.primary is not None:
-            raise CommandError(_WAIT_AT_REPLICA)
-        wanted = integer(text(args[0]))
-        _wait_ms(args)
-        have = self._have(self.offset)
-        return have if have >= wanted or self._together else LATER
-
-    def _have(self, offset: int) -> int:
-        return int(self.replica is not None and self._acked >= offset)
-
     def wait(self, request: Request) -> None:
-        name, *args = request.asked
-        if name.upper() in BLOCKS:
+        if request.asked[0].upper() in BLOCKS:
             self._line.enter(request)
-            return
-        for_ms, wanted = _wait_ms(tuple(args)), self.offset
-
-        def over() -> None:
-            self._waiters[:] = [one for one in self._waiters if one[0] is not request]
-            request.give(self._have(wanted))
-
-        alarm = Timer(self, over)
-        self._waiters.append((request, wanted, alarm))
-        if for_ms:
-            self.world.at(self.world.now + for_ms * MS, alarm)
+        else:
+            self._acknowledged.wait(request, self.offset)
 
     # Clients that wait for a list.
 
@@ -438,21 +380,12 @@ _OWN: dict[str, Callable[[RedisServer, tuple[Any, ...]], Any]] = {
     "EVALSHA": lambda server, args: server._scripts.evalsha(server.store, args, server.publish),
     "SCRIPT": lambda server, args: server._scripts.script(server.store, args),
     "ROLE": RedisServer._role,
-    "WAIT": RedisServer._replicas,
+    "WAIT": lambda server, args: server._acknowledged.execute(
+        args, server.offset, waits=not server._together
+    ),
     "PUBLISH": lambda server, args: server.publish(*map(text, args)),
     "PUBSUB": lambda server, args: server.pubsub.describe([text(one) for one in args]),
     "CONFIG": administration.config,
     "INFO": administration.info,
 }
 """Commands that concern more than the data; their numbers of arguments are in commands.py."""
-
-
-def _wait_ms(args: tuple[Any, ...]) -> int:
-    """Return the timeout of WAIT; 0: none."""
-    try:
-        found = integer(text(args[1]))
-    except CommandError:
-        raise CommandError("ERR timeout is not an integer or out of range") from None
-    if found < 0:
-        raise CommandError("ERR timeout is negative")
-    return found

@@ -16,7 +16,8 @@ from fencepost.harness.spec import from_arguments
 from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept import patches
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.lock_error import LockError
+from fencepost.hunt.run import Run
 from fencepost.hunt.search import twin
 from fencepost.hunt.search.search import search
 from fencepost.hunt.search.twin import Trace, difference, moments

@@ -19,9 +19,10 @@ from fencepost.harness.spec.simulation import setting_of
 from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.intercept import watch
+from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.models.redis.decoder import Decoder
 from fencepost.hunt.models.redis.resp import encoded
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.hunt import hunt
 from fencepost.hunt.search.search import search

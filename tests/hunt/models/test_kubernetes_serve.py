@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from fencepost.harness.cluster import nodecode
-from fencepost.harness.servers import kubernetes
+from fencepost.harness.servers import kubernetes, kubernetes_api
 from fencepost.hunt.models.kubernetes import serve
 from fencepost.node.kind import Start
 
@@ -97,6 +97,23 @@ def test_what_the_model_lacks_is_answered_with_501_and_a_sentence(tmp_path):
         status, found = ask(port, "GET", "/api/v1/pods")
         assert status == 501 and "a model" in found["message"]
         assert ask(port, "GET", "/version")[1]["gitVersion"] == "v1.20.2"
+
+
+def test_a_node_reads_its_version_and_bounds_its_clock(tmp_path):
+    with serving(tmp_path / "objects.json") as port:
+        assert kubernetes_api.version(http.client.HTTPConnection(HOST, port)) == "v1.20.2"
+        shown = kubernetes_api.wall(http.client.HTTPConnection(HOST, port))
+    # The server's clock is this one, and the Date shows whole seconds of it.
+    assert shown["low_s"] <= 0 <= shown["high_s"] and shown["high_s"] - shown["low_s"] >= 1
+
+
+def test_a_refusal_is_an_error_of_the_node_with_the_servers_words(tmp_path):
+    with serving(tmp_path / "objects.json") as port:
+        link = http.client.HTTPConnection(HOST, port)
+        with pytest.raises(OSError, match=r"answered 501 to /api/v1/pods: .* a model"):
+            kubernetes_api.ask(link, "/api/v1/pods")
+    with pytest.raises(OSError):
+        kubernetes_api.ask(http.client.HTTPConnection(HOST, port), "/version")
 
 
 @pytest.mark.parametrize(

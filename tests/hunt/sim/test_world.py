@@ -10,8 +10,9 @@ from random import Random
 import pytest
 
 from fencepost.hunt.faults.registry import table
+from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.models.redis.server import RedisServer
-from fencepost.hunt.run import LockError, Run
+from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.sim import record
 from fencepost.hunt.sim.network import Network
