@@ -63,6 +63,8 @@ ASKED: tuple[tuple[str, ...], ...] = (
     ("track-record", "--simulated", "--keep"), ("test", "redlock", "--schedule"),
     ("test", "redlock", "--hosts"), ("suite", "redlock", "--hosts"),
     ("hunt", "--program", "x", "--servers", "redis:1", "--ship"),
+    ("check", "lock.py:L", "--servers", "redis:1", "--requirements"),
+    ("test", "lock.py:L", "--servers", "redis:1", "--requirements"),
 )  # fmt: skip
 """Commands without the file that their last option names. None of them starts a container."""
 
@@ -137,7 +139,7 @@ def _requirements(content: bytes) -> Answer:
 def _odd(content: bytes) -> Answer:
     """Give a file of an odd type to an option that names one."""
     random, path = Random(content), Path("given")
-    Path("campaigns").mkdir()
+    Path("lock.py").write_text("class L: ...\n")
     _, plan, results = plans()["defects"]
     resumed.store("defects", resumed.sound(plan, results))
     make = random.choice([one for one in odd.ODD if one != "a device" or os.geteuid() == 0])
