@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 
 from fencepost.harness.command.files import Files
 from fencepost.harness.errors import BadArguments, Crashed
+from tests.full_disk import no_file_may_grow
 from tests.fuzz import odd
 
 HELD = {"a FIFO", "a socket", "a folder", "a link to itself", "a link to /dev/zero", "a device"}
@@ -50,7 +48,7 @@ def test_a_pipe_that_has_a_reader_is_refused_too(tmp_path):
 
 
 def test_a_name_that_the_system_cannot_have_is_refused(tmp_path):
-    with pytest.raises(BadArguments, match="--badge: .*null byte"):
+    with pytest.raises(BadArguments, match=r"--badge: .*null byte"):
         Files(badge=tmp_path / "a\0b").must_be_writable()
 
 
@@ -102,21 +100,8 @@ def test_the_error_of_the_run_is_not_replaced_by_that_of_a_file(tmp_path, capsys
         files.write_after(None, junit=text("j"))
 
 
-@contextlib.contextmanager
-def no_file_may_grow():
-    """A full disk, as far as a writer can see: the system refuses each write."""
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, before)
-
-
 def test_a_disk_that_is_full_by_then_is_told_by_its_option(tmp_path):
     files = Files(tmp_path / "junit")
     files.must_be_writable()
-    with no_file_may_grow(), pytest.raises(Crashed, match="--junit: .*junit cannot be written"):
+    with no_file_may_grow(), pytest.raises(Crashed, match=r"--junit: .*junit cannot be written"):
         files.write(junit=text("x" * 100))

@@ -50,9 +50,7 @@ NO_FILES = [kind for kind in odd.ODD if kind not in ("an empty file", "a folder"
 
 
 @pytest.mark.parametrize("kind", NO_FILES)
-def test_requirements_of_an_odd_type_are_refused_before_pip_reads_them(
-    tmp_path, monkeypatch, kind
-):
+def test_requirements_of_an_odd_type_are_refused_before_pip_reads_them(tmp_path, monkeypatch, kind):
     if kind == "a device" and os.geteuid() != 0:
         pytest.skip("only root can make a device")
     monkeypatch.setattr(requirements, "_pip", lambda what, words: pytest.fail("pip was asked"))
