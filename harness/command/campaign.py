@@ -241,7 +241,7 @@ def _to_files(
     found: Sequence[tuple[int, Collected]],
     ended: BaseException | None = None,
 ) -> None:
-    """Write what came of campaigns, each with its seed, to the files that were asked for."""
+    """Write the results of campaigns, each with its seed, to the requested files."""
     titled = [(f"{one.name}, seed {own}", one) for own, one in found]
     Files(how.junit, how.summary).write_after(
         ended,

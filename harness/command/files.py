@@ -45,8 +45,8 @@ class Files:
                 raise BadArguments(_cannot(option, file, error)) from error
 
     def write(self, **contents: Content) -> None:
-        """Write what was asked for of these contents, each named as its option. A summary is
-        appended. If one cannot be written, the others still are.
+        """Write the contents whose options were given; each has the name of its option. A
+        summary is appended. If one cannot be written, the others still are.
 
         Raises:
             Crashed: one could not be written; the text names each.
@@ -97,7 +97,7 @@ def _opened(file: Path) -> BinaryIO:
         found = os.fstat(number)
         _must_be_written(file, found)
         if _is_stdout(found):
-            # The same open file, so that what was printed is not overwritten.
+            # The same open file, so that printed lines are not overwritten.
             sys.stdout.flush()
             os.dup2(_STDOUT, number)
         return os.fdopen(number, "ab")

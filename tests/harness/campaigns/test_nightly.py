@@ -207,7 +207,7 @@ def test_each_stage_has_its_share_of_the_budget_and_passes_the_rest_on():
     # Nothing was used: the matrix has five elevenths of the whole budget.
     assert shares["matrix"] == pytest.approx(272.7, abs=2)
     assert 240 < shares["track-record"] <= 301
-    # What the time of this test leaves of the whole budget.
+    # The whole budget, less the time of this test.
     assert 480 < shares["defects"] <= 600
     assert all("--seed" in words and "7" in words for words, _ in parts.ran)
 

@@ -1,4 +1,4 @@
-"""The files of `--junit`, `--summary` and `--badge`: only what can be written is accepted."""
+"""The files of `--junit`, `--summary` and `--badge`: only files that can be written are accepted."""
 
 from __future__ import annotations
 
