@@ -86,7 +86,7 @@ def test_a_corrupted_file_differs_from_the_sound_one(number):
     assert spoil.lines(SOUND.decode() + "\n" + SOUND.decode(), random)
 
 
-SEEDED = ("odd files and names", "odd files given", "compose services")
+SEEDED = ("odd files and names", "odd files given", "odd files to write", "compose services")
 """Doors that draw what they do from the content: its file is only a seed."""
 
 

@@ -133,10 +133,26 @@ def test_no_code_is_that_of_an_invalid_run_because_of_closed_or_full_streams(clo
 
     path = tmp_path / "history.jsonl"
     path.write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
-    assert code(f"lincheck --model register {path}") == 0
+    assert code(f"lincheck --model register {path}") == (254 if "full" in closed else 0)
     assert code("explain nosuch") == 254
     assert code("--version") == 0
     assert code("ls") == (255 if "full" in closed else 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["fencepost", "fencepost.checker.lincheck"])
+def test_lincheck_says_that_its_answer_was_lost_on_a_full_disk(tmp_path, module):
+    path = tmp_path / "history.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    words = ["lincheck"] * (module == "fencepost") + ["--model", "register", str(path)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", module, *words],
+            env=environment, stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    said = "standard output: cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (254, said)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -86,6 +87,16 @@ def test_the_action_installs_the_pinned_versions_by_their_hashes():
     assert "--require-hashes" in pips[0] and "requirements.lock" in pips[0]
     assert "--no-deps" in pips[1] and "--no-build-isolation" in pips[1]
     assert "\nsetuptools==" in (ROOT / "requirements.lock").read_text()
+
+
+def test_this_package_is_built_by_the_setuptools_of_the_lock():
+    """A build in isolation takes that version too. It has no hash, which pip cannot be given."""
+    (pin,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    locked = re.search(r"(?m)^setuptools==[\d.]+", (ROOT / "requirements.lock").read_text())
+    assert locked and pin == locked[0]
+    texts = [path.read_text() for path in (ROOT / "Makefile", ROOT / "action.yml", *WORKFLOWS)]
+    installs = re.findall(r'pip"? install .*(?:-e \.|"\$ACTION")', "\n".join(texts))
+    assert len(installs) == 2 and all("--no-build-isolation" in one for one in installs)
 
 
 @pytest.fixture

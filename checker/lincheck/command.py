@@ -24,6 +24,7 @@ from fencepost.checker.lincheck.models import NAMES, named
 from fencepost.checker.lincheck.models.lock import FAILED_RELEASE
 from fencepost.checker.lincheck.page import page
 from fencepost.checker.lincheck.verdict import Verdict, check_numbered
+from fencepost.output import lost
 
 VALID, INVALID, UNKNOWN, INTERRUPTED, BAD, CRASHED = 0, 1, 2, 130, 254, 255
 EVIDENCE_S: Final = 2.0  # the most time that evidence may add to a verdict of false
@@ -55,10 +56,20 @@ def main(argv: list[str]) -> int:
         print(f"{parser.format_usage()}{parser.prog}: {error}", file=sys.stderr)
         return BAD
     try:
-        return max(_file(file, model, arguments) for file in arguments.files)
+        return _unless_lost(max(_file(file, model, arguments) for file in arguments.files))
     except KeyboardInterrupt:
         print(f"{parser.prog}: interrupted; files without output were not checked", file=sys.stderr)
         return INTERRUPTED
+
+
+def _unless_lost(code: int) -> int:
+    """Return the exit code. Guarded output raises nothing on a full disk; losing an answer is an
+    error all the same."""
+    why = lost("stdout")
+    if not why:
+        return code
+    print(f"standard output: cannot be written: {why}", file=sys.stderr)
+    return max(code, BAD)
 
 
 _EPILOG = """\

@@ -20,7 +20,8 @@ from fencepost.harness.campaigns.executors import ENGINES, Clusters, Executor, s
 from fencepost.harness.campaigns.item import Hushed, Plan, Watcher
 from fencepost.harness.command import options, screen
 from fencepost.harness.command.exits import CRASHED, EXIT
-from fencepost.harness.command.reporter import Files, error_line, line
+from fencepost.harness.command.files import Files
+from fencepost.harness.command.reporter import error_line, line
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.exports import batches, junit
@@ -161,7 +162,7 @@ def carry_out(
     """Run campaigns and return the exit code. Write the output and files even if the run ends
     early."""
     ended: BaseException | None = None
-    whole, came = True, list[Collected]()
+    whole, came = True, list[tuple[int, Collected]]()
     with ExitStack() as stack:
         for one in found:
             stack.enter_context(one.running())
@@ -178,11 +179,11 @@ def carry_out(
                 if not one.has_begun:
                     screen.write(f"Not run: {one.name}")
                     continue
-                came.append(_ended(one, how, view))
+                came.append((one.plan.seed, _ended(one, how, view)))
                 if ended is not None or (not whole and one.done < (rounds or 1)):
                     screen.write(f"Some items have not run; resume with: {_resume(one)}")
-            _to_junit(how, found[0].plan.seed, came, ended)
-    return max(map(view.exit_code, came), key=_SEVERITY.index, default=0)
+            _to_files(how, found[0].plan.seed, came, ended)
+    return max((view.exit_code(one) for _, one in came), key=_SEVERITY.index, default=0)
 
 
 _SEVERITY = (EXIT[True], CRASHED, EXIT["unknown"], EXIT[False])
@@ -224,24 +225,29 @@ def tell(how: How, seed: int, found: Collected, exit_code: int, **more: Any) -> 
     """Write the JSON and the files of a summary that belongs to no campaign. `more`: further fields
     of its JSON."""
     _print_result(how, seed, found, exit_code, **more)
-    _to_junit(how, seed, [found])
+    _to_files(how, seed, [(seed, found)])
 
 
 def _print_result(how: How, seed: int, found: Collected, exit_code: int, **more: Any) -> None:
-    if how.summary is not None:
-        with how.summary.open("a", encoding="utf-8") as file:
-            file.write(batches.markdown(f"{found.name}, seed {seed}", found))
     if how.json:
         rows = {name: asdict(one) for name, one in found.lines.items()}
         more |= {"kind": found.kind, "words": found.words}
         line("result", seed=seed, exit_code=exit_code, rows=rows, **more)
 
 
-def _to_junit(
-    how: How, seed: int, found: Sequence[Collected], ended: BaseException | None = None
+def _to_files(
+    how: How,
+    seed: int,
+    found: Sequence[tuple[int, Collected]],
+    ended: BaseException | None = None,
 ) -> None:
-    if how.junit is not None:
-        how.junit.write_bytes(junit.campaigns(found, seed, ended))
+    """Write the results of campaigns, each with its seed, to the requested files."""
+    titled = [(f"{one.name}, seed {own}", one) for own, one in found]
+    Files(how.junit, how.summary).write_after(
+        ended,
+        junit=lambda: junit.campaigns([one for _, one in found], seed, ended),
+        summary=lambda: "".join(batches.markdown(*one) for one in titled).encode(),
+    )
 
 
 STATE_STYLE = {

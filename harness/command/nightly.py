@@ -14,8 +14,8 @@ from rich.text import Text
 
 from fencepost.harness.campaigns import baseline, issue, nightly
 from fencepost.harness.command import screen
+from fencepost.harness.command.files import Files
 from fencepost.harness.command.options import Results, Seed, Summary
-from fencepost.harness.command.reporter import Files
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.locked import locked
 from fencepost.harness.results.results import root
@@ -62,26 +62,32 @@ def run(
     parts = [
         choose("part", name.strip(), nightly.SHARES) for name in only.split(",") if name.strip()
     ]
-    Files(junit_file, summary, badge).must_be_writable()
+    files = Files(junit_file, summary, badge)
+    files.must_be_writable()
     number, budget_s = from_arguments.seed(seed), seconds("budget", budget)
     folder, night = nightly.begin(number, budget_s, parts)
     screen.say(f"Nightly run of {night.began}, seed {number}, budget {budget}: {folder}")
     try:
         with locked(folder):
             nightly.carry_out(folder, night, known, nightly.process, screen.say)
-    finally:
-        stored = msgspec.to_builtins(night)
-        if junit_file is not None:
-            junit_file.write_bytes(junit.night(stored))
-        if summary is not None:
-            with summary.open("a", encoding="utf-8") as file:
-                file.write(page.markdown(stored))
-        if badge is not None:
-            badge.write_text(json.dumps(page.badge(stored)) + "\n", encoding="utf-8")
+    except BaseException as error:
+        _to_files(files, msgspec.to_builtins(night), error)
+        raise
+    stored = msgspec.to_builtins(night)
     _print_outcomes(stored)
     screen.write(f"again: {page.again(stored)}")
     screen.write(f"report: {folder / 'report.html'}")
+    _to_files(files, stored)
     return baseline.red(night.entries)
+
+
+def _to_files(files: Files, night: Mapping[str, Any], error: BaseException | None = None) -> None:
+    files.write_after(
+        error,
+        junit=lambda: junit.night(night),
+        summary=lambda: page.markdown(night).encode(),
+        badge=lambda: f"{json.dumps(page.badge(night))}\n".encode(),
+    )
 
 
 def _print_outcomes(night: Mapping[str, Any]) -> None:

@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from fencepost.harness.command import screen
 from fencepost.harness.command.exits import BAD_ARGUMENTS, CRASHED, EXIT, INTERRUPTED
+from fencepost.harness.command.files import Files
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute.progress import Progress, Status
 from fencepost.harness.judge.judge import Outcome
@@ -101,47 +101,6 @@ LINES = Voice(
 """One JSON object per line (report/results.schema.json)."""
 
 
-@dataclass(frozen=True)
-class Files:
-    """The optional files about a run outside its folder; None: not written."""
-
-    junit: Path | None = None
-    summary: Path | None = None
-    badge: Path | None = None
-
-    def must_be_writable(self) -> None:
-        """Raise BadArguments if one cannot be written. Call before the run, which may be long."""
-        for option, file in vars(self).items():
-            if file is None:
-                continue
-            try:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.open("ab").close()
-            except OSError as error:
-                raise BadArguments(
-                    f"--{option}: {file} cannot be written: {error.strerror}"
-                ) from error
-
-    def write(self, outcome: Outcome, asked: Sequence[str]) -> None:
-        """Write the verdict."""
-        folder, found = str(outcome.folder), outcome.results
-        if self.junit is not None:
-            test = results.read_test(outcome.folder)
-            self.junit.write_bytes(junit.judged(found, test, folder, asked))
-        if self.summary is not None:
-            with self.summary.open("a", encoding="utf-8") as file:
-                file.write(markdown(found, folder))
-        if self.badge is not None:
-            self.badge.write_text(svg(str(found["test"]), counted(found, asked)), "utf-8")
-
-    def failed(self, test: str, error: BaseException) -> None:
-        """Write that the run ended without a verdict."""
-        if self.junit is not None:
-            self.junit.write_bytes(junit.failed(test, error))
-        if self.badge is not None:
-            self.badge.write_text(svg(test, "unknown"), "utf-8")
-
-
 class Reporter:
     """Reports to a voice and writes the files; `asked` are the names of `--fail-on`."""
 
@@ -157,18 +116,29 @@ class Reporter:
         self._test = spec.name
         self._voice.begin(spec, faults)
 
-    def verdict(self, outcome: Outcome) -> int:
-        """Report the verdict; return the exit code."""
+    def verdict(self, outcome: Outcome, ended: BaseException | None = None) -> int:
+        """Report the verdict; return the exit code. `ended`: the error that ended the run."""
         self._judged = True
         self._voice.verdict(outcome, self._asked)
-        self._files.write(outcome, self._asked)
-        return EXIT[counted(outcome.results, self._asked)]
+        folder, found = outcome.folder, outcome.results
+        answer = counted(found, self._asked)
+        self._files.write_after(
+            ended,
+            junit=lambda: junit.judged(found, results.read_test(folder), str(folder), self._asked),
+            summary=lambda: markdown(found, str(folder)).encode(),
+            badge=lambda: svg(str(found["test"]), answer).encode(),
+        )
+        return EXIT[answer]
 
     def error(self, error: BaseException) -> None:
         if self._judged:
             return
         self._voice.error(error)
-        self._files.failed(self._test, error)
+        self._files.write_after(
+            error,
+            junit=lambda: junit.failed(self._test, error),
+            badge=lambda: svg(self._test, "unknown").encode(),
+        )
 
 
 @contextmanager

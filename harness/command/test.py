@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fencepost.harness.command.files import Files
 from fencepost.harness.command.options import (
     Badge,
     ClientImage,
@@ -31,7 +32,7 @@ from fencepost.harness.command.options import (
     Summary,
     with_settings,
 )
-from fencepost.harness.command.reporter import Files, reporting
+from fencepost.harness.command.reporter import reporting
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.execute import scripted
 from fencepost.harness.execute.interrupted import Interrupted
@@ -120,7 +121,7 @@ def test(
                 with reporter.progress(spec) as progress:
                     outcome = run(spec, cluster, progress, scenario, faults)
             except Interrupted as interrupted:
-                reporter.verdict(interrupted.outcome)
+                reporter.verdict(interrupted.outcome, interrupted)
                 raise
             # Report before the nodes are removed, because the removal may fail.
             return reporter.verdict(outcome)

@@ -13,6 +13,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.report.exports import batches
 from fencepost.report.exports.batches import Collected as Collected
 from fencepost.report.exports.batches import kind as kind
+from fencepost.report.pages.page import usable
 from fencepost.report.stored import ReportError
 
 KINDS = ("run", "hunt", *batches.KINDS)
@@ -23,17 +24,16 @@ def read(folder: Path) -> Collected | None:
     """Read a multi-run folder; None if it is another kind of folder.
 
     Raises:
-        BadArguments: its files cannot be read, or fencepost did not write them.
+        BadArguments: its files cannot be read, or fencepost did not write them. Any other error is
+            a defect of fencepost.
     """
-    if not kind(folder):
+    found = kind(folder)
+    if not found:
         return None
     try:
-        return batches.read(folder)
+        with usable(folder, found):
+            return batches.read(folder)
     except ReportError as error:
         raise BadArguments(str(error)) from error
     except OSError as error:
         raise BadArguments(f"{folder} cannot be read: {error.strerror}") from error
-    except (
-        ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
-    ) as error:  # fmt: skip
-        raise BadArguments(f"the files of {folder} cannot be used: {error}") from error

@@ -168,12 +168,12 @@ def is_live(folder: Path) -> bool:
 
 
 def entry_of(folder: Path, name: str) -> Stored:
-    """Read the run in this folder. A folder that cannot be read has a `problem`."""
+    """Read the run in this folder. A folder that cannot be read has a `problem`, so that it does
+    not take the list away. Any error but that of a file is a defect of fencepost."""
     try:
         return _read(folder, name)
-    except Exception as error:  # whoever wrote it: one folder never takes the list away
-        why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        return Stored(name, folder, {}, {}, False, f"{folder} cannot be read: {why}")
+    except OSError as error:
+        return Stored(name, folder, {}, {}, False, f"{folder} cannot be read: {error.strerror}")
 
 
 def _read(folder: Path, name: str) -> Stored:

@@ -39,6 +39,8 @@ def find(command: str, ship: Path | None, anywhere: bool = False) -> Program:
         raise BadArguments(f"--program {command!r} is not a command: {error}") from error
     if not words:
         raise BadArguments("--program is empty: write the command that runs on a client's node")
+    if words[0].startswith("-"):
+        raise BadArguments(f"--program {command}: it begins with an option and not with a program")
     if ship is not None and not ship.is_dir():
         raise BadArguments(f"--ship {ship}: no such folder")
     files = tree(ship) if ship is not None else {}

@@ -5,9 +5,11 @@ Existing files are not changed.
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
-from fencepost.harness.errors import BadArguments
+from fencepost.atomic_write import replace
+from fencepost.harness.errors import BadArguments, Crashed
 
 TEMPLATES = Path(__file__).parent / "templates"
 PLACES = {
@@ -18,6 +20,11 @@ PLACES = {
 }
 """The path of each template's file below the project's folder."""
 _ASYNCIO = "mylock_asyncio.py"
+_WRONG_FOLDER = frozenset({
+    errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
+    errno.ENAMETOOLONG,
+})  # fmt: skip
+"""Errors of a folder that was named wrongly."""
 
 
 def begin(folder: Path, coroutines: bool = False) -> tuple[list[Path], list[Path]]:
@@ -25,21 +32,27 @@ def begin(folder: Path, coroutines: bool = False) -> tuple[list[Path], list[Path
     `coroutines`: the example lock's verbs are coroutines.
 
     Raises:
-        BadArguments: the folder cannot be written.
+        BadArguments: there can be no such folder, or this user may not write it.
+        Crashed: a file cannot be written: the disk is full. No part of it is left.
     """
     written, existing = [], []
     for template, place in PLACES.items():
         path = folder / place
         name = _ASYNCIO if coroutines and template == "mylock.py" else template
         text = (TEMPLATES / f"{name}.in").read_text(encoding="utf-8")
-        if path.exists():
+        if path.exists() or path.is_symlink():
             existing.append(path)
             continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            raise BadArguments(f"cannot write {path}: {error.strerror}") from error
+        _write(path, text)
         written.append(path)
     return written, existing
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Written completely or not at all: the next `init` keeps a file that exists.
+        replace(path, [text.encode()])
+    except OSError as error:
+        kind = BadArguments if error.errno in _WRONG_FOLDER else Crashed
+        raise kind(f"cannot write {path}: {error.strerror}") from error

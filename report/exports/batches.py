@@ -15,15 +15,14 @@ from typing import Any, Literal
 
 from fencepost import plainfile
 from fencepost.checker.verdict import Valid, count
-from fencepost.report import campaign_files, defect_scores, known_defects
+from fencepost.report import campaign_files, defect_scores, known_defects, night_file
 from fencepost.report.pages import matrix, nightly, suite, sweep
+from fencepost.report.stored import ReportError
 from fencepost.report.words.cells import STATES
 from fencepost.report.words.findings import headline
 from fencepost.report.words.inert import inert
 from fencepost.report.words.questions import verdict
-from fencepost.strictjson import decode
 
-_NIGHT = "night.json"
 State = Literal["passed", "failure", "error", "skipped"]
 
 
@@ -76,7 +75,7 @@ class Collected:
 
 def kind(folder: Path) -> str:
     """Return the kind of this folder, one of KINDS, or '' if it is another."""
-    return "night" if plainfile.exists(folder / _NIGHT) else campaign_files.kind(folder)
+    return "night" if plainfile.exists(folder / night_file.FILE) else campaign_files.kind(folder)
 
 
 def read(folder: Path) -> Collected:
@@ -84,7 +83,7 @@ def read(folder: Path) -> Collected:
 
     Raises:
         ReportError, OSError: its files cannot be read.
-        ValueError, KeyError, TypeError, AttributeError: they are not what fencepost writes.
+        LookupError: they lack a row or a field.
     """
     return KINDS[kind(folder)](folder)
 
@@ -268,9 +267,16 @@ def _campaign(folder: Path) -> Collected:
     if done and done < len(stored.rows):
         words += f", {len(stored.rows) - done} left"
     lines = {f"seed {row['key']}": _hunted(row["runs"]) for row in stored.rows}
-    locks, first = [str(stored.plan["lock"])], min(int(row["key"]) for row in stored.rows)
+    locks, first = [str(stored.plan["lock"])], min(map(_seed, stored.rows), default=None)
     valid = False if found else None
     return Collected("campaign", words, valid, locks, lines, first, name="campaign")
+
+
+def _seed(row: Mapping[str, Any]) -> int:
+    try:
+        return int(row["key"])
+    except ValueError as error:
+        raise ReportError(f"{row['key']!r} is not a seed") from error
 
 
 def _hunted(runs: Sequence[Mapping[str, Any]]) -> Line:
@@ -295,10 +301,10 @@ def hunted(broken: list[str], injections: int, schedules: int, story: list[str])
 
 
 def _night(folder: Path) -> Collected:
-    stored = decode(plainfile.read(folder / _NIGHT))
+    stored = night_file.read(folder)
     rows = stored["entries"]
-    states = {row.get("state") for row in rows}
-    runs = [run for row in rows for run in (row.get("run"), row.get("known", {}).get("run"))]
+    states = {row["state"] for row in rows}
+    runs = [run for row in rows for run in (row["run"], row["known"]["run"])]
     unsure: Valid = "unknown" if states & {"unknown", "crashed"} else True
     return Collected(
         "night",
@@ -306,9 +312,9 @@ def _night(folder: Path) -> Collected:
         None if not rows else False if "changed" in states else unsure,
         [],
         # Left out if it did not fit, so that it does not differ from a nightly run in which it did.
-        {row["key"]: Line("; ".join(row["marks"]) or "crashed", str(row["said"]))
+        {row["key"]: Line("; ".join(row["marks"]) or "crashed", row["said"])
          for row in rows if row["marks"] or row["crashed"]},
-        int(stored["seed"]),
+        stored["seed"],
         sum(row["holds"] or 0 for row in rows) or None,
         [f"../../{run}" for run in runs if run and not run.startswith("/")],
     )  # fmt: skip

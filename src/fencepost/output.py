@@ -36,9 +36,11 @@ def guard_output() -> None:
             setattr(sys, name, _Visible(_Lasting(stream)))
 
 
-def lost() -> str:
-    """Return why output was lost, or '' if none was. A reader that goes away is no reason."""
-    return next((why for name in ("stdout", "stderr") if (why := _why(getattr(sys, name)))), "")
+def lost(*streams: str) -> str:
+    """Return why output was lost, of these streams or of both, or '' if none was. A reader that
+    goes away is no reason."""
+    names = streams or ("stdout", "stderr")
+    return next((why for name in names if (why := _why(getattr(sys, name)))), "")
 
 
 def unescaped(stream: IO[str]) -> IO[str]:

@@ -142,10 +142,12 @@ def _hunt(content: bytes) -> Answer:
 
 
 def _resume(kind: str, words: str) -> Callable[[bytes], Answer]:
-    """Resume a campaign of which nothing can run."""
+    """List a campaign and resume it. Nothing of it can run."""
 
     def hand(content: bytes) -> Answer:
         resumed.store(kind, content)
+        if listed := command("ls", "--results", "results"):
+            return listed
         with resumed.nothing_runs():
             # 1: a stored run is INVALID; 255: the other items crashed.
             asked = (*words.split(), "--resume", "latest", "--results", "results")

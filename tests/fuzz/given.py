@@ -63,6 +63,7 @@ ASKED: tuple[tuple[str, ...], ...] = (
     ("track-record", "--simulated", "--keep"), ("test", "redlock", "--schedule"),
     ("test", "redlock", "--hosts"), ("suite", "redlock", "--hosts"),
     ("hunt", "--program", "x", "--servers", "redis:1", "--ship"),
+    ("test", "lock.py:L", "--servers", "redis:1", "--requirements"),
 )  # fmt: skip
 """Commands without the file that their last option names. None of them starts a container."""
 
@@ -137,7 +138,8 @@ def _requirements(content: bytes) -> Answer:
 def _odd(content: bytes) -> Answer:
     """Give a file of an odd type to an option that names one."""
     random, path = Random(content), Path("given")
-    Path("campaigns").mkdir()
+    # No class, so that requirements that can be installed start no container.
+    Path("lock.py").write_text("")
     _, plan, results = plans()["defects"]
     resumed.store("defects", resumed.sound(plan, results))
     make = random.choice([one for one in odd.ODD if one != "a device" or os.geteuid() == 0])
@@ -150,6 +152,33 @@ def _odd(content: bytes) -> Answer:
         function(lambda _: requirements.installed(path), BadArguments, b""),
     )), "")  # fmt: skip
     return f"{make}, {' '.join(words)}: {found}" if found else ""
+
+
+def _written(content: bytes) -> Answer:
+    """Give files of odd types and names to the options that write one, of a campaign whose items
+    crash. Its own results stay."""
+    random = Random(content)
+    _, plan, results = plans()["defects"]
+    resumed.store("defects", resumed.sound(plan, results))
+    words = ["defects", "--resume", "latest", "--results", "results"]
+    for option in random.sample(("--junit", "--summary"), random.choice((1, 2))):
+        words += [option, random.choice((_odd_target, _named_target))(random, option[2:])]
+    with resumed.nothing_runs():
+        answer = command(*words, also=(255,))
+    left = [*Path("results").glob("*/*/campaign.jsonl")]
+    return f"{' '.join(words)}: {answer}" if answer else "" if left else "the results are gone"
+
+
+def _odd_target(random: Random, name: str) -> str:
+    make = random.choice([one for one in odd.ODD if one != "a device" or os.geteuid() == 0])
+    odd.ODD[make](Path(name))
+    return name
+
+
+def _named_target(random: Random, name: str) -> str:
+    there = ("/dev/null", "/dev/full", "/dev/zero", "/dev/stdin", "/proc/self/mem",
+             "/dev/null/x", "results", "a/b/c", "")  # fmt: skip
+    return random.choice((*there, *(os.fsdecode(one) for one in odd.NAMES)))
 
 
 def doors() -> list[Door]:
@@ -171,6 +200,7 @@ def doors() -> list[Door]:
             partial(function, lambda path: replays.read(path, 2), BadArguments),
         ),
         Door("odd files given", b"a seed", None, _odd),
+        Door("odd files to write", b"a seed", None, _written),
         Door("compose services", SERVICES, spoil.words, _services),
         Door("requirements of a lock", REQUIRED, spoil.words, _requirements),
     ]  # fmt: skip

@@ -299,6 +299,25 @@ def test_junit_and_a_summary_are_written_of_every_kind(tmp_path, capsys):
     assert "a2 is done\n" in capsys.readouterr().out
 
 
+def test_a_campaign_s_own_results_stay_where_its_files_cannot_be_written(tmp_path, capsys):
+    made, how = create(Fake(ROWS, rounds=1)), How(junit=tmp_path, summary=tmp_path, json=True)
+    with screen.muted(), pytest.raises(Crashed) as told:
+        carry_out([made], how, view(fails=("a2",)), Places())
+    assert str(told.value).count(f"{tmp_path} cannot be written: Is a directory") == 2
+    last = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (last["event"], last["exit_code"]) == ("result", 1)
+    assert len(stored(made)) == len(ROWS)
+
+
+def test_an_interrupt_stays_one_where_its_files_cannot_be_written(tmp_path, capsys):
+    def interrupted(item):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        carry_out([create(Fake(ROWS))], How(junit=tmp_path), view(), Places(run=interrupted))
+    assert f"--junit: {tmp_path} cannot be written" in capsys.readouterr().err
+
+
 def test_they_are_written_too_where_it_is_interrupted(tmp_path, capsys):
     def interrupted(item):
         if item.row == "a2":

@@ -206,8 +206,9 @@ def test_each_stage_has_its_share_of_the_budget_and_passes_the_rest_on():
     assert shares["suites"] == pytest.approx(270, abs=1)
     # Nothing was used: the matrix has five elevenths of the whole budget.
     assert shares["matrix"] == pytest.approx(272.7, abs=2)
-    assert shares["track-record"] == pytest.approx(300, abs=5)
-    assert shares["defects"] == pytest.approx(600, abs=5)
+    assert 240 < shares["track-record"] <= 301
+    # The whole budget, less the time of this test.
+    assert 480 < shares["defects"] <= 600
     assert all("--seed" in words and "7" in words for words, _ in parts.ran)
 
 

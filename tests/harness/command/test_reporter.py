@@ -11,6 +11,7 @@ import pytest
 from fencepost.harness.cluster import provision
 from fencepost.harness.command import app
 from fencepost.harness.command import test as command
+from fencepost.harness.command.files import Files
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute.interrupted import Interrupted
 from fencepost.harness.execute.progress import Status
@@ -94,6 +95,44 @@ def test_a_junit_file_that_cannot_be_written_is_refused_before_the_run(run, mach
     assert code == 254
     assert f"--junit: {tmp_path} cannot be written: Is a directory" in err
     assert not any(cluster.ups for cluster in machine.clusters.values())
+
+
+def test_files_that_can_no_longer_be_written_are_told_and_the_verdict_stays(
+    run, monkeypatch, tmp_path
+):
+    file, judged = tmp_path / "junit.xml", command.run
+    ends = [lambda outcome: outcome, _interrupt]
+
+    def blocked(*given, **more):
+        outcome = judged(*given, **more)
+        file.unlink()
+        file.mkdir()
+        return ends.pop(0)(outcome)
+
+    monkeypatch.setattr(command, "run", blocked)
+    code, out, err = run("-q", "--junit", str(file), "--badge", str(tmp_path / "badge.svg"))
+    assert code == 255 and out.startswith("Valid: ")
+    assert err == f"fencepost: --junit: {file} cannot be written: Is a directory\n"
+    assert (tmp_path / "badge.svg").read_text().startswith("<svg")
+    file.rmdir()
+    code, out, err = run("-q", "--junit", str(file))
+    assert code == 130 and out.startswith("Valid: ") and f"--junit: {file} cannot be" in err
+
+
+def _interrupt(outcome):
+    raise Interrupted(outcome)
+
+
+def test_an_error_of_the_run_is_told_although_the_junit_file_cannot_be_written(
+    run, monkeypatch, tmp_path
+):
+    def fails(say):
+        raise Crashed("no engine answers")
+
+    monkeypatch.setattr(provision.docker_engine, "ensure", fails)
+    monkeypatch.setattr(Files, "must_be_writable", lambda files: None)
+    code, _, err = run("-q", "--junit", str(tmp_path))
+    assert code == 255 and "Is a directory" in err and "no engine answers" in err
 
 
 def test_quiet_and_json_exclude_one_another(run):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +14,8 @@ from fencepost import output
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.locked import locked
-from fencepost.harness.results import results, run_index
+from fencepost.harness.results import batch_index, results, run_index
+from fencepost.report.exports import batches
 from tests.report.matrices import cell, stored, violated
 from tests.report.matrices import run as ran
 from tests.report.pages.test_sweep import stored as swept
@@ -379,6 +381,41 @@ def test_a_batch_with_a_corrupt_file_is_listed_with_the_reason(call):
     (folder / "suite.json").write_text('{"a": 1}')
     code, said = call("ls")
     assert (code, "cannot be read" in said) == (0, True)
+
+
+@pytest.mark.parametrize("error", [TypeError, AttributeError, ZeroDivisionError, RuntimeError])
+def test_a_programming_error_is_not_called_a_damaged_file(call, monkeypatch, error):
+    def fails(*_):
+        raise error("a defect")
+
+    folder, of_run = suite(True), made("one", True)
+    monkeypatch.setitem(batches.KINDS, "suite", fails)
+    with pytest.raises(error):
+        batch_index.read(folder)
+    with pytest.raises(error):
+        run_index.entry_of(folder, "suite")
+    monkeypatch.setattr(results, "read_test", fails)
+    with pytest.raises(error):
+        run_index.entry_of(of_run, "run")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("{", "cannot be read"), ("[]", "got `array`"), ('{"seed": "x"}', r"at `\$.seed"),
+     ('{"seed": 1, "entries": [{"key": "k", "marks": 7}]}', "marks"), ("7" * 5000, "cannot be")],
+)  # fmt: skip
+def test_a_damaged_nightly_run_is_listed_with_the_reason(call, content, said):
+    folder = results.create("night")
+    (folder / "night.json").write_text(content)
+    assert re.search(said, run_index.entry_of(folder, "night").problem)
+    assert call("ls")[0] == 0
+
+
+def test_a_campaign_of_hunts_without_a_seed_s_number_is_listed_with_the_reason(call):
+    folder = results.create("campaign")
+    content = {"schema": 2, "kind": "campaign", "plan": {"lock": "l"}, "rows": [{"key": "x"}]}
+    (folder / "campaign.json").write_text(json.dumps(content))
+    assert "'x' is not a seed" in run_index.entry_of(folder, "campaign").problem
 
 
 def spoil(folder, name, content):

@@ -12,6 +12,7 @@ from fencepost.harness.command import app, check, test
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.spec import schedule_of
 from fencepost.harness.userlock.project import PLACES
+from tests.full_disk import no_file_may_grow
 
 
 @pytest.fixture
@@ -180,6 +181,15 @@ def test_init_changes_no_existing_file(here, run):
     assert (here / "mylock.py").read_text() == "class MyLock: ...\n"
     assert run("init")[1].count("kept ") == len(PLACES)
     assert "wrote " not in run("init")[1]
+
+
+def test_init_on_a_full_disk_ends_with_255_and_leaves_no_torn_file(here, run):
+    with no_file_may_grow():
+        code, said = run("init", "new")
+    assert code == 255 and said.startswith("fencepost: cannot write new/fencepost.toml: ")
+    assert [path for path in (here / "new").rglob("*") if path.is_file()] == []
+    code, said = run("init", "new")
+    assert code == 0 and said.count("wrote ") == len(PLACES)
 
 
 def test_init_names_a_file_that_it_cannot_write(here, run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock import requirements
 from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.node.places import CODE
+from tests.fuzz import odd
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +44,21 @@ def test_a_requirements_file_is_installed_and_goes_with_the_lock(tmp_path, monke
     kept = own.kept(tmp_path / "run")
     assert kept.packages == ["helper==1.2"]
     assert kept.files["site-packages/helper/__init__.py"].is_relative_to(tmp_path / "run" / "own")
+
+
+NO_FILES = [kind for kind in odd.ODD if kind not in ("an empty file", "a folder")]
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_requirements_of_an_odd_type_are_refused_before_pip_reads_them(tmp_path, monkeypatch, kind):
+    if kind == "a device" and os.geteuid() != 0:
+        pytest.skip("only root can make a device")
+    monkeypatch.setattr(requirements, "_pip", lambda what, words: pytest.fail("pip was asked"))
+    given = tmp_path / "given"
+    odd.ODD[kind](given)
+    said = "not a regular file|no such file|is larger than|cannot be read"
+    with pytest.raises(BadArguments, match=f"^requirements {given}: .*({said})"):
+        requirements.installed(given)
 
 
 def test_installed_requirements_precede_the_client_s_own_packages(tmp_path):
