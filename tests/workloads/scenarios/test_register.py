@@ -72,6 +72,18 @@ def test_a_script_shows_its_defect_in_the_installed_version(row):
     assert re.search(r"^AssertionError: .", ended.stderr, re.MULTILINE), ended.stderr
 
 
+CONTROLLED = [row for row in ROWS if "CONTROL=1" in row.script.read_text(encoding="utf-8")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", CONTROLLED, ids=[row.name for row in CONTROLLED])
+def test_the_control_of_a_script_exits_with_0(row):
+    if missing := lacks(row):
+        pytest.skip(f"not on this machine: {missing}")
+    ended = run(row.script, CONTROL="1")
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mended"),

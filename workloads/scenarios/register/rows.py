@@ -5,12 +5,12 @@ Tests run each script against the installed version (tests/workloads/scenarios/t
 
 from __future__ import annotations
 
+from fencepost.workloads.scenarios.register import files_and_jobs, npm
 from fencepost.workloads.scenarios.register.row import NotShown, Row, Runs
 
 _TODAY = "2026-11-26"
 _THREE = Runs(3, 3, _TODAY, _TODAY)
 _THREE_TODAY = Runs(3, 3, "2026-11-27", "2026-11-27")
-_NODE, _REDLOCK = ("node", "redis-server"), ("redlock", "ioredis")
 _REDIS, _ETCD = ("redis-server",), ("etcd",)
 _POSTGRES = ("initdb",)
 _TOOZ = "tooz"
@@ -206,31 +206,8 @@ ROWS = (
         ("pymysql",), ("mariadbd",), _THREE,
     ),
     Row(
-        "redlock-npm-own-key", "redlock (npm)", "redlock", ("5.0.0-beta.2",), "stuck",
-        "A retry of acquire is blocked by the key that its own first attempt has set",
-        "The first attempt of `acquire` sets its key on one server of three. Another client then "
-        "frees a second one: the key is free on a majority, and every retry is refused.",
-        "A retry counts a server that has its own value as one that granted the lock.",
-        "The value is the same in all attempts. The script refuses any key that exists, and a "
-        "failed attempt deletes nothing. @sesamecare-oss/redlock 1.4.0 does the same.",
-        "Refuse only a key with another value, and set the TTL of an own one again.",
-        (), _NODE, _THREE_TODAY, ecosystem="npm", npm=_REDLOCK,
-        thread="https://github.com/mike-marcacci/node-redlock/issues/299",
-    ),
-    Row(
-        "redlock-npm-validity", "redlock (npm)", "redlock", ("5.0.0-beta.2",), "two holders",
-        "acquire returns a lock that has expired",
-        "The answers of the server arrive later than the TTL. `acquire` returns a lock whose "
-        "`expiration` is in the past, while another client holds it.",
-        "`acquire` is refused when no validity is left.",
-        "`expiration` is computed after a quorum, and nothing compares it with the clock. "
-        "@sesamecare-oss/redlock 1.4.0 does the same.",
-        "If no validity is left, release the keys and raise, as the Redlock algorithm says.",
-        (), _NODE, _THREE_TODAY, ecosystem="npm", npm=_REDLOCK,
-        thread="https://github.com/mike-marcacci/node-redlock/issues/296",
-    ),
-    Row(
-        "portalocker-paused-holder", "portalocker, RedisLock", "portalocker", ("3.2.0",),
+        "portalocker-paused-holder", "portalocker, RedisLock", "portalocker",
+        ("2.10.1", "3.0.0", "3.2.0", "4.0.0", "4.1.0"),
         "two holders",
         "A paused holder loses its connection, and two clients hold the lock",
         "The holder is paused and the server ends its connection. Another client acquires the "
@@ -238,9 +215,11 @@ ROWS = (
         "The first learns that it has lost the lock.",
         "The lock is a subscription, and redis-py subscribes again after a reconnect.",
         "Do not subscribe again: report the loss of the connection to the holder.",
-        ("redis", "portalocker"), _REDIS, _THREE_TODAY, mended="4.4.2",
+        ("redis", "portalocker"), _REDIS, _THREE_TODAY, mended="4.2.0",
         thread="https://github.com/wolph/portalocker/issues/137",
     ),
+    *npm.ROWS,
+    *files_and_jobs.ROWS,
 )  # fmt: skip
 
 _NO_SCRIPT = "not tried yet without fencepost; the track record shows it"
@@ -248,11 +227,6 @@ NOT_SHOWN = (
     NotShown("python-redis-lock", "the renewal thread ends in silence",
              "the lock has no attribute or callback that could be asserted without a request"),
     NotShown("django-pglocks", "the session's lock is lost on reconnect", "not tried yet"),
-    NotShown("filelock, SoftReadWriteLock", "a paused holder of a lease by mtime", "not tried yet"),
-    NotShown("RQ, scheduler", "jobs are enqueued twice",
-             "3.0.0 checks the owner in its heartbeat (read, not run); 2.x not tried yet"),
-    NotShown("celery-redbeat", "jobs are sent twice", "not tried yet"),
-    NotShown("moto, conditional writes", "If-None-Match as a lock", "not tried yet"),
     NotShown("NATS, JetStream KV", "two holders after power loss", "not tried yet"),
     NotShown("etcd 3.4, lock API", "an expired waiter is granted the lock", _NO_SCRIPT),
     NotShown("redlock (npm)", "an extension without a quorum releases the lock", _NO_SCRIPT),

@@ -1,7 +1,7 @@
 """portalocker, RedisLock: a paused holder loses its connection, and two hold the lock.
 
-Run with portalocker 3.2.0, redis-py 8.1.0 and Redis 7.0.15, Python 3.11.
-Needs: pip install portalocker==3.2.0 redis==8.1.0; redis-server in the PATH.
+Run with portalocker 2.10.1 to 4.1.0, redis-py 8.1.0 and Redis 7.0.15, Python 3.11.
+Needs: pip install portalocker==4.1.0 redis==8.1.0; redis-server in the PATH.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
