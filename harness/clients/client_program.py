@@ -7,7 +7,7 @@ fault left for its node, if one is on.
 from __future__ import annotations
 
 from fencepost.harness.remote.processes import CLIENT
-from fencepost.node.places import CODE, LIBRARIES, MARK, PROGRAM_PATH, PYTHON
+from fencepost.node.places import LIBRARIES, MARK, PROGRAM_PATH, PYTHON
 from fencepost.workloads.client import PROGRAM
 from fencepost.workloads.contract.locktype import LockType
 
@@ -16,12 +16,12 @@ _ENV = ("env", f"{MARK}={CLIENT}")
 _PUMP = (PYTHON, "-m", "fencepost.workloads.client.pump", PROGRAM_PATH, "launch")
 
 
-def command(lock: LockType, packages: str = "", code: str = CODE) -> tuple[str, ...]:
+def command(lock: LockType, packages: str, code: str) -> tuple[str, ...]:
     """Return the lock's own program, or fencepost's in the Python environment that the lock's
     library needs.
 
-    `packages` is a folder of packages that precede those of that environment; `code` has
-    fencepost's code, as a folder or an archive.
+    `packages` is a folder of packages that precede those of that environment; `code` the places of
+    fencepost's code and of other packages', as in PYTHONPATH.
     """
     pump = (*_ENV, f"PYTHONPATH={code}", *_PUMP)
     if lock.program:
