@@ -20,7 +20,11 @@ ADDRESS = f"{RUN}/address"
 MARK = "FENCEPOST_PROCESS"
 """The environment variable that marks fencepost's own programs on a node."""
 
+CODE_FILE = f"{RUN}/fencepost.zip"
+"""Fencepost's own code for clients and for the resource's server, shipped before each run: an entry
+of PYTHONPATH."""
 CODE = f"{RUN}/code"
-"""The code that a client's programs need, shipped before each run."""
+"""What else a client's programs need: those in other languages, and other packages' code."""
+CODE_PATH = f"{CODE_FILE}:{CODE}"
 PYTHON = f"{HOME}/client/bin/python"
 LIBRARIES = f"{HOME}/libraries"

@@ -37,7 +37,7 @@ class _Night(msgspec.Struct):
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the entries and the seed of the nightly run in this folder. Missing fields have defaults.
+    """Read the entries and the seed of the nightly run in this folder, with defaults.
 
     Raises:
         ReportError: its file cannot be read, or fencepost did not write it.

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.clients import shipped
+from fencepost.harness.clients.zipped import zipped
 from fencepost.harness.command import lists
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.respec import respec
@@ -146,10 +147,12 @@ def test_a_node_imports_it_from_the_package_it_receives(tmp_path):
         fileobj=io.BytesIO(shipped.archive_for("leased", "none", "redis"))
     ) as archive:
         archive.extractall(node, filter="data")
+    ours = node / "fencepost.zip"
+    ours.write_bytes(zipped())
     done = subprocess.run(
         [sys.executable, "-c", ON_A_NODE],
-        capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(node)},
-        check=False,
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+        env=os.environ | {"PYTHONPATH": f"{ours}:{node}"},
     )  # fmt: skip
     assert (done.stdout.strip(), done.stderr) == ("leased_locks", "")
 

@@ -7,7 +7,7 @@ fault left for its node, if one is on.
 from __future__ import annotations
 
 from fencepost.harness.remote.processes import CLIENT
-from fencepost.node.places import CODE, LIBRARIES, MARK, PROGRAM_PATH, PYTHON
+from fencepost.node.places import CODE_PATH, LIBRARIES, MARK, PROGRAM_PATH, PYTHON
 from fencepost.workloads.client import PROGRAM
 from fencepost.workloads.contract.locktype import LockType
 
@@ -19,13 +19,14 @@ _LAUNCH = (PROGRAM_PATH, "launch")
 
 
 def command(
-    lock: LockType, packages: str = "", code: str = CODE, gated: bool = False
+    lock: LockType, packages: str = "", code: str = CODE_PATH, gated: bool = False
 ) -> tuple[str, ...]:
     """Return the lock's own program, or fencepost's in the Python environment that the lock's
     library needs.
 
-    `packages` is a folder of packages that precede those of that environment; `code` has
-    fencepost's code, as a folder or an archive. `gated`: the program's messages are failpoints.
+    `packages` is a folder of packages that precede those of that environment; `code` the places of
+    fencepost's code and of other packages', as in PYTHONPATH. `gated`: the program's messages are
+    failpoints.
     """
     pump = (*_ENV, f"PYTHONPATH={code}", *_PUMP, *(_GATE if gated else ()), *_LAUNCH)
     if lock.program:

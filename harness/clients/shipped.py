@@ -1,4 +1,5 @@
-"""Ships the code that a client's node needs, as a tar archive: fencepost's and other packages'.
+"""Ships the code that a client's node needs: fencepost's as one file (zipped.py), programs in other
+languages and other packages' code as a tar archive.
 
 A lock, a guard or a store of another package is sent with the package's metadata, so that the node
 finds it by its entry point. The dependencies of that package must be on the node already.
@@ -13,24 +14,15 @@ from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 
+from fencepost.harness.clients.zipped import zipped
 from fencepost.harness.errors import Crashed
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.remote.remote import Remote
-from fencepost.node.places import CODE
+from fencepost.node.places import CODE, CODE_FILE
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES
 
-_OURS = (
-    "__init__.py",
-    "moved.py",
-    "plugins.py",
-    "registry.py",
-    "workloads",
-    "sdk/javascript",
-    "sdk/clients/node-redlock",
-)
-# Only the harness reads these, and each client's node has to unpack the archive.
-_LEFT_OUT = "fencepost/workloads/scenarios"
+_PROGRAMS = ("sdk/javascript", "sdk/clients/node-redlock")
 # The suffix of compiled files for the nodes' Python, Debian 12's. It ignores outdated ones.
 _COMPILED = ".cpython-311.pyc"
 # Time limit for a node to unpack a client's code.
@@ -39,18 +31,30 @@ _METADATA = ("METADATA", "entry_points.txt")
 
 
 def archive_for(lock: str, guard: str, store: str) -> bytes:
-    """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH.
+    """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH: what
+    is not in zipped.py's.
 
     Empty text: a lock that is in no registry, whose files are sent separately (harness/userlock).
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
-        for path in _OURS:
-            archive.add(PACKAGE / path, arcname=f"fencepost/{path}", filter=_of_clients)
+        for path in _PROGRAMS:
+            archive.add(PACKAGE / path, arcname=f"fencepost/{path}", filter=_without_caches)
         points = (LOCKS.point(lock) if lock else None, GUARDS.point(guard), STORES.point(store))
         for point in {point.module.partition(".")[0]: point for point in points if point}.values():
             _add(archive, point)
     return buffer.getvalue()
+
+
+def equip(remote: Remote, parts: Mapping[str, bytes]) -> None:
+    """Put fencepost's own code on a node, and unpack each archive into its folder there, replacing
+    the files of an earlier run.
+
+    Raises:
+        RemoteError: the node does not answer in time.
+    """
+    remote.put(CODE_FILE, zipped())
+    ship(remote, parts)
 
 
 def ship(remote: Remote, parts: Mapping[str, bytes]) -> None:
@@ -83,10 +87,6 @@ def _add(archive: tarfile.TarFile, point: EntryPoint) -> None:
         member = tarfile.TarInfo(f"{name}-{point.dist.version}.dist-info/{file}")
         member.size = len(data)
         archive.addfile(member, io.BytesIO(data))
-
-
-def _of_clients(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if member.name == _LEFT_OUT else _without_caches(member)
 
 
 def _without_caches(member: tarfile.TarInfo) -> tarfile.TarInfo | None:

@@ -1,4 +1,4 @@
-"""The code of a user lock's client, as one file that Python imports from.
+"""Fencepost's code for clients and for the resource's server, as one file that Python imports from.
 
 Otherwise each client's node would unpack some 150 files for each run, and the nodes share one
 machine. Clients do not compile files that are compiled here, and never check them against their
@@ -17,10 +17,6 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 from fencepost.harness.package import PACKAGE
-from fencepost.node.places import CODE
-
-PLACE = f"{CODE}/clients.zip"
-"""Its path on a node: an entry of PYTHONPATH."""
 
 # Only the harness reads the scenarios.
 _LEFT_OUT = ("scenarios",)

@@ -24,9 +24,10 @@ from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.family import Family
 from fencepost.nemesis.nemesis import Leftover
 from fencepost.node.lazy import CONTROL
-from fencepost.node.places import CODE, DATA, LOGS, PID_FILE, RUN, STARTING
+from fencepost.node.places import CODE, CODE_FILE, DATA, LOGS, PID_FILE, RUN, STARTING
 
-_FILES = (DATA, PID_FILE, STARTING, CODE, f"{CODE}.tar", f"{RUN}/zoo.cfg", SOCKETS, CONTROL, LOGS)
+_SHIPPED = (CODE_FILE, CODE, f"{CODE}.tar")
+_FILES = (DATA, PID_FILE, STARTING, *_SHIPPED, f"{RUN}/zoo.cfg", SOCKETS, CONTROL, LOGS)
 
 
 def unusable() -> list[str]:

@@ -10,10 +10,9 @@ from typing import Any
 
 from fencepost.harness.clients.client_program import command
 from fencepost.harness.clients.recorder import Recorder
-from fencepost.harness.clients.shipped import archive_for, ship
+from fencepost.harness.clients.shipped import archive_for, equip, ship
 from fencepost.harness.clients.streams import Streams
 from fencepost.harness.clients.worker import Worker
-from fencepost.harness.clients.zipped import PLACE, zipped
 from fencepost.harness.cluster import timing
 from fencepost.harness.cluster.cluster import Cluster, Spawn
 from fencepost.harness.remote.processes import CLIENT, kill_marked
@@ -23,7 +22,7 @@ from fencepost.harness.spec.spec import Spec, counts_requests
 from fencepost.harness.userlock.requirements import SITE
 from fencepost.harness.userlock.user_lock import OWN
 from fencepost.nemesis.targets import STORAGE
-from fencepost.node.places import CODE
+from fencepost.node.places import CODE, CODE_FILE, CODE_PATH
 from fencepost.workloads.client.wire import Own, Setup
 from fencepost.workloads.contract.guard import Rule
 from fencepost.workloads.resources.redis_register import write_script
@@ -73,9 +72,8 @@ class ClientFleet:
 
     def _equip(self, node: str, parts: Mapping[str, bytes]) -> None:
         own, remote = self._spec.own, self._cluster.remote(node)
-        if own is not None and not own.image:
-            remote.put(PLACE, zipped())
-        ship(remote, parts)
+        send = ship if own is not None and own.image else equip
+        send(remote, parts)
 
     def start_early(self) -> None:
         """Start the clients' programs. They load their libraries, and connect to no server before
@@ -90,7 +88,7 @@ class ClientFleet:
         packages = f"{OWN}/{SITE}" if own and own.python and own.packages else ""
         lock = self._spec.lock_type
         gated = self._counted and bool(lock.program) and lock.kind == "redis"
-        return command(lock, packages, PLACE if own else CODE, gated)
+        return command(lock, packages, CODE_FILE if own else CODE_PATH, gated)
 
     @property
     def _counted(self) -> bool:

@@ -6,12 +6,12 @@ import shlex
 import signal
 from collections.abc import Sequence
 
-from fencepost.harness.clients.shipped import ship
+from fencepost.harness.clients.shipped import equip
 from fencepost.harness.remote.processes import RESOURCE, marked
 from fencepost.harness.remote.remote import Remote
 from fencepost.harness.servers import serverlog
 from fencepost.harness.servers.wait import START_S
-from fencepost.node.places import CODE, LOGS, MARK, PYTHON
+from fencepost.node.places import CODE, CODE_PATH, LOGS, MARK, PYTHON
 from fencepost.workloads.resources.server import PORT
 
 _LOG = f"{LOGS}/resource.log"
@@ -30,9 +30,9 @@ def start(
     Raises:
         RemoteError: the node does not answer, or nothing listens in time.
     """
-    ship(remote, {CODE: code})
+    equip(remote, {CODE: code})
     serve = ["-m", module, here, str(PORT), str(store_port), *peers]
-    env = ["env", f"{MARK}={RESOURCE}", f"PYTHONPATH={CODE}"]
+    env = ["env", f"{MARK}={RESOURCE}", f"PYTHONPATH={CODE_PATH}"]
     words = shlex.join([*_AS_NOBODY, *env, PYTHON, *serve])
     for process in marked(remote, RESOURCE):
         remote.signal(process.pid, signal.SIGKILL, process.started)

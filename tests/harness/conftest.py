@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness import interrupts
-from fencepost.harness.clients import streams
+from fencepost.harness.clients import shipped, streams
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster import projects, provision, reservation
 from fencepost.harness.execute import client_fleet, timed
@@ -158,7 +158,7 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(streams, "_END_S", 0.05)
     monkeypatch.setattr(pause, "_STATE_S", 0.05)
     monkeypatch.setattr(client_fleet, "archive_for", lambda *names: b"")
-    monkeypatch.setattr(client_fleet, "zipped", lambda: b"")
+    monkeypatch.setattr(shipped, "zipped", lambda: b"")
     until = server.until
     monkeypatch.setattr(server, "until", lambda true, most_s, *_: until(true, min(most_s, 0.05)))
     monkeypatch.setattr(judging.report, "render", lambda run, *_: (run / "report.html").touch())

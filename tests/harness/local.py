@@ -33,7 +33,7 @@ class Local:
     def spawn(self, argv):
         here = {
             PYTHON: sys.executable,
-            f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}/src",
+            f"PYTHONPATH={CODE_PATH}": f"PYTHONPATH={ROOT}/src",
         }
         return self._spawn(node_program.here(here.get(word, word) for word in argv))
 

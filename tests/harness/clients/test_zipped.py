@@ -1,4 +1,4 @@
-"""The imports of a user lock's clients are one compiled archive, from which they start."""
+"""The imports of clients are one compiled archive, from which they start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of `--junit`, `--summary` and `--badge`: only files that can be written are accepted."""
+"""The files of `--junit`, `--summary` and `--badge`: what cannot be written is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A spoilt file ends a command with 254 and a sentence that names it, and never with a traceback."""
+"""A spoilt file ends a command with 254 and a sentence that names it, not with a traceback."""
 
 from __future__ import annotations
 

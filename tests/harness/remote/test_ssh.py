@@ -147,7 +147,7 @@ def test_all_programs_of_a_node_share_one_connection(remote, server):
 def test_a_worker_runs_over_it(remote, setup, tmp_path, monkeypatch):
     here = {
         PYTHON: sys.executable,
-        f"PYTHONPATH={CODE}": f"PYTHONPATH={ROOT}/src",
+        f"PYTHONPATH={CODE_PATH}": f"PYTHONPATH={ROOT}/src",
     }
     words = node_program.here(here.get(word, word) for word in command(LOCKS["redis"]))
     recorder = Recorder(tmp_path / "history.jsonl")

@@ -12,7 +12,7 @@ from fencepost.harness.clients.client_program import command
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock import requirements
 from fencepost.harness.userlock.resolve import LockRequest, resolve
-from fencepost.node.places import CODE
+from fencepost.node.places import CODE_PATH
 from tests.fuzz import odd
 
 pytestmark = pytest.mark.slow
@@ -63,11 +63,11 @@ def test_requirements_of_an_odd_type_are_refused_before_pip_reads_them(tmp_path,
 
 def test_installed_requirements_precede_the_client_s_own_packages(tmp_path):
     lock = given_lock_type(tmp_path)
-    assert f"PYTHONPATH={CODE}" in command(lock)
+    assert f"PYTHONPATH={CODE_PATH}" in command(lock)
     words = command(lock, "/own/site-packages")
     assert words[words.index("launch") + 1 :][:2] == (
         "env",
-        f"PYTHONPATH={CODE}:/own/site-packages",
+        f"PYTHONPATH={CODE_PATH}:/own/site-packages",
     )
 
 

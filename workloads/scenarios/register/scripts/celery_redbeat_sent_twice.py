@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import celery
 import redis
@@ -84,7 +84,7 @@ def show(folder, port, beats):
     beats.append(beat(folder, port, port))
     app = celery.Celery("job", broker=url)
     app.conf.redbeat_redis_url = url
-    due = datetime.now(timezone.utc) + timedelta(seconds=DUE_S)
+    due = datetime.now(UTC) + timedelta(seconds=DUE_S)
     RedBeatSchedulerEntry("once", "job", rrule("SECONDLY", dtstart=due, count=1), app=app).save()
     wait_for(lambda: direct.llen("celery"))
     time.sleep(DELAY_S + 2)
