@@ -11,7 +11,7 @@ from fencepost.checker.history.history import read
 from fencepost.harness.clients.client_program import command
 from fencepost.harness.remote.processes import CLIENT
 from fencepost.node import processes
-from fencepost.node.places import CODE, MARK, PYTHON
+from fencepost.node.places import CODE_PATH, MARK, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 from tests import node_program
 

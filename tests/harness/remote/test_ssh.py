@@ -19,7 +19,7 @@ from fencepost.harness.clients.worker import Worker
 from fencepost.harness.remote import agent, ssh
 from fencepost.harness.remote.remote import NoAnswer, RemoteError
 from fencepost.harness.remote.ssh import Host, SshRemote
-from fencepost.node.places import CODE, PYTHON
+from fencepost.node.places import CODE_PATH, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 from tests import node_program, ssh_server
 from tests.harness.talk import typed

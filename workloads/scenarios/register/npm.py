@@ -56,7 +56,7 @@ ROWS = (
     Row(
         "redis-semaphore-refresh-hangs", "redis-semaphore, Mutex", "redis-semaphore", ("5.8.0",),
         "two holders",
-        "Mutex: a refresh without an answer leaves a holder that is not told",
+        "Mutex: a refresh without an answer hides the loss from the holder",
         "The answer to a refresh does not arrive. After the TTL another client acquires the lock, "
         "`isAcquired` of the first is still true, and `onLockLost` is not called.",
         "When the TTL has passed since the last refresh, `isAcquired` is false.",
@@ -78,7 +78,7 @@ ROWS = (
     Row(
         "bullmq-job-twice", "BullMQ, Worker", "bullmq", ("5.0.0", "5.45.2", "5.66.7", "6.7.0"),
         "two holders",
-        "A job whose event loop was blocked is not told that a second worker runs it",
+        "A job whose event loop was blocked does not learn that a second worker runs it",
         "A job blocks the event loop for longer than `lockDuration`. A second worker runs it, and "
         "2 s after the block the `signal` of the first is not aborted. (The documentation "
         "promises that a job runs at least once, not once at a time.)",

@@ -26,7 +26,7 @@ sys.stdin.readline()
 try:
     lock.acquire_write(timeout=1)
 except RuntimeError as error:
-    print("told:", error, flush=True)
+    print("refused:", error, flush=True)
 else:
     print("holds", flush=True)
 """

@@ -1,4 +1,4 @@
-"""redis-semaphore (npm): a lock is lost while its refresh waits, and its holder is not told.
+"""redis-semaphore (npm): a lock is lost while its refresh waits, and its holder does not learn of it.
 
 Run with redis-semaphore 5.8.0, ioredis 6.0.0 and Redis 7.0.15, Node 20.20
 Needs: npm install redis-semaphore@5.8.0 ioredis, with NODE_PATH set to that node_modules;
@@ -52,7 +52,7 @@ def show(port):
         raise RuntimeError(got.stderr)
     seen = json.loads(got.stdout)
     assert not (seen["other"] and seen["believes"]), (
-        "two clients hold the lock: the refresh of the first has no answer, its time is over, "
+        "two clients hold the lock: the refresh of the first has no answer, its TTL has passed, "
         "the second acquired the lock, isAcquired of the first is true, and onLockLost was not "
         "called"
     )

@@ -1,4 +1,4 @@
-"""redis-semaphore (npm): acquire returns a lock whose time is over, and that another client holds.
+"""redis-semaphore (npm): acquire returns a lock that has expired, and that another client holds.
 
 Run with redis-semaphore 5.8.0, ioredis 6.0.0 and Redis 7.0.15, Node 20.20
 Needs: npm install redis-semaphore@5.8.0 ioredis, with NODE_PATH set to that node_modules;
@@ -51,7 +51,7 @@ def show(port):
     seen = json.loads(got.stdout)
     assert not (seen["other"] and seen["believes"]), (
         f"two clients hold the lock: the answer to SET arrived {LATE_MS} ms late, after the "
-        f"lock's {LOCK_MS} ms were over and another client had acquired it"
+        f"TTL of {LOCK_MS} ms, when another client had acquired the lock"
     )
 
 

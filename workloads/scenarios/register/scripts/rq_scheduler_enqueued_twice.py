@@ -81,7 +81,7 @@ def show(folder, port, processes):
     wait_for(lambda: not stopped)
     time.sleep(PAUSE_S)
     processes.append(scheduler(folder, port))
-    time.sleep(5)  # it acquires the lock if that is free, and enqueues what is due
+    time.sleep(5)  # it acquires the lock if that is free, and enqueues due jobs
     first.send_signal(signal.SIGCONT)
     wait_for(queue.get_job_ids)
     time.sleep(3)
