@@ -18,7 +18,7 @@ HUNT = ("hunt", "broken-always-yes", "--faults", "pause", "--seed", "1", "--proc
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Runs the command line; its exit code, and what it wrote to both streams."""
+    """Run the command line; return its exit code, standard output and standard error."""
     monkeypatch.setenv("FENCEPOST_RESULTS", str(tmp_path))
 
     def call(*words):
