@@ -24,7 +24,7 @@ CODE_FILE = f"{RUN}/fencepost.zip"
 """Fencepost's own code for clients and for the resource's server, shipped before each run: an entry
 of PYTHONPATH."""
 CODE = f"{RUN}/code"
-"""What else a client's programs need: those in other languages, and other packages' code."""
+"""The rest of the code that clients need: programs in other languages, and other packages."""
 CODE_PATH = f"{CODE_FILE}:{CODE}"
 PYTHON = f"{HOME}/client/bin/python"
 LIBRARIES = f"{HOME}/libraries"

@@ -31,8 +31,8 @@ _METADATA = ("METADATA", "entry_points.txt")
 
 
 def archive_for(lock: str, guard: str, store: str) -> bytes:
-    """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH: what
-    is not in zipped.py's.
+    """Return the archive for a test of this lock, to be unpacked into a folder of PYTHONPATH.
+    Fencepost's own code is not in it (zipped.py).
 
     Empty text: a lock that is in no registry, whose files are sent separately (harness/userlock).
     """
