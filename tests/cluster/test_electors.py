@@ -57,7 +57,7 @@ def test_an_elector_that_never_stops_is_found(fencepost):
     for seed in ("3", "4", "5", "6"):  # not every schedule meets a leader
         code, said, results = fencepost("test", *own("NeverStops"), *faults, "--seed", seed)
         found = leadership(results)
-        if code == 1:
+        if found["valid"] is False:  # not only two leases at once, for a moment
             break
     assert (code, found["valid"]) == (1, False), said
     assert found["overlap_longest_s"] > 0.1
