@@ -92,12 +92,12 @@ def test_a_violation_that_is_not_named_stops_no_run(command, tmp_path):
 
 def test_a_violation_that_is_named_stops_a_run_early(command, tmp_path):
     named = "ownership,lease_exclusion"
-    code, out = command("test", "broken-always-yes", "--time", "60s", "--until", named,
+    code, out = command("test", "broken-always-yes", "--time", "240s", "--until", named,
                         "--hold", "0..20ms", "--think", "0..20ms")  # fmt: skip
 
     assert code == 1 and "INVALID" in out, out
     results = json.loads((tmp_path / "latest" / "results.json").read_text())
-    assert results["stats"]["duration_s"] < 40
+    assert results["stats"]["duration_s"] < 200
     assert "run" not in results["checkers"]
 
 
@@ -123,9 +123,10 @@ def ends_judged(process: subprocess.Popen, number: int, run: Path) -> None:
     out, _ = process.communicate(timeout=180)
 
     # A fault may have broken the lock by then.
-    valid = json.loads((run / "results.json").read_text())["valid"]
-    assert valid is not True
-    assert process.returncode == (1 if valid is False else 130), out
+    results = json.loads((run / "results.json").read_text())
+    assert results["valid"] is not True
+    assert "KeyboardInterrupt" in results["checkers"]["run"]["summary"], results
+    assert process.returncode == 130, out
     assert own.nodes() == []
 
 
