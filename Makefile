@@ -12,7 +12,10 @@ TIME ?= 20m
 SOAK = PYTHONPATH=src:. $(BIN)/python -m tests.soak
 FUZZ = PYTHONPATH=src:. nice $(BIN)/python -m tests.fuzz.run
 STAGES := build/stages.txt
-CLUSTER = $(BIN)/pytest -q -o cache_dir=build/cluster-cache
+# What tests draw at random: new with each commit, and the same wherever that commit is tested.
+DRAWN := $(or $(shell git rev-parse --short=12 HEAD 2>/dev/null),1)
+PYTEST = $(BIN)/pytest -q --hypothesis-seed=$(DRAWN)
+CLUSTER = $(PYTEST) -o cache_dir=build/cluster-cache
 # Three runs at a time on two processors may leave one of them too little time for its faults. Such a
 # test passes alone; its failure stays in the output, and its name in the list of stages.
 ALONE = $(CLUSTER) -p no:xdist -rA --show-capture=no --last-failed --last-failed-no-failures none
@@ -71,10 +74,10 @@ test-beside:
 	$(MAKE) --no-print-directory -j1 test-oracles test-slow
 
 test-unit: install ## the tests that need no cluster and no second
-	$(call stage,unit tests,$(BIN)/pytest -q -n auto --dist loadfile -m 'not cluster and not oracle and not slow and not kubernetes' $(ARGS))
+	$(call stage,unit tests,$(PYTEST) -n auto --dist loadfile -m 'not cluster and not oracle and not slow and not kubernetes' $(ARGS))
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster
-	$(call stage,slow tests,nice $(BIN)/pytest -q -m 'slow and not oracle' --durations=15 $(ARGS))
+	$(call stage,slow tests,nice $(PYTEST) -m 'slow and not oracle' --durations=15 $(ARGS))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side; one that fails is run again alone, and named
 	@rm -rf build/cluster-cache
@@ -85,8 +88,8 @@ test-kubernetes: install ## real API servers: builds kube-apiserver, once; the m
 	$(BIN)/pytest -q -m kubernetes --durations=15 $(ARGS)
 
 test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, ground truth, spoilt files
-	$(call stage,oracle tests,nice $(BIN)/pytest -q -n 2 --dist worksteal -m oracle)
-	$(call stage,oracles on 20000 histories each,$(ORACLES) --count 20000 $(ARGS))
+	$(call stage,oracle tests,nice $(PYTEST) -n 2 --dist worksteal -m oracle)
+	$(call stage,oracles on 20000 histories each,$(ORACLES) --count 20000 --seed $(DRAWN) $(ARGS))
 	$(call stage,fuzz,$(FUZZ) --seconds 30 --seed 1)
 
 fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='--seconds 600 --seed 7'
