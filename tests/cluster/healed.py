@@ -30,7 +30,7 @@ def command(*words: str) -> tuple[int, str]:
     """Return the exit code of a command, and all its output."""
     done = subprocess.run(
         [sys.executable, "-m", "fencepost", *words],
-        capture_output=True, text=True, check=False, timeout=300,
+        capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
 

@@ -116,7 +116,7 @@ def test_a_lease_of_etcd_expires_as_soon_as_its_leader_s_monotonic_clock_has_jum
     def left_s():
         return int(json.loads(etcd(leader, "lease/timetolive", {"ID": lease}))["TTL"])
 
-    assert until(lambda: left_s() < 0, 60)
+    assert until(lambda: left_s() < 0, 240)
     assert clocks.heal(fault([leader.node], clocks=["monotonic"])).proved
     assert leader.ready()
 
@@ -144,11 +144,11 @@ def test_a_session_of_zookeeper_expires_as_soon_as_monotonic_clocks_have_jumped(
     assert clocks.inject(jump).proved
     # By a correct clock, ZooKeeper closes no session before its 10 s have passed.
     assert float(session.stdout.readline()) < 10
-    assert session.wait(5) == 0
+    assert session.wait(120) == 0
     assert clocks.heal(jump).proved
     # It is longer than a leader waits for its followers, so they elect a new one.
     for node in ZOOKEEPER:
-        site.server(node).wait_ready(30)
+        site.server(node).wait_ready()
 
 
 def test_a_follower_of_etcd_does_not_show_its_monotonic_clock(site, clocks):
@@ -179,7 +179,7 @@ def test_a_restarted_zookeeper_keeps_its_sessions_by_its_skewed_monotonic_clock(
     server = site.server("zookeeper-2")
     server.kill()
     server.start()
-    server.wait_ready(20)
+    server.wait_ready()
 
     low_s, high_s = server.look_at_clock("monotonic", {})
 

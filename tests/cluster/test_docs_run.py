@@ -54,7 +54,7 @@ def test_the_action_s_steps_leave_a_summary_results_and_a_badge(tmp_path):
         },
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -45,10 +45,14 @@ def leadership(results):
 
 
 def test_a_sound_elector_is_not_accused_under_faults_of_servers(fencepost):
-    code, said, results = fencepost("test", *own("Sound"), *FAULTS, "--guard", "fenced")
-    found = leadership(results)
-    assert (found["valid"], found["overlap_total_s"]) == (True, 0), said
-    assert found["reigns"] > 2 and "resign" in found["take_over_s"]
+    for time_s in ("30s", "120s"):  # on a busy machine a short run has few reigns
+        sound = (*own("Sound"), *FAULTS, "--guard", "fenced", "--time", time_s)
+        code, said, results = fencepost("test", *sound)
+        found = leadership(results)
+        assert (found["valid"], found["overlap_total_s"]) == (True, 0), said
+        if found["reigns"] > 2 and "resign" in found["take_over_s"]:
+            break
+    assert found["reigns"] > 2 and "resign" in found["take_over_s"], said
     assert code in (0, 2), said
 
 

@@ -73,7 +73,7 @@ def test_a_client_s_skewed_wall_clock_outlives_its_process_and_leaves_the_histor
 
     began = bench.recorder.now()
     successor.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
-    assert began < successor.finish(20)["time"] < bench.recorder.now()
+    assert began < successor.finish(120)["time"] < bench.recorder.now()
     assert bench.director.heal("skew").proved
 
 
@@ -86,12 +86,12 @@ def test_of_one_way_the_request_arrives_and_its_answer_does_not(bench):
     ):
         # On an open connection: a new one needs an answer to open.
         worker.begin(f, value)
-        assert worker.finish(20)["type"] == "ok"
+        assert worker.finish(120)["type"] == "ok"
     assert bench.director.inject(REPLIES).proved
     before = remote.run(["redis-cli", "dbsize"]).out
     worker.begin("acquire", {"lock": "l", "ttl": 10_000_000_000})
-    assert worker.finish(20)["type"] == "ok"  # of the four others
-    end = time.monotonic() + 30
+    assert worker.finish(120)["type"] == "ok"  # of the four others
+    end = time.monotonic() + 240
     while remote.run(["redis-cli", "dbsize"]).out == before and time.monotonic() < end:
         time.sleep(0.02)
     assert remote.run(["redis-cli", "dbsize"]).out != before
@@ -101,13 +101,13 @@ def test_of_one_way_the_request_arrives_and_its_answer_does_not(bench):
 def test_rejection_ends_a_connection_that_is_open_at_once(bench):
     worker = bench.site.client("client-1")
     worker.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
-    assert worker.finish(20)["type"] == "ok"
+    assert worker.finish(120)["type"] == "ok"
     links = [["client-1", node] for node in bench.site.servers]
     cut = {"links": links, "how": "reject"}
 
     assert bench.director.inject(Fault("all", "partition", ["client-1"], cut)).proved
     worker.begin("release", {"lock": "l", "hold": "0-1"})
-    assert worker.finish(20)["type"] == "info"
+    assert worker.finish(120)["type"] == "info"
 
 
 def test_without_sch_netem_packets_are_not_supported_and_the_run_is_unknown(bench):
@@ -126,11 +126,11 @@ def test_packets_are_lost_with_netem_or_without(bench):
     assert receipt.proved, receipt
     if "netem" not in receipt.data.get("queue", ""):
         lost = iptables.Rule("IN", bench.site.address("redis-1"), share=0.3)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         worker = bench.site.client("client-1")
         while not iptables.hits(bench.site.remote("client-1"))[lost] and time.monotonic() < end:
             worker.begin("acquire", {"lock": "l", "ttl": 100_000_000})
-            assert worker.finish(20)["type"] in ("ok", "fail")
+            assert worker.finish(120)["type"] in ("ok", "fail")
     healed = bench.director.heal("lossy")
     assert healed.proved, healed
 
@@ -147,7 +147,7 @@ def released_at(bench, fault):
     """Inject a fault at client-1's next release; return its receipt."""
     worker = bench.site.client("client-1")
     worker.begin("acquire", {"lock": "l", "ttl": 60_000_000_000})
-    assert worker.finish(20)["type"] == "ok"
+    assert worker.finish(120)["type"] == "ok"
     made = []
     thread = threading.Thread(target=lambda: made.append(bench.director.inject(fault)))
     thread.start()
@@ -170,35 +170,35 @@ def test_a_fault_meets_the_request_of_a_release(counting):
     cut = released_at(counting, Fault("cut", "partition", ["client-1", "redis-1"], meets))
     assert cut.proved and cut.data["at"] == "at before-release", cut
     worker = counting.site.client("client-1")
-    assert worker.finish(60)["type"] == "info"
+    assert worker.finish(120)["type"] == "info"
     assert counting.director.heal("cut").proved
 
 
 def test_a_pause_ends_when_another_client_was_granted_the_lock(bench):
     one, two = bench.site.client("client-1"), bench.site.client("client-2")
     one.begin("acquire", {"lock": "l", "ttl": 300_000_000})
-    assert one.finish(20)["type"] == "ok"
-    pause = Scheduled(0.0, 60.0, "pause", ["client-1"], {"point": None, "until": "other-holds"})
+    assert one.finish(120)["type"] == "ok"
+    pause = Scheduled(0.0, 600.0, "pause", ["client-1"], {"point": None, "until": "other-holds"})
     began = time.monotonic()
     stopped = threading.Thread(target=bench.director.run, args=([pause], lambda: False))
     stopped.start()
     while not bench.director.on:
         time.sleep(0.01)
-    granted, end = 0, time.monotonic() + 30
+    granted, end = 0, time.monotonic() + 240
     # The first grant may come before the pause waits for one.
     while stopped.is_alive():
         assert time.monotonic() < end
         two.begin("acquire", {"lock": "l", "ttl": 300_000_000})
-        granted += two.finish(20)["type"] == "ok"
+        granted += two.finish(120)["type"] == "ok"
     assert granted
-    assert time.monotonic() - began < 50
+    assert time.monotonic() - began < 500
     assert bench.site.remote("client-1").state(one.pid) != "T"
 
 
 def test_held_packets_arrive_when_the_delay_ends(bench):
     worker = bench.site.client("client-1")
     worker.begin("read", {"resource": "account"})
-    assert worker.finish(20)["type"] == "ok"
+    assert worker.finish(120)["type"] == "ok"
 
     assert bench.director.inject(DELAY).proved
     worker.begin("read", {"resource": "account"})
@@ -206,19 +206,19 @@ def test_held_packets_arrive_when_the_delay_ends(bench):
     healed = bench.director.heal("delay")
 
     assert healed.proved and healed.data["held"] > 0
-    assert worker.finish(30)["type"] == "ok"
+    assert worker.finish(120)["type"] == "ok"
 
 
 def test_a_cut_reaches_connections_that_are_open_already(bench):
     worker = bench.site.client("client-1")
     worker.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
-    assert worker.finish(20)["type"] == "ok"
+    assert worker.finish(120)["type"] == "ok"
     links = [["client-1", node] for node in bench.site.servers]
 
     bench.director.inject(Fault("all", "partition", ["client-1"], {"links": links}))
     worker.begin("release", {"lock": "l", "hold": "0-1"})
 
-    assert worker.finish(20)["type"] == "info"
+    assert worker.finish(120)["type"] == "info"
 
 
 def wrong_rule(bench, monkeypatch):
@@ -280,20 +280,20 @@ def test_a_client_is_stopped_at_its_named_point_every_time(bench, point):
         ops = [("acquire", {"lock": "l", "ttl": 2_000_000_000})]
         if point == "before-write":
             worker.begin(*ops[0])
-            hold = worker.finish(20)["value"]["hold"]
+            hold = worker.finish(120)["value"]["hold"]
             ops = [("write", {"resource": "account", "version": 0, "hold": hold})]
         worker.arm(point)
         worker.begin(*ops[0])
         assert worker.wait_failpoint(point, 20)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 240
         while remote.state(worker.pid) != "T" and time.monotonic() < end:
             time.sleep(0.005)
         assert remote.state(worker.pid) == "T"
         remote.signal(worker.pid, signal.SIGCONT)
-        done = worker.finish(20)
+        done = worker.finish(120)
         hold = done["value"]["hold"]
         worker.begin("release", {"lock": "l", "hold": hold})
-        assert worker.finish(20)["type"] == "ok"
+        assert worker.finish(120)["type"] == "ok"
 
 
 def test_healing_leaves_the_rules_of_others_where_they_are(bench):

@@ -140,8 +140,8 @@ def test_a_stopped_project_is_started_faulted_and_removed(place):
     # On a busy machine a short run ends before a fault of every family was due.
     for time_s in ("12s", "60s"):
         code, said = fencepost(
-            "test", "redlock", "--compose", "compose.yml", "--servers", "r1,r2,r3", "--time", time_s,
-            "--interval", "2s", "--seed", "2",
+            "test", "redlock", "--compose", "compose.yml", "--servers", "r1,r2,r3",
+            "--time", time_s, "--interval", "2s", "--seed", "2",
             "--nemesis", "partition:one,pause:server,kill:one,delay:r2,clock:r3/+500ms",
         )  # fmt: skip
         if "and none was injected" not in said:
@@ -168,7 +168,7 @@ def test_a_project_that_is_up_is_used_and_left_as_it_was(place, containers):
         done = subprocess.run(
             [*FENCEPOST, "test", "redis", "--compose", "compose.yml", "--servers", "r1",
              "--time", "4s", "--seed", "7", "--nemesis", "partition,pause:r1", "--interval", "1s"],
-            env=environ, capture_output=True, text=True, timeout=300,
+            env=environ, capture_output=True, text=True, timeout=900,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         assert "is running: its servers are used and kept" in done.stdout
@@ -206,7 +206,7 @@ def test_after_a_sigkill_in_the_middle_of_faults_heal_leaves_everything_as_it_wa
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
-        assert until(lambda: len(struck(place)) == 3, 120), command.stdout and struck(place)
+        assert until(lambda: len(struck(place)) == 3, 300), command.stdout and struck(place)
     finally:
         command.send_signal(signal.SIGKILL)
         command.wait()

@@ -16,7 +16,7 @@ PACKAGED = ("kubernetes",)
 # One request after the other on one connection, until it ends or an answer is another one.
 KEEPS_ALIVE = """
 import http.client, time
-link, end = http.client.HTTPConnection("kubernetes-1", 6443, timeout=20), time.monotonic() + 60
+link, end = http.client.HTTPConnection("kubernetes-1", 6443, timeout=20), time.monotonic() + 240
 status = 200
 try:
     while status == 200 and time.monotonic() < end:

@@ -303,6 +303,6 @@ def test_a_step_of_the_harness_clock_changes_nothing(results):
             time.sleep(0.5)
 
     with once_it_works(results, step):
-        said, _ = command.communicate(timeout=120)
+        said, _ = command.communicate(timeout=600)
     assert command.returncode == 0, said
     assert next(steps, None) is None

@@ -48,7 +48,7 @@ def test_each_worker_has_a_cluster_of_its_own_and_all_are_removed(tmp_path: Path
         env=os.environ | {"FENCEPOST_RESULTS": str(tmp_path / "results")},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
