@@ -1,4 +1,4 @@
-"""A mounted lazy disk is a file system like another, and loses what was not synced."""
+"""A mounted lazy disk is a file system like another, and loses data without a sync."""
 
 from __future__ import annotations
 
