@@ -186,7 +186,7 @@ def hunted_faults(setting: Setting, exposing: tuple[str, ...]) -> tuple[str, ...
     A lock on a store in memory trusts its clock and its memory.
     """
     trusting = MODELS[setting.model].wall_leases
-    left_out = ("clock", "kill", "power", "failover", "memory") if trusting else ()
+    left_out = [name for name, one in simulated.SIMULATED.items() if trusting and one.betrays_store]
     wanted = [one for one in simulated.usual(setting) if simulated.family_of(one) not in left_out]
     wanted += ["kill:client"] if trusting else []
     for entry in exposing:

@@ -9,13 +9,13 @@ from pathlib import Path
 from fencepost import runfiles
 from fencepost.harness.clients.worker import Worker
 from fencepost.harness.errors import BadArguments, Crashed
-from fencepost.harness.results import results
+from fencepost.harness.results import run_facts
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.userlock import promises
 
 
 def adopt(folder: Path, spec: Spec, workers: Iterable[Worker]) -> Spec:
-    """Return the spec with the promises that the clients name, and write them to test.json.
+    """Return the spec with the promises that the clients name, and write them to run.json.
 
     Nothing changes if they name none, or if the run's promises are known already.
 
@@ -38,7 +38,7 @@ def adopt(folder: Path, spec: Spec, workers: Iterable[Worker]) -> Spec:
 
 
 def write(folder: Path, spec: Spec) -> None:
-    """Write the promises of a spec to the test.json that the folder has."""
-    path = folder / runfiles.TEST
-    described, said = runfiles.test(path), spec.to_json()
-    results.write(path, {**described, "lock": said["lock"], "promises": said["promises"]})
+    """Note the promises of a spec in the run.json of the run in this folder."""
+    said, asked = spec.to_json(), runfiles.test(folder / runfiles.TEST).get("lock") or {}
+    lock = {name: value for name, value in said["lock"].items() if asked.get(name) != value}
+    run_facts.learn(folder, lock=lock, promises=said["promises"])

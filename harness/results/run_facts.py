@@ -4,7 +4,7 @@ It grows at known points, each time as a whole file, so that a run that was kill
 
     the run begins      started, versions (of fencepost and the cluster)
     servers are up      versions (of the servers too), clocks
-    clients are ready   began_unix_s, ready_s
+    clients are ready   began_unix_s, ready_s, promises (that their program named, in lock too)
     the run ends        plays and schedule (of triggered faults), time_s (of a segment cut short)
     it is judged        facts from the history: lock.token, checkers, not_checked
 """
@@ -20,7 +20,8 @@ from fencepost.harness.results import results
 
 
 def learn(run: Path, **facts: Any) -> None:
-    """Add facts to the run.json of the run in this folder; a known fact is replaced.
+    """Add facts to the run.json of the run in this folder; a known fact is replaced, of `lock`
+    each field by itself.
 
     Raises:
         OSError: it cannot be written.
@@ -28,7 +29,7 @@ def learn(run: Path, **facts: Any) -> None:
     """
     path = run / runfiles.FACTS
     known = runfiles.test(path) if path.is_file() else {}
-    results.write(path, known | facts)
+    results.write(path, runfiles.merged(known, facts))
 
 
 def now() -> str:

@@ -75,4 +75,4 @@ def _refuses(setting: Setting) -> str:
     return f"leases of {setting.kind} run on monotonic clocks, and hunt skews wall clocks alone"
 
 
-SIMULATED = Simulated("clock", _clock, refuses=_refuses)
+SIMULATED = Simulated("clock", _clock, refuses=_refuses, betrays_store=True)

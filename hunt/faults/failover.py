@@ -44,4 +44,6 @@ def _refuses(setting: Setting) -> str:
     return f"{setting.lock} cannot fail over; these can: redis-replicated"
 
 
-SIMULATED = Simulated("failover", _failover, refuses=_refuses, unreplicated_lost=True)
+SIMULATED = Simulated(
+    "failover", _failover, refuses=_refuses, betrays_store=True, unreplicated_lost=True
+)

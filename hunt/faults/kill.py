@@ -86,4 +86,4 @@ def _end(run: Run, node: ClientNode, words: str) -> None:
     world.at(world.now, Reaper(world.nowhere, die))
 
 
-SIMULATED = Simulated("kill", _kill, kills=True)
+SIMULATED = Simulated("kill", _kill, betrays_store=True, kills=True)

@@ -20,4 +20,4 @@ def _usual(setting: Setting) -> bool:
     return setting.persistence != "none"
 
 
-SIMULATED = Simulated("power", _power, usual=_usual, unsynced_lost=True)
+SIMULATED = Simulated("power", _power, usual=_usual, betrays_store=True, unsynced_lost=True)

@@ -56,6 +56,7 @@ class Simulated:
     - `refuses`: why a setting cannot have it; "" if it can.
     - `usual`: whether a hunt that names no faults uses it.
     - `slows`: it can make a client work past its lease.
+    - `betrays_store`: it takes away the clock or the memory that a lock on one store relies on.
 
     How real servers and clients can reproduce it (hunt/bridge):
     - `messages`: it concerns single messages, not nodes or links.
@@ -72,6 +73,7 @@ class Simulated:
     refuses: Callable[[Setting], str] = lambda setting: ""
     usual: Callable[[Setting], bool] = lambda setting: True
     slows: bool = False
+    betrays_store: bool = False
     messages: bool = False
     kills: bool = False
     unsynced_lost: bool = False

@@ -28,28 +28,18 @@ from fencepost.harness.servers.server import Server
 from fencepost.harness.servers.wait import START_S
 from fencepost.hunt.models.etcd.queue import Queue
 from fencepost.hunt.models.etcd.state import Refused, State
-from fencepost.hunt.models.redis.commands import NAMES
-from fencepost.hunt.models.redis.lists import BLOCKS
-from fencepost.hunt.models.redis.scripts import KNOWN
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.sim.clock import WallClock
 from fencepost.hunt.sim.network import Network, Refusal
 from fencepost.hunt.sim.world import World
-from fencepost.workloads.transport.etcd_gateway import after, text
+from fencepost.workloads.transport.etcd_gateway import text
+from tests.cluster.etcd_requests import EtcdRequests
+from tests.cluster.redis_commands import TIMES, Commands
 from tests.hunt.models.directed import RECORD
 from tests.hunt.models.directed import asked as asked_directly
 
 COMMANDS = 10_000
 FULL = 5_000
-KEYS = ("a", "b", "c", "d")
-VALUES = ("x", "y", "1", "7", "-3", "9223372036854775807", "1.5", "")
-# Short enough to expire between two commands, and long enough to survive some.
-TIMES = ("1", "2", "3", "5", "8", "0", "-1", "40", "100000", "x")
-NUMBERS = ("1", "7", "-3", "1.5")
-FIELDS = ("version", "highest", "writer", "value")
-
-UNORDERED = {"KEYS", "SCAN", "SMEMBERS", "SSCAN"}
-"""Their replies are in the order of a hash table; tests/hunt/models/redis_dialogue.py has them."""
 
 
 @pytest.fixture(scope="module")
@@ -73,107 +63,6 @@ def drawn_from() -> tuple[int, Random]:
     seed = int(os.environ.get("FENCEPOST_MODEL_SEED") or time.time_ns() % 1_000_000)
     print(f"seed {seed}")
     return seed, Random(seed)
-
-
-class Commands:
-    """Random commands, more often valid than invalid."""
-
-    def __init__(self, random: Random) -> None:
-        self._random = random
-
-    def draw(self) -> list[str]:
-        random = self._random
-        if random.random() < 0.25:
-            body = random.choice(list(KNOWN))
-            keys = [random.choice(KEYS) for _ in range(3)]
-            args = [
-                random.choice(VALUES[:4]),
-                random.choice(TIMES),
-                *self._some(("0", "1", "2"), 3),
-            ]
-            return ["EVAL", body, "3", *keys, *args]
-        name = random.choice(sorted(NAMES - BLOCKS - UNORDERED))
-        return [name, *getattr(self, f"_{name.lower()}", self._any)()]
-
-    def _some(self, words: tuple[str, ...], count: int) -> list[str]:
-        return [self._random.choice(words) for _ in range(count)]
-
-    def _any(self) -> list[str]:
-        random = self._random
-        return self._some(KEYS, 1) + self._some(VALUES, random.randrange(3))
-
-    def _key(self) -> list[str]:
-        return self._some(KEYS, 1)
-
-    _get = _incr = _decr = _ttl = _pttl = _persist = _zcard = _key
-
-    def _set(self) -> list[str]:
-        random = self._random
-        words = self._some(KEYS, 1) + self._some(VALUES, 1)
-        for _ in range(random.randrange(3)):
-            word = random.choice(("NX", "XX", "PX", "EX", "GET", "KEEPTTL", "BAD"))
-            words += [word, random.choice(TIMES)] if word in ("PX", "EX") else [word]
-        return words
-
-    def _pexpire(self) -> list[str]:
-        return self._some(KEYS, 1) + self._some(TIMES, 1)
-
-    _expire = _pexpire
-
-    def _psetex(self) -> list[str]:
-        return self._some(KEYS, 1) + self._some(TIMES, 1) + self._some(VALUES, 1)
-
-    _setex = _psetex
-
-    def _pexpireat(self) -> list[str]:
-        at = int(time.time() * 1000) + self._random.choice((-5, 2, 5, 100000))
-        return [*self._some(KEYS, 1), str(at)]
-
-    def _hset(self) -> list[str]:
-        # The scripts' own fields are numbers.
-        field = self._random.choice(FIELDS)
-        return [*self._key(), field, self._random.choice(VALUES if field == "value" else NUMBERS)]
-
-    def _hget(self) -> list[str]:
-        return self._some(KEYS, 1) + self._some(FIELDS, 1)
-
-    _hdel = _hexists = _hget
-
-    def _hmget(self) -> list[str]:
-        return self._some(KEYS, 1) + self._some(FIELDS, 2)
-
-    def _hincrby(self) -> list[str]:
-        # Lua counts in doubles: no token reaches the numbers that lose digits.
-        field = self._random.choice(FIELDS)
-        return [*self._key(), field, self._random.choice(VALUES if field == "value" else NUMBERS)]
-
-    def _zadd(self) -> list[str]:
-        # Members are numbers of grants, as in the locks' own.
-        return [*self._key(), *self._some(("1", "2", "3", "2.5", "x"), 1), *self._some(NUMBERS, 1)]
-
-    def _zrange(self) -> list[str]:
-        return self._some(KEYS, 1) + self._some(("0", "1", "-1", "5", "x"), 2)
-
-    def _zrem(self) -> list[str]:
-        return self._some(KEYS, 2)
-
-    def _lpush(self) -> list[str]:
-        return self._some(KEYS, 1) + self._some(VALUES, self._random.choice((1, 1, 2, 3)))
-
-    _rpush = _lpush
-    _llen = _key
-
-    def _lpop(self) -> list[str]:
-        counts = self._some(("0", "1", "2", "-1", "x"), 1)
-        return self._key() + (counts if self._random.random() < 0.5 else [])
-
-    _rpop = _lpop
-
-    def _lrange(self) -> list[str]:
-        return self._some(KEYS, 1) + self._some(("0", "1", "-1", "-2", "5", "x"), 2)
-
-    def _zremrangebyscore(self) -> list[str]:
-        return self._some(KEYS, 1) + self._some(("-inf", "+inf", "1", "(2", "3", "x"), 2)
 
 
 def told(command: list[str], reply: Any) -> Any:
@@ -335,70 +224,7 @@ def _ms(told_time: Any) -> int:
     return int(seconds) * 1000 + int(micros) // 1000
 
 
-NAMES_OF_KEYS = ("lock/a", "lock/b", "lock/c", "other")
-LEASES = (11, 12, 13)
 ETCD = ("etcd-1", "etcd-2", "etcd-3")
-
-
-class EtcdRequests:
-    """Random requests, as locks send them and invalid ones."""
-
-    def __init__(self, random: Random) -> None:
-        self._random = random
-
-    def draw(self) -> tuple[str, dict[str, Any]]:
-        random = self._random
-        match random.randrange(9):
-            case 0 | 1:
-                return "kv/put", self._put()
-            case 2:
-                return "kv/deleterange", self._range()
-            case 3:
-                return "kv/range", self._sorted()
-            case 4:
-                return "lease/grant", {"TTL": "3600", "ID": str(random.choice(LEASES))}
-            case 5:
-                return "lease/revoke", {"ID": str(random.choice(LEASES))}
-            case 6:
-                return "lease/keepalive", {"ID": str(random.choice(LEASES))}
-        return "kv/txn", {
-            "compare": [self._compare() for _ in range(random.randrange(3))],
-            "success": [self._op() for _ in range(random.randrange(3))],
-            "failure": [self._op() for _ in range(random.randrange(2))],
-        }
-
-    def _key(self) -> str:
-        return self._random.choice(NAMES_OF_KEYS)
-
-    def _put(self) -> dict[str, Any]:
-        lease = self._random.choice((0, 0, *LEASES))
-        put = {"key": text(self._key()), "value": text(self._random.choice(("", "x", "1")))}
-        return put | ({"lease": str(lease)} if lease else {})
-
-    def _range(self) -> dict[str, Any]:
-        if self._random.random() < 0.3:
-            return {"key": text("lock/"), "range_end": text(after("lock/"))}
-        return {"key": text(self._key())}
-
-    def _sorted(self) -> dict[str, Any]:
-        more = {
-            "sort_order": "DESCEND",
-            "sort_target": "CREATE",
-            "max_create_revision": str(self._random.randrange(1, 500)),
-            "limit": "1",
-        }
-        return self._range() | (more if self._random.random() < 0.5 else {})
-
-    def _compare(self) -> dict[str, Any]:
-        target, name = self._random.choice(
-            (("CREATE", "create_revision"), ("MOD", "mod_revision"), ("VERSION", "version"))
-        )
-        number = str(self._random.choice((0, 0, 1, 2, self._random.randrange(100))))
-        return {**self._range(), "target": target, "result": "EQUAL", name: number}
-
-    def _op(self) -> dict[str, Any]:
-        kind = self._random.choice(("put", "range", "delete_range"))
-        return {f"request_{kind}": self._put() if kind == "put" else self._range()}
 
 
 def plainly(answer: Any) -> Any:

@@ -176,19 +176,6 @@ class Raises(Sound):
             raise RuntimeError("no connection")
 
 
-class StaysAfterResigning(Told):
-    def resign(self):
-        pass
-
-
-class NoRun:
-    def __init__(self, servers):
-        pass
-
-    def resign(self):
-        pass
-
-
 class Exits(Sound):
     def run(self, name, identity, ttl, started, stopped):
         raise SystemExit("lease_duration must be greater than renew_deadline")

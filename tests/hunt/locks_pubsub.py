@@ -44,19 +44,6 @@ class Woken:
                     continue
 
 
-class Unwatched(Woken):
-    """It deletes in a transaction, but watches nothing."""
-
-    def release(self, name):
-        if self.client.get(name) != self.secret.encode():
-            return False
-        with self.client.pipeline() as pipe:
-            pipe.multi()
-            pipe.delete(name)
-            pipe.publish(f"{name}:free", "1")
-            return bool(pipe.execute()[0])
-
-
 class Interrupting(Woken):
     """A thread of it interrupts the main thread once the lock is held."""
 

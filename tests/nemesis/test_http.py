@@ -17,7 +17,7 @@ from fencepost.nemesis.http import KINDS, SPEAKERS, Http, draw
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.targets import HOLDER, Layout
 from tests.http_server import Recording, proxy, serving
-from tests.nemesis.conftest import Result
+from tests.nemesis.site_in_memory import Result
 
 SERVERS, CLIENTS = ["kubernetes-1", "kubernetes-2"], ["client-1", "client-2", "client-3"]
 AT = Layout(SERVERS, CLIENTS, ttl_s=2.0, restart_s=0.0, kind=SERVER_KINDS["kubernetes"])

@@ -12,7 +12,7 @@ from fencepost.nemesis import iptables
 from fencepost.nemesis.clock import CLOCK_FILE
 from fencepost.nemesis.disk import FILLER
 from fencepost.nemesis.families import FAMILIES
-from tests.nemesis.conftest import Result
+from tests.nemesis.site_in_memory import Result
 
 PID = 42
 DATA = "/var/lib/fencepost/redis"

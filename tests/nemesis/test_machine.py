@@ -12,7 +12,7 @@ from fencepost.nemesis.cpu import Cpu
 from fencepost.nemesis.disk import Disk
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.power import Power
-from tests.nemesis.conftest import Result
+from tests.nemesis.site_in_memory import Result
 
 DATA = "/var/lib/fencepost/redis"
 

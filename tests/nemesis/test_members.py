@@ -11,7 +11,7 @@ from fencepost.nemesis import membership
 from fencepost.nemesis.failover import Failover
 from fencepost.nemesis.membership import Membership
 from fencepost.nemesis.nemesis import Fault
-from tests.nemesis.conftest import Result
+from tests.nemesis.site_in_memory import Result
 
 ETCD = [f"etcd-{n}" for n in (1, 2, 3)]
 

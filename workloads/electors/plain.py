@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 
 from fencepost.workloads.contract.lock import BadAnswer, Env, Failed, Grant, Indeterminate
 
-CALLBACK, EXIT, CHECKED = STOPS = ("callback", "exit", "checked")
+CALLBACK, EXIT, CHECKED = ("callback", "exit", "checked")
 """What ends the work of a leader besides `stopped`. `exit`: the end of `run` and the deadline, and
 its process ends with the work. `checked`: also an `is_leader()` that is false. `callback`: nothing
 else."""

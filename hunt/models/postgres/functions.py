@@ -10,7 +10,6 @@ from hashlib import md5
 from typing import Any
 
 from fencepost.hunt.models.postgres import intervals
-from fencepost.hunt.models.postgres.errors import PgError
 from fencepost.hunt.models.postgres.hashing import hashtext, hashtextextended
 from fencepost.hunt.models.postgres.types import (
     BOOL,
@@ -149,7 +148,3 @@ KNOWN_ELSEWHERE = re.compile(r"pg_|txid_|gen_|json|array|string_|to_|date_|rando
 """Functions that PostgreSQL has and the model may lack."""
 AGGREGATES = ("count", "max", "min", "sum")
 VARIADIC = ("coalesce", "greatest", "least")
-
-
-def unknown_setting(name: str) -> PgError:
-    return PgError("42704", f'unrecognized configuration parameter "{name}"')

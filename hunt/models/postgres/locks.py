@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from fencepost.hunt.models.postgres.errors import PgError
 
-ACCESS_SHARE, ROW_SHARE, ROW_EXCLUSIVE, SHARE, EXCLUSIVE, ACCESS_EXCLUSIVE = 1, 2, 3, 5, 7, 8
+ACCESS_SHARE, ROW_SHARE, ROW_EXCLUSIVE, SHARE, EXCLUSIVE = 1, 2, 3, 5, 7
 _CONFLICTS = {
     1: {8}, 2: {7, 8}, 3: {5, 6, 7, 8}, 4: {4, 5, 6, 7, 8}, 5: {3, 4, 6, 7, 8},
     6: {3, 4, 5, 6, 7, 8}, 7: {2, 3, 4, 5, 6, 7, 8}, 8: {1, 2, 3, 4, 5, 6, 7, 8},

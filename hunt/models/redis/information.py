@@ -16,7 +16,6 @@ from fencepost.hunt.sim.unknown import Unknown
 
 _DEFAULT = ("server", "clients", "memory", "persistence", "stats", "replication", "cpu", "modules",
             "errorstats", "cluster", "keyspace")  # fmt: skip
-_EVERY = {*_DEFAULT, "commandstats", "latencystats"}
 _TYPES = ("normal", "master", "replica", "slave", "pubsub")
 
 

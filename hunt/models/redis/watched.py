@@ -40,9 +40,3 @@ class Watched:
         """Return whether a key of this connection was touched, or has expired."""
         mine = self._by_session.get(who, {})
         return mine is None or any(not before and expired(key) for key, before in mine.items())
-
-    def all_touched(self) -> None:
-        """Note that all keys may have changed."""
-        for who, mine in self._by_session.items():
-            if mine:
-                self._by_session[who] = None

@@ -26,11 +26,6 @@ def answer(xid: int, zxid: int, error: int = 0, body: bytes = b"") -> bytes:
     return framed(_HEADER.pack(xid, zxid, error) + body)
 
 
-def error_of(made: bytes) -> int:
-    """Return the error of an answer; 0: none."""
-    return int(_HEADER.unpack_from(made, INT.size)[2])
-
-
 def notice(kind: int, path: str) -> bytes:
     return framed(_HEADER.pack(NOTICE, -1, 0) + _EVENT.pack(kind, _CONNECTED) + text(path))
 

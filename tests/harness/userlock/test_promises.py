@@ -11,6 +11,7 @@ import fencepost
 from fencepost.harness.api import session
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import described as described_hunt
+from fencepost.harness.results import results
 from fencepost.harness.spec.respec import respec
 from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.harness.userlock.user_lock import from_json
@@ -141,11 +142,14 @@ def program(here):  # noqa: F811
 
 def test_a_program_names_them_when_it_is_ready(files, cluster):
     cluster.service.names = ["one_wakeup", "fifo"]
-    ended = carried_out(cluster, program(files))
-    test = json.loads((ended.folder / "test.json").read_text())
+    spec = program(files)
+    ended = carried_out(cluster, spec)
+    test = results.read_test(ended.folder)
     assert test["promises"] == {"fifo": True, "one_wakeup": True}
     assert test["lock"]["own"]["promises"] == ["fifo", "one_wakeup"]
-    assert "schedule" in test
+    assert test["lock"]["token"] is False
+    asked = json.loads((ended.folder / "test.json").read_text())
+    assert (asked["promises"], asked["lock"]) == ({}, spec.to_json()["lock"])
 
 
 def test_an_option_replaces_what_a_program_names(files, cluster):
@@ -169,4 +173,4 @@ def test_a_long_run_has_the_promises_that_its_segments_learned(files, cluster, m
     cluster.service.names = ["fifo"]
     ended = carried_out(cluster, spec, None)
     for folder in (ended.folder, ended.folder / "segments" / "0001"):
-        assert json.loads((folder / "test.json").read_text())["promises"] == {"fifo": True}
+        assert results.read_test(folder)["promises"] == {"fifo": True}

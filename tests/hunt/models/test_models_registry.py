@@ -96,9 +96,7 @@ def test_a_package_brings_a_model_and_a_fault_of_its_own(install, setting):
 def test_a_kind_without_a_model_is_refused_with_those_that_have_one(install, setting):
     install()
     with pytest.raises(
-        BadArguments,
-        match="there is no model of other-kind, only of redis, etcd, zookeeper, kubernetes, "
-        "postgres, pgbouncer, toy",
+        BadArguments, match=r"there is no model of other-kind, only of redis, etcd, .*, toy"
     ):
         setting("redis", server={"redis": "other-kind"})
 
