@@ -179,3 +179,25 @@ def test_a_program_that_ends_with_its_input_made_no_mistake(program):
     worker.wait_ready()
     worker.close()
     assert (worker.gone, worker.broken) == (True, "")
+
+
+def test_a_program_in_an_endless_loop_is_described_as_such_and_ended(program, eventually):
+    worker = program(f"ready()\ndef answer(f, value):\n  while True: pass\n{SERVE}")
+    worker.wait_ready()
+    worker.work({}, 10**18)  # fencepost runs its generator
+    eventually(lambda: worker.busy)
+    assert not worker.rest(0.1)
+    loops = (
+        "its acquire has no answer yet, and its program never waits: it may be in an endless loop"
+    )
+    eventually(lambda: worker.describe() == loops)
+    worker.close()
+    assert (worker.gone, worker.broken) == (True, "")
+
+
+def test_a_program_that_waits_for_ever_is_not_said_to_loop(program, eventually):
+    worker = program(f"ready()\ndef answer(f, value):\n  time.sleep(10**6)\n{SERVE}")
+    worker.wait_ready()
+    worker.begin("acquire", {"lock": "orders"})
+    assert worker.wait_begun(120)
+    eventually(lambda: worker.describe() == "its acquire has no answer yet")
