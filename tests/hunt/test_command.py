@@ -164,6 +164,14 @@ def test_a_counterexample_of_a_user_lock_has_a_report_and_its_file(run, tmp_path
     assert '<svg class="messages"' in report
 
 
+def test_a_counterexample_with_bytes_that_are_no_text_has_a_report(run, tmp_path):
+    code, said = run(f"{LOCKS}:Binary", "--servers", "redis:1", "--faults", "pause", *ONE)
+    assert code == 1, said
+    (folder,) = tmp_path.glob("hunt-*/*Z")
+    assert "SET \N{REPLACEMENT CHARACTER}" in (folder / "messages.json").read_text()
+    assert '<svg class="messages"' in (folder / "report.html").read_text()
+
+
 @pytest.mark.parametrize(("cpu_s", "said"), [(15.0, "had 25% of the processor time"), (50.0, "")])
 def test_a_hunt_on_a_busy_machine_says_so(capsys, cpu_s, said):
     _print_busy(Tried(seconds=30.0, cpu_s=cpu_s), processes=2)
