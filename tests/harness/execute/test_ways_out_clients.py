@@ -44,7 +44,7 @@ def test_all_clients_are_asked_to_stop_before_the_first_has_stopped(cluster, mon
     met, rest = threading.Barrier(SPEC.concurrency), Worker.rest
 
     def together(worker, timeout_s):
-        met.wait(10)  # BrokenBarrierError, and so a note, if one is waited for first
+        met.wait(120)  # BrokenBarrierError, and so a note, if one is waited for first
         return rest(worker, timeout_s)
 
     monkeypatch.setattr(Worker, "rest", together)
