@@ -141,7 +141,7 @@ def test_a_hold_that_is_null_is_a_mistake_and_a_token_that_is_null_is_none(progr
     answer = f"def answer(f, value): event('ok', f, **{ACQUIRED!r} | value)"
     worker = program(f"ready()\n{answer}\n{SERVE}")
     worker.wait_ready()
-    assert worker.do("acquire", {"lock": "orders"}, 10)["value"]["token"] is None
+    assert worker.do("acquire", {"lock": "orders"}, 120)["value"]["token"] is None
     assert worker.broken == ""
     worker.begin("acquire", {"lock": "orders", "hold": None})
     eventually(lambda: worker.broken)
@@ -152,7 +152,7 @@ def test_output_of_a_library_during_a_run_is_ignored(program):
     answer = f"def answer(f, value):\n  print('a warning')\n  event('ok', f, **{ACQUIRED!r})"
     worker = program(f"ready()\n{answer}\n{SERVE}")
     worker.wait_ready()
-    assert worker.do("acquire", {"lock": "orders"}, 10)["type"] == "ok"
+    assert worker.do("acquire", {"lock": "orders"}, 120)["type"] == "ok"
     assert worker.broken == ""
 
 

@@ -154,7 +154,7 @@ def test_a_worker_runs_over_it(remote, setup, tmp_path, monkeypatch):
     worker = Worker(remote, recorder, typed(setup), words)
     worker.wait_ready()
     worker.begin("acquire", {"lock": "l", "ttl": 2_000_000_000})
-    assert worker.finish(5)["type"] == "ok"
+    assert worker.finish(120)["type"] == "ok"
     worker.close()
     assert worker.gone
     recorder.close()
