@@ -11,6 +11,7 @@ import pytest
 from fencepost.harness.command import app
 from fencepost.harness.command.hunt import _print_busy
 from fencepost.hunt.search.search import Tried
+from tests.full_disk import no_file_may_grow
 
 pytestmark = pytest.mark.slow
 
@@ -178,3 +179,11 @@ def test_a_hunt_on_a_busy_machine_says_so(capsys, cpu_s, said):
     shown = capsys.readouterr().out
     assert said in shown
     assert bool(shown) is bool(said)
+
+
+def test_a_counterexample_on_a_full_disk_names_its_file_and_leaves_none_torn(run, tmp_path):
+    deletes = (f"{LOCKS}:Deletes", "--servers", "redis:1", "--faults", "pause", "--goal")
+    with no_file_may_grow():
+        code, said = run(*deletes, "ownership", *ONE)
+    assert code == 255 and str(tmp_path) in said and "a file of the run" not in said, said
+    assert [path.name for path in tmp_path.glob("hunt-*/*Z/*") if path.is_file()] == []

@@ -96,7 +96,8 @@ __main__.main()
 
 
 @pytest.mark.slow
-def test_one_signal_ends_it_while_a_page_waits_for_a_file_system_that_hangs(tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_ends_it_while_a_page_waits_for_a_file_system_that_hangs(tmp_path, number):
     path = os.pathsep.join(map(os.path.abspath, ["src", "."]))
     with subprocess.Popen(
         [sys.executable, "-c", HANGING],
@@ -109,7 +110,7 @@ def test_one_signal_ends_it_while_a_page_waits_for_a_file_system_that_hangs(tmp_
             asked.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             with urllib.request.urlopen(f"http://{address[0]}/style.css", timeout=120) as answer:
                 assert answer.status == 200
-            server.send_signal(signal.SIGINT)
+            server.send_signal(number)
             try:
                 assert server.wait(120) == 0
             finally:
