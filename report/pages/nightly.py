@@ -200,7 +200,12 @@ def _suites_min(night: Mapping[str, Any]) -> float | None:
 def markdown(night: Mapping[str, Any]) -> str:
     """Describe a nightly run in Markdown for a job's summary or an issue: what changed, both
     outcomes side by side."""
-    lines = [f"### {headline(night)}", "", f"Seed {night['seed']}: <code>{inert(again(night))}</code>", ""]
+    lines = [
+        f"### {headline(night)}",
+        "",
+        f"Seed {night['seed']}: <code>{inert(again(night))}</code>",
+        "",
+    ]
     changed = [one for one in night["entries"] if one["state"] == "changed"]
     if changed:
         lines += ["| what | baseline | now | why |", "| --- | --- | --- | --- |"]
