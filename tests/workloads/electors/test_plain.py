@@ -17,7 +17,7 @@ from fencepost.workloads.electors.plain import CAMPAIGNS_FOR, ElectorLock, is_el
 
 S = 10**9
 TTL_NS = S // 10
-LONG_S = 120
+LONG_S = 10
 
 
 class World:
