@@ -129,6 +129,6 @@ def test_an_error_in_the_reader_of_a_client_ends_the_run_and_leaves_its_verdict_
         return heard
 
     monkeypatch.setattr(ClientEvents, "take", fails)
-    ended = carried_out(cluster, replace(SPEC, time_s=20.0), schedule=[])  # which ends earlier
+    ended = carried_out(cluster, replace(SPEC, time_s=29.0), schedule=[])  # which ends earlier
     assert ended.results["valid"] == "unknown"
     assert "The run ended early: Crashed the reader for the worker on client-2" in ended.notes

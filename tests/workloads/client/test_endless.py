@@ -96,7 +96,7 @@ def run(tmp_path):
             [sys.executable, "-c", PROGRAM, tmp_path, str(calls), str(look_s)],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
         )
 
     return run
