@@ -3,8 +3,8 @@
 Without this, `check` and `test` would wait for the op until its time limit, and could not name the
 line. A timer of processor time interrupts the client: one that waits for its servers uses none. A
 lock that polls them without a sleep uses as much as a loop that never ends, but gives the processor
-up at each request, and spends a part of the time in the kernel. Beside other threads that compute,
-a loop gives it up too, whenever its turn with the interpreter is over.
+up at each request, and spends a part of the time in the kernel. While other threads compute, a loop
+gives it up too, at the end of each of its turns with the interpreter.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ SOUND = {
         worker.start()
         worker.join()
     """,
-    "polls a server beside a thread that computes": """
+    "polls a server while a thread computes": """
         here, there = socket.socketpair()
         def serve():
             while there.recv(1):
@@ -122,7 +122,7 @@ def test_a_lock_in_an_endless_loop_is_ended_and_its_line_is_named(run):
 
 
 @pytest.mark.parametrize("others", [1, 3])
-def test_a_lock_in_an_endless_loop_is_ended_beside_threads_that_compute(run, others):
+def test_a_lock_in_an_endless_loop_is_ended_while_other_threads_compute(run, others):
     ended = run(
         f"""
         def compute():
