@@ -47,8 +47,8 @@ class Dask:
         """Wait until both workers have connected."""
         from distributed import Client
 
-        with Client(self.address, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
+        with Client(self.address, timeout=240, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=240)
 
     def close(self):
         for process in reversed(self._all):

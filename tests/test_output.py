@@ -41,7 +41,7 @@ def without_reader(*words):
     os.close(reader)
     with command(*words, stdout=writer, stderr=writer) as process:
         os.close(writer)
-        return process.wait(60)
+        return process.wait(120)
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_an_interrupted_lincheck_says_so_and_is_no_verdict(tmp_path):
         pipe.open("w"),  # it waits for the first event after this opens
     ):
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert "interrupted" in err
     assert "Traceback" not in err

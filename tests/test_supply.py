@@ -99,6 +99,15 @@ def test_this_package_is_built_by_the_setuptools_of_the_lock():
     assert len(installs) == 2 and all("--no-build-isolation" in one for one in installs)
 
 
+def test_no_version_with_a_known_hole_in_it_is_admitted():
+    """Starlette before 0.49.1 has CVE-2025-62727, Jinja2 before 3.1.6 several of its sandbox."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(one for each in extras.values() for one in each)]
+    bounds = {name: least for name, _, least in (one.partition(">=") for one in wanted)}
+    assert (bounds["starlette"], bounds["jinja2"]) == ("0.49.1", "3.1.6")
+
+
 @pytest.fixture
 def action(tmp_path):
     """Run the action's test with a fake fencepost; return the exit code and its arguments."""

@@ -49,7 +49,8 @@ class Streams:
                 defect = error
                 raise
             finally:
-                listener.join(2.0)
+                if defect is None:  # otherwise its program still runs
+                    listener.join(2.0)
                 with suppress(OSError):
                     ended(defect)
 

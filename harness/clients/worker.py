@@ -42,7 +42,7 @@ from fencepost.harness.clients.streams import Streams
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.errors import Crashed
 from fencepost.harness.lines import TooLong
-from fencepost.harness.remote.processes import CLIENT, kill_marked, own
+from fencepost.harness.remote.processes import CLIENT, always_runs, kill_marked, own
 from fencepost.harness.remote.remote import Remote
 from fencepost.workloads.client.critical_section import work_seed
 from fencepost.workloads.client.wire import Setup
@@ -176,12 +176,15 @@ class Worker:
     def describe(self) -> str:
         """Describe its present op."""
         with self._changed:
-            if self.gone:
-                doing = "its program has ended"
-            elif (op := self._doing.op) is not None:
-                doing = f"its {op.f} has no answer yet"
-            else:
-                doing = "it is in no op"
+            gone, op = self.gone, self._doing.op
+        if gone:
+            doing = "its program has ended"
+        elif op is not None:
+            loops = self.pid and always_runs(self._remote, self.pid, self.started)
+            hint = ", and its program never waits: it may be in an endless loop"
+            doing = f"its {op.f} has no answer yet{hint if loops else ''}"
+        else:
+            doing = "it is in no op"
         said = self.last_words()
         return f"{doing}; it said: {said}" if said else doing
 

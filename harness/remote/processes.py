@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from typing import Any
 
-from fencepost.harness.remote.remote import Remote
+from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.node.places import PROGRAM
 from fencepost.node.processes import Process
 
 CLIENT, RESOURCE = "client", "resource"
 """Marks of a run's programs: a client and its pump; the server of the resource."""
+_LOOKS, _LOOK_S = 10, 0.05
 
 
 def marked(remote: Remote, mark: str) -> list[Process]:
@@ -36,6 +38,19 @@ def own(remote: Remote, pid: int, mark: str) -> Process | None:
     if shown["started"] is None or shown["mark"] != mark:
         return None
     return Process(pid, shown["started"])
+
+
+def always_runs(remote: Remote, pid: int, started: str | None) -> bool:
+    """Return whether the process computes or wants to at each of several looks; False if its node
+    does not answer."""
+    try:
+        for _ in range(_LOOKS):
+            if remote.state(pid, started) != "R":
+                return False
+            time.sleep(_LOOK_S)
+    except RemoteError:
+        return False
+    return True
 
 
 def _ask(remote: Remote, *words: str) -> Any:

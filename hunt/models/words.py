@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fencepost.hunt.sim.network import Refusal
@@ -10,11 +11,12 @@ LONGEST = 40
 """Longest description, in characters."""
 _OPAQUE = 14
 """A longer value, such as a random one, is shown as an ellipsis."""
+_BYTES = re.compile("[\ud800-\udfff]")
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
     """Return a text in one line, cut off with an ellipsis if it is long."""
-    line = " ".join(text.split())
+    line = " ".join(_characters(text).split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
@@ -24,7 +26,14 @@ def name(command: tuple[Any, ...]) -> str:
 
 
 def text(value: Any) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return _characters(str(value))
+
+
+def _characters(text: str) -> str:
+    """Replace bytes that are no UTF-8, which models keep as surrogates: no file can have them."""
+    return _BYTES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def value(given: Any) -> str:

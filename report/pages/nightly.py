@@ -14,6 +14,7 @@ from fencepost.checker.verdict import count
 from fencepost.commandline import command, option
 from fencepost.report.pages import page
 from fencepost.report.words.cells import figure
+from fencepost.report.words.inert import inert
 from fencepost.report.words.intervals import share
 from fencepost.times import describe
 
@@ -199,7 +200,12 @@ def _suites_min(night: Mapping[str, Any]) -> float | None:
 def markdown(night: Mapping[str, Any]) -> str:
     """Describe a nightly run in Markdown for a job's summary or an issue: what changed, both
     outcomes side by side."""
-    lines = [f"### {headline(night)}", "", f"Seed {night['seed']}: `{again(night)}`", ""]
+    lines = [
+        f"### {headline(night)}",
+        "",
+        f"Seed {night['seed']}: <code>{inert(again(night))}</code>",
+        "",
+    ]
     changed = [one for one in night["entries"] if one["state"] == "changed"]
     if changed:
         lines += ["| what | baseline | now | why |", "| --- | --- | --- | --- |"]
@@ -230,11 +236,7 @@ def again(night: Mapping[str, Any]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Escape a cell of a Markdown table, so that no name or server error can break out of it."""
-    flat = " ".join(text.split())[:300]
-    for mark in "\\`*_[]<>|@":
-        flat = flat.replace(mark, f"\\{mark}" if mark != "@" else "@\u200b")
-    return flat
+    return inert(" ".join(text.split())[:300])
 
 
 def badge(night: Mapping[str, Any]) -> dict[str, Any]:

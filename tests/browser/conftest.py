@@ -78,7 +78,9 @@ def chromium() -> Iterator[Any]:
         pytest.skip("Chromium is not installed: apt-get install chromium")
     with playwright.sync_playwright() as started:
         # Its sandbox needs rights that neither root nor a container has.
-        browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = started.chromium.launch(
+            executable_path=program, args=["--no-sandbox"], timeout=240_000
+        )
         yield browser
         browser.close()
 
@@ -94,7 +96,7 @@ def window(chromium: Any) -> Iterator[Callable[..., Window]]:
             color_scheme="dark" if dark else "light",
             device_scale_factor=1,
         )
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(120_000)
         contexts.append(context)
         return Window(context.new_page())
 

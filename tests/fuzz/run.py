@@ -31,7 +31,8 @@ from tests.fuzz.spoil import spoilt
 
 MEMORY = 2 << 30  # bytes of address space, of all files together
 A_FILE = 1 << 30  # bytes of writable memory above what there is before a file is read
-LONGEST_S = 20
+LONGEST_S = 20  # of processor time
+HANGS_S = 300  # of real time, which on a busy machine is much more
 SHOWN = 3
 
 
@@ -57,15 +58,20 @@ def tried(door: Door, seed: str, number: int) -> Defect | None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("kept").write_bytes(content)
-        signal.alarm(LONGEST_S)
+        signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
+        signal.alarm(HANGS_S)
         try:
             with _bounded_memory():
                 what = door.hand(content)
         except _TooLong:
-            what = f"no end after {LONGEST_S} s: {traceback.format_exc()[-1500:]}"
+            what = (
+                f"no end after {LONGEST_S} s of processor time, or {HANGS_S} s: "
+                f"{traceback.format_exc()[-1500:]}"
+            )
         except BaseException:
             what = traceback.format_exc()[-2000:]
         finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.alarm(0)
             os.chdir(here)
     return Defect(door.name, number, what) if what else None
@@ -115,6 +121,7 @@ def main() -> int:
         raise _TooLong
 
     signal.signal(signal.SIGALRM, too_long)
+    signal.signal(signal.SIGPROF, too_long)
     folder = tempfile.mkdtemp()
     os.chdir(folder)
     try:

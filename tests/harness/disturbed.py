@@ -89,7 +89,7 @@ def listeners(but=()):
     found = [one for one in threading.enumerate() if one.name.startswith(("read ", "hear "))]
     found = [one for one in found if one.name.split()[1] not in but]
     for one in found:
-        one.join(20)
+        one.join(120)
     return [one.name for one in found if one.is_alive()]
 
 

@@ -40,8 +40,16 @@ def dies(item, cluster, watcher):
 
 
 def waits(item, cluster, watcher):
-    """Report its worker in the folder that it was given, and write a run once it may continue."""
-    (Path(item.title) / f"at-{os.getppid()}").touch()
-    while not (Path(item.title) / "go").exists():
+    """Report its worker and its process in the folder that it was given, and write a run once it
+    may continue."""
+    place = Path(item.title)
+    (place / f"process-{os.getpid()}").touch()
+    (place / f"at-{os.getppid()}").touch()
+    while place.exists() and not (place / "go").exists():
         time.sleep(0.01)
     return leaves(item, cluster, watcher)
+
+
+def waiting(place):
+    """Return the processes that have reported in this folder."""
+    return [int(path.name.removeprefix("process-")) for path in place.glob("process-*")]

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from fencepost.checker.history.history import read
 from fencepost.harness.clients.client_program import command
 from fencepost.harness.remote.processes import CLIENT
-from fencepost.node import processes
+from fencepost.node import agent, processes
 from fencepost.node.places import CODE_PATH, MARK, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 from tests import node_program
@@ -39,6 +39,9 @@ class Local:
 
     def signal(self, pid, number, started=None):
         return processes.send(pid, number, started)
+
+    def state(self, pid, started=None):
+        return agent.state({"state": pid, "started": started})["state"]
 
     def run(self, argv):
         return SimpleNamespace(out=subprocess.check_output(node_program.here(argv), text=True))

@@ -17,7 +17,7 @@ import msgspec
 from fencepost.workloads.client.wire import Setup
 
 PROGRAM = [sys.executable, "-m", "fencepost.workloads.client.program"]
-DEADLINE_S = 120.0
+DEADLINE_S = 600.0
 ACQUIRE = {"f": "acquire", "value": {"lock": "orders", "ttl": 10**9}}
 WORK = {
     "control": "work",

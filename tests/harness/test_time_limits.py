@@ -52,7 +52,7 @@ def test_a_registry_that_hangs_is_given_up(tmp_path, monkeypatch, script):
     monkeypatch.setattr(image, "_PULL_S", 0.1)
     began = time.monotonic()
     assert image._pull("a", lambda text: None) is False
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 300
 
 
 def test_a_disk_that_hangs_has_no_identity(monkeypatch):

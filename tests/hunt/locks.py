@@ -210,3 +210,13 @@ class Looks(Right):
         if self.client.get(name) != self.values.pop(name).encode():
             return False
         return bool(self.client.delete(name))
+
+
+class Binary(Right):
+    """Its key is no UTF-8, and it sets the key whether or not another client holds the lock."""
+
+    def acquire(self, name, ttl):
+        return bool(self.client.set(b"\xff" + name.encode(), b"\xfe\xff", px=int(ttl * 1000)))
+
+    def release(self, name):
+        return bool(self.client.delete(b"\xff" + name.encode()))

@@ -11,6 +11,7 @@ import pytest
 from fencepost.harness.command import app
 from fencepost.harness.command.hunt import _print_busy
 from fencepost.hunt.search.search import Tried
+from tests.full_disk import no_file_may_grow
 
 pytestmark = pytest.mark.slow
 
@@ -164,9 +165,25 @@ def test_a_counterexample_of_a_user_lock_has_a_report_and_its_file(run, tmp_path
     assert '<svg class="messages"' in report
 
 
+def test_a_counterexample_with_bytes_that_are_no_text_has_a_report(run, tmp_path):
+    code, said = run(f"{LOCKS}:Binary", "--servers", "redis:1", "--faults", "pause", *ONE)
+    assert code == 1, said
+    (folder,) = tmp_path.glob("hunt-*/*Z")
+    assert "SET \N{REPLACEMENT CHARACTER}" in (folder / "messages.json").read_text()
+    assert '<svg class="messages"' in (folder / "report.html").read_text()
+
+
 @pytest.mark.parametrize(("cpu_s", "said"), [(15.0, "had 25% of the processor time"), (50.0, "")])
 def test_a_hunt_on_a_busy_machine_says_so(capsys, cpu_s, said):
     _print_busy(Tried(seconds=30.0, cpu_s=cpu_s), processes=2)
     shown = capsys.readouterr().out
     assert said in shown
     assert bool(shown) is bool(said)
+
+
+def test_a_counterexample_on_a_full_disk_names_its_file_and_leaves_none_torn(run, tmp_path):
+    deletes = (f"{LOCKS}:Deletes", "--servers", "redis:1", "--faults", "pause", "--goal")
+    with no_file_may_grow():
+        code, said = run(*deletes, "ownership", *ONE)
+    assert code == 255 and str(tmp_path) in said and "a file of the run" not in said, said
+    assert [path.name for path in tmp_path.glob("hunt-*/*Z/*") if path.is_file()] == []

@@ -83,7 +83,7 @@ def test_the_kernel_resets_what_is_rejected_and_does_not_answer_what_is_dropped(
     iptables.hook(hooks)
     rules = table(partition._both("10.9.9.1", how))
     words = ["unshare", "-n", sys.executable, "-c", PROBE, hooks.ran[0], rules]
-    said = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    said = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert (said.stdout.strip(), said.stderr) == (told.strip(), "")
 
 

@@ -14,7 +14,7 @@ from fencepost.nemesis.timetable import HEALING, INJECTING, Timetable
 
 pytestmark = pytest.mark.slow
 
-WAIT_S = 20.0
+WAIT_S = 120.0
 
 
 class Carried:

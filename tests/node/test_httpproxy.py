@@ -28,7 +28,7 @@ def through(server, tmp_path):
     """Return a function that sends one request through a proxy of a kind."""
     opened = []
 
-    def send(kind, method="PUT", body=b"mine", timeout=10.0, source="127.0.0.1", **changed):
+    def send(kind, method="PUT", body=b"mine", timeout=120.0, source="127.0.0.1", **changed):
         on = serving(proxy(kind, server.server_address[1], tmp_path / "http.json", **changed))
         opened.append(on)
         link = http.client.HTTPConnection(
@@ -89,7 +89,7 @@ def test_a_slow_answer_is_the_server_s_own_and_comes_late(server, through, tmp_p
 def test_a_connection_carries_several_requests_and_each_is_counted(server, tmp_path):
     on = proxy("503", server.server_address[1], tmp_path / "http.json")
     with serving(on) as port:
-        link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         for agent in ("mine", httpproxy.PROBE, "mine"):
             link.request("GET", "/", headers={"User-Agent": agent})
             assert link.getresponse().read()
@@ -124,7 +124,7 @@ def test_a_request_that_the_server_did_not_answer_is_not_counted_as_hit(tmp_path
         closed.bind(("127.0.0.1", 0))
         on = proxy(kind, closed.getsockname()[1], tmp_path / "http.json")
         with serving(on) as port:
-            link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            link = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
             link.request("GET", "/")
             with pytest.raises(ConnectionResetError):
                 link.getresponse()

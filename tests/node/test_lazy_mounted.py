@@ -33,7 +33,7 @@ def mounted(tmp_path):
     mount.mkdir()
     command = [*node_program(PYTHON, "-IS"), "lazy", "--control", str(control)]
     daemon = subprocess.Popen([*command, "serve", str(tmp_path / "backing"), str(mount)])
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not (os.path.ismount(mount) and control.exists()) and time.monotonic() < end:
         assert daemon.poll() is None
         time.sleep(0.01)
@@ -44,7 +44,7 @@ def mounted(tmp_path):
     ask.control = str(control)
     yield mount, ask
     subprocess.run(["umount", "-l", str(mount)], check=True)
-    assert daemon.wait(10) == 0
+    assert daemon.wait(120) == 0
 
 
 def test_a_mounted_disk_is_a_file_system_like_another(mounted):

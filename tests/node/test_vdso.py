@@ -67,7 +67,7 @@ def test_undoing_restores_every_byte(target):
     assert vdso.undo(target.pid)["wall"] == HOUR
     assert image.image(target.pid) == before
     assert waits.slots(target.pid) == slots
-    assert target.seen()["wall"] == pytest.approx(0, abs=1)
+    assert target.seen()["wall"] == pytest.approx(0, abs=20)
     assert vdso.undo(target.pid) == {}
 
 
@@ -76,7 +76,7 @@ def test_only_processes_forked_from_it_later_see_the_change(target):
     try:
         vdso.skew(target.pid, entries(offset_ns=HOUR))
         assert vdso.pristine() == own == image.image(other.pid).content
-        assert other.seen()["wall"] == pytest.approx(0, abs=1)
+        assert other.seen()["wall"] == pytest.approx(0, abs=20)
         assert abs(time.time() - float(subprocess.check_output(["date", "+%s"]))) < 60
     finally:
         other.end()
@@ -96,9 +96,9 @@ def test_a_server_of_several_processes_is_skewed_as_a_whole(target, here):
     with_parent = Target(command=command)
     try:
         vdso.command(["set", str(with_parent.pid), "--clocks", "wall", "--offset-ns", str(HOUR)])
-        assert with_parent.seen()["wall"] == pytest.approx(3600, abs=1)
+        assert with_parent.seen()["wall"] == pytest.approx(3600, abs=20)
         vdso.command(["undo", str(with_parent.pid)])
-        assert with_parent.seen()["wall"] == pytest.approx(0, abs=1)
+        assert with_parent.seen()["wall"] == pytest.approx(0, abs=20)
     finally:
         for pid in processes.family(with_parent.pid):
             os.kill(pid, signal.SIGKILL)
@@ -107,16 +107,16 @@ def test_a_server_of_several_processes_is_skewed_as_a_whole(target, here):
 
 def test_a_drift_gains_at_its_rate(target):
     vdso.skew(target.pid, entries(["wall"], rate=3))
-    first, began = target.seen()["wall"], time.monotonic()
+    before, first, began = time.monotonic(), target.seen()["wall"], time.monotonic()
     time.sleep(0.2)
-    gained = target.seen()["wall"] - first
-    assert gained == pytest.approx(2 * (time.monotonic() - began), rel=0.2)
+    ended, gained = time.monotonic(), target.seen()["wall"] - first
+    assert 1.9 * (ended - began) <= gained <= 2.1 * (time.monotonic() - before)
 
 
 def test_a_strobe_alternates_between_skewed_and_right(target):
     vdso.skew(target.pid, entries(["wall"], HOUR, period_ns=10_000_000))
-    end, seen = time.monotonic() + 0.2, set()
-    while time.monotonic() < end:
+    end, seen = time.monotonic() + 120, set()
+    while len(seen) < 2 and time.monotonic() < end:
         seen.add(round(target.seen()["wall"]))
     assert seen == {0, 3600}
 
@@ -127,7 +127,7 @@ def test_threads_in_the_middle_of_the_replaced_code_do_no_harm(busy):
         vdso.skew(busy.pid, entries(offset_ns=HOUR))
         vdso.skew(busy.pid, entries(offset_ns=2 * HOUR))
         assert vdso.undo(busy.pid)
-    assert busy.seen()["monotonic"] == pytest.approx(0, abs=1)
+    assert busy.seen()["monotonic"] == pytest.approx(0, abs=20)
 
 
 def test_no_signal_is_lost(busy):
@@ -149,7 +149,7 @@ def test_a_paused_process_stays_paused_and_sees_the_skew_when_it_resumes(target)
     time.sleep(0.05)
     assert state(target.pid) == "T"
     os.kill(target.pid, signal.SIGCONT)
-    assert target.seen()["wall"] == pytest.approx(3600, abs=1)
+    assert target.seen()["wall"] == pytest.approx(3600, abs=20)
 
 
 def test_a_timed_wait_takes_no_longer_by_a_clock_that_has_jumped(busy):
@@ -159,7 +159,7 @@ def test_a_timed_wait_takes_no_longer_by_a_clock_that_has_jumped(busy):
     vdso.skew(busy.pid, entries(["monotonic"], HOUR))
     began = time.monotonic()
     busy.seen()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 120
 
 
 def test_a_monotonic_clock_at_rest_stays_ahead_and_a_wall_clock_does_not(target, here):
@@ -170,14 +170,14 @@ def test_a_monotonic_clock_at_rest_stays_ahead_and_a_wall_clock_does_not(target,
     }
     assert vdso.rest(target.pid) == {"monotonic": HOUR}
     seen = target.seen()
-    assert seen["wall"] == pytest.approx(0, abs=1)
-    assert seen["monotonic"] == pytest.approx(3600, abs=1)
+    assert seen["wall"] == pytest.approx(0, abs=20)
+    assert seen["monotonic"] == pytest.approx(3600, abs=20)
 
     set_ = ["set", str(target.pid), "--offset-ns", str(HOUR), "--clocks"]
     assert vdso.command([*set_, "monotonic"]) == {"ahead_ns": HOUR}
-    assert target.seen()["monotonic"] == pytest.approx(7200, abs=1)
+    assert target.seen()["monotonic"] == pytest.approx(7200, abs=20)
     assert vdso.command([*set_, "wall"]) == {"ahead_ns": 2 * HOUR}
-    assert target.seen()["monotonic"] == pytest.approx(7200, abs=1)
+    assert target.seen()["monotonic"] == pytest.approx(7200, abs=20)
     assert list(vdso.command(["undo"])["offset_ns"]) == [target.pid]
 
 
@@ -188,8 +188,8 @@ def test_a_fast_clock_does_not_go_back_when_it_stops(target, here):
     vdso.rest(target.pid)
     after = target.seen()["monotonic"]
     assert 0 < before < after
-    time.sleep(0.1)
-    assert target.seen()["monotonic"] == pytest.approx(after, abs=1)
+    time.sleep(0.5)
+    assert target.seen()["monotonic"] == pytest.approx(after, abs=20)  # it would gain 25 s
 
 
 def test_a_slow_clock_stops_with_every_byte_restored(target, here):
@@ -260,9 +260,9 @@ def test_a_process_started_later_is_skewed_from_its_first_instruction_on(target,
     shell = ("sh", "-c", 'exec "$@"', "sh")
     later = Target(command=(*launcher(here), *shell))
     try:
-        assert later.seen()["wall"] == pytest.approx(3600, abs=1)
+        assert later.seen()["wall"] == pytest.approx(3600, abs=20)
         assert later.pid in vdso.command(["undo"])["offset_ns"]
-        assert later.seen()["wall"] == pytest.approx(0, abs=1)
+        assert later.seen()["wall"] == pytest.approx(0, abs=20)
         assert not os.path.exists(here)
     finally:
         later.end()
@@ -272,7 +272,7 @@ def test_a_launched_program_keeps_its_pid_and_has_no_child_that_it_does_not_know
     vdso.command(["set", str(target.pid), "--clocks", "wall", "--offset-ns", str(HOUR)])
     later = Target(command=launcher(here))
     try:
-        assert later.seen()["wall"] == pytest.approx(3600, abs=1)
+        assert later.seen()["wall"] == pytest.approx(3600, abs=20)
         assert Path(f"/proc/{later.pid}/task/{later.pid}/children").read_text() == ""
     finally:
         later.end()
@@ -281,7 +281,7 @@ def test_a_launched_program_keeps_its_pid_and_has_no_child_that_it_does_not_know
 def test_without_a_skew_a_program_is_simply_started(here):
     later = Target(command=launcher(here))
     try:
-        assert later.seen()["wall"] == pytest.approx(0, abs=1)
+        assert later.seen()["wall"] == pytest.approx(0, abs=20)
         assert image.image(later.pid).content == vdso.pristine()
     finally:
         later.end()
@@ -322,8 +322,8 @@ def test_a_jvm_is_skewed_and_sleeps_as_long_as_it_did(tmp_path):
         for offset_s in (3600, -60):
             vdso.skew(java.pid, entries(offset_ns=offset_s * 10**9))
             began = time.monotonic()
-            assert seen() == pytest.approx((offset_s, offset_s), abs=0.5)
-            assert 0.09 < time.monotonic() - began < 5
+            assert seen() == pytest.approx((offset_s, offset_s), abs=20)
+            assert 0.09 < time.monotonic() - began < 120
             vdso.undo(java.pid)
-        assert seen() == pytest.approx((0, 0), abs=0.5)
+        assert seen() == pytest.approx((0, 0), abs=20)
         java.kill()

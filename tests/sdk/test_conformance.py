@@ -76,7 +76,7 @@ def test_an_op_is_an_invocation_and_a_completion_in_time_and_at_the_end_it_close
     }
     assert program.op("release", lock="orders", hold=hold)["type"] == "ok"
     assert short(program.end()) == [(3, "close", "invoke"), (3, "close", "ok")]
-    assert program.program.wait(5) == 0
+    assert program.program.wait(120) == 0
 
 
 def test_a_deadline_is_a_time_of_the_test(program):
@@ -263,7 +263,7 @@ def test_a_lock_that_cannot_be_made_yet_is_made_when_it_is_asked_for(start):
 def broken(program):
     """Return its reason for calling itself wrong."""
     (line,) = [line for line in program.hear_all() if "control" in line]
-    assert program.program.wait(10) == 1
+    assert program.program.wait(120) == 1
     assert line["control"] == "broken"
     return line["why"]
 
@@ -297,7 +297,7 @@ def test_at_an_armed_failpoint_it_reports_it_and_stops_itself_once(program):
     lines = [program.hear() for _ in range(3)]
     assert lines[2] == {"control": "point", "point": "acquired"}
     stat = Path(f"/proc/{program.program.pid}/stat")
-    end = time.monotonic() + 10
+    end = time.monotonic() + 120
     while stat.read_text().rpartition(")")[2].split()[0] != "T":
         assert time.monotonic() < end, "it did not stop"
     program.program.send_signal(signal.SIGCONT)
@@ -318,4 +318,4 @@ def test_it_shows_its_wall_clock_in_bounds(program):
 def test_a_program_whose_input_ends_at_once_ends(start):
     program = start(told=False)
     assert program.end() == []
-    assert program.program.wait(10) == 0
+    assert program.program.wait(120) == 0

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -17,6 +18,7 @@ from fencepost.harness.campaigns.item import Item
 from fencepost.harness.command import app
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.results.finder import find
+from fencepost.node import processes
 from tests.dasked import dasked, needs_dask
 from tests.harness import jobs
 
@@ -78,43 +80,61 @@ def test_a_worker_of_another_version_refuses_a_run(workers, folder, monkeypatch)
     assert not folder.exists()
 
 
-def test_a_run_whose_worker_is_killed_is_retried_on_another(tmp_path, eventually, monkeypatch):
-    (tmp_path / "place").mkdir()
+@pytest.fixture
+def waited(tmp_path, eventually):
+    """Return the folder of items that wait (jobs.py). The test's end ends their processes, which
+    outlive their worker."""
+    made = tmp_path / "place"
+    made.mkdir()
+    yield made
+    (made / "go").touch()
+    eventually(lambda: not any(processes.lives(pid) for pid in jobs.waiting(made)))
+
+
+def test_an_item_s_process_outlives_its_worker(waited, eventually):
+    with dasked(waited.parent) as dask:
+        dask.ready()
+        with closing(Workers(dask.address)) as workers:
+            workers.begin(Item("waited", jobs.waits, title=str(waited)))
+            (process,) = eventually(lambda: jobs.waiting(waited))
+    assert processes.lives(process)
+
+
+def test_a_run_whose_worker_is_killed_is_retried_on_another(
+    tmp_path, waited, eventually, monkeypatch
+):
     (tmp_path / "scratch").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     with dasked(tmp_path) as dask:
         dask.ready()
-        workers = Workers(dask.address)
-        done = workers.begin(Item("waited", jobs.waits, title=str(tmp_path / "place")))
-        (first,) = eventually(lambda: list((tmp_path / "place").glob("at-*")))
-        os.kill(int(first.name.removeprefix("at-")), signal.SIGKILL)
-        both = eventually(lambda: [p for p in (tmp_path / "place").glob("at-*") if p != first])
-        (tmp_path / "place" / "go").touch()
-        place = done().folder
-        worker = json.loads((place / "test.json").read_text())["worker"]
-        assert [f"at-{worker}"] == [path.name for path in both]
-        workers.close()
+        with closing(Workers(dask.address)) as workers:
+            done = workers.begin(Item("waited", jobs.waits, title=str(waited)))
+            (first,) = eventually(lambda: list(waited.glob("at-*")))
+            os.kill(int(first.name.removeprefix("at-")), signal.SIGKILL)
+            both = eventually(lambda: [p for p in waited.glob("at-*") if p != first])
+            (waited / "go").touch()
+            place = done().folder
+            worker = json.loads((place / "test.json").read_text())["worker"]
+            assert [f"at-{worker}"] == [path.name for path in both]
         # The run of the dead worker has completed as well.
         eventually(lambda: not list((tmp_path / "scratch").glob("fencepost-job-*")))
 
 
 def test_without_a_worker_the_error_says_how_to_start_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_executor, "ANSWERS_S", 5)
+    monkeypatch.setattr(dask_executor, "ANSWERS_S", 30)
     said = "has no workers: start one with `dask worker tcp://127.0.0.1:"
     with dasked(tmp_path, workers=0) as dask, pytest.raises(BadArguments, match=said):
         Workers(dask.address)
 
 
-def test_a_lost_scheduler_ends_all_runs(tmp_path):
+def test_a_lost_scheduler_ends_all_runs(tmp_path, waited):
     with dasked(tmp_path) as dask:
         dask.ready()
-        workers = Workers(dask.address)
-        done = workers.begin(Item("waited", jobs.waits, title=str(tmp_path)))
-        dask.close()
-        with pytest.raises(executors.Gone, match=r"the workers of .* failed: "):
-            done()
-        workers.close()
-        (tmp_path / "go").touch()
+        with closing(Workers(dask.address)) as workers:
+            done = workers.begin(Item("waited", jobs.waits, title=str(waited)))
+            dask.close()
+            with pytest.raises(executors.Gone, match=r"the workers of .* failed: "):
+                done()
 
 
 @pytest.mark.parametrize("command", [("suite", "redis"), ("matrix",)])

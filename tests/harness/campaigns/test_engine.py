@@ -105,7 +105,7 @@ def test_nothing_starts_that_would_end_after_the_budget(monkeypatch, budget_s, r
 
 
 def test_lanes_run_at_the_same_time_on_clusters_of_their_own():
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=120)
 
     def together(item):
         both.wait()
@@ -121,7 +121,7 @@ def test_lanes_run_at_the_same_time_on_clusters_of_their_own():
 @pytest.mark.parametrize(("up_s", "lanes"), [(0.0, 2), (12.0, 1)])
 def test_a_lane_joins_the_kind_of_another_if_its_own_cluster_pays_off(up_s, lanes):
     """Dask's workers bring a cluster up for each item: there a lane costs nothing more."""
-    both = threading.Barrier(lanes, timeout=10)
+    both = threading.Barrier(lanes, timeout=120)
 
     def together(item):
         if item.row != "a3":
@@ -192,7 +192,7 @@ def test_what_crashes_is_not_repeated():
 def test_a_campaign_that_is_killed_in_the_middle_of_a_line_is_resumed_without_it(at):
     process = multiprocessing.get_context("fork").Process(target=killed_while_it_writes, args=(at,))
     process.start()
-    process.join(30)
+    process.join(120)
     assert process.exitcode == -signal.SIGKILL
     made = resume()
     names = ["a1", "a2", "b1", "b2"]

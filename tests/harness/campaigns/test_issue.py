@@ -102,8 +102,8 @@ def test_text_from_a_server_is_escaped():
     with Service() as service:
         issue.report(night(CHANGED), service.environment)
     body = service.asked[1][3]["body"]
-    assert body.count("<!--") == 2  # the mark, and one whose bracket is escaped
-    assert "\\<!--" in body and "@all" not in body and "fine \\| " in body
+    assert body.count("<!--") == 1  # the mark
+    assert "&lt;!--" in body and "@all" not in body and "fine \\| " in body
 
 
 def test_a_refusal_and_a_silent_service_give_a_remedy():

@@ -235,7 +235,7 @@ def test_a_run_that_crashes_is_recorded_and_the_next_has_a_new_cluster(bench):
 
 def at_once(bench, count):
     """Runs that require a number of them to be in progress at a time."""
-    both = threading.Barrier(count, timeout=10)
+    both = threading.Barrier(count, timeout=120)
     carried = bench.run
 
     def run(item, cluster):

@@ -141,7 +141,7 @@ def test_a_hold_that_is_null_is_a_mistake_and_a_token_that_is_null_is_none(progr
     answer = f"def answer(f, value): event('ok', f, **{ACQUIRED!r} | value)"
     worker = program(f"ready()\n{answer}\n{SERVE}")
     worker.wait_ready()
-    assert worker.do("acquire", {"lock": "orders"}, 10)["value"]["token"] is None
+    assert worker.do("acquire", {"lock": "orders"}, 120)["value"]["token"] is None
     assert worker.broken == ""
     worker.begin("acquire", {"lock": "orders", "hold": None})
     eventually(lambda: worker.broken)
@@ -152,7 +152,7 @@ def test_output_of_a_library_during_a_run_is_ignored(program):
     answer = f"def answer(f, value):\n  print('a warning')\n  event('ok', f, **{ACQUIRED!r})"
     worker = program(f"ready()\n{answer}\n{SERVE}")
     worker.wait_ready()
-    assert worker.do("acquire", {"lock": "orders"}, 10)["type"] == "ok"
+    assert worker.do("acquire", {"lock": "orders"}, 120)["type"] == "ok"
     assert worker.broken == ""
 
 
@@ -179,3 +179,25 @@ def test_a_program_that_ends_with_its_input_made_no_mistake(program):
     worker.wait_ready()
     worker.close()
     assert (worker.gone, worker.broken) == (True, "")
+
+
+def test_a_program_in_an_endless_loop_is_described_as_such_and_ended(program, eventually):
+    worker = program(f"ready()\ndef answer(f, value):\n  while True: pass\n{SERVE}")
+    worker.wait_ready()
+    worker.work({}, 10**18)  # fencepost runs its generator
+    eventually(lambda: worker.busy)
+    assert not worker.rest(0.1)
+    loops = (
+        "its acquire has no answer yet, and its program never waits: it may be in an endless loop"
+    )
+    eventually(lambda: worker.describe() == loops)
+    worker.close()
+    assert (worker.gone, worker.broken) == (True, "")
+
+
+def test_a_program_that_waits_for_ever_is_not_said_to_loop(program, eventually):
+    worker = program(f"ready()\ndef answer(f, value):\n  time.sleep(10**6)\n{SERVE}")
+    worker.wait_ready()
+    worker.begin("acquire", {"lock": "orders"})
+    assert worker.wait_begun(120)
+    eventually(lambda: worker.describe() == "its acquire has no answer yet")

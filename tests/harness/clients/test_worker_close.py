@@ -30,7 +30,7 @@ def fed(recorder, setup):
 
         def end():
             remote.end()
-            worker.wait_gone(10)
+            worker.wait_gone(120)
 
         made.append(end)
         return worker, take, end
@@ -132,7 +132,7 @@ def test_a_driver_takes_no_close_for_the_answer_to_the_successor_s_first_op(
     time.sleep(0.05)  # a driver with an answer would have sent the next op
     assert sent == ["acquire", "acquire"]
     end()
-    assert worker.rest(10)
+    assert worker.rest(120)
 
 
 @pytest.mark.parametrize("said", [None, "renewed", "lost"])
@@ -166,4 +166,4 @@ def test_for_a_client_without_a_generator_the_harness_reports_the_loss_of_its_ho
     tell("release", "invoke", lock="orders", hold="3-1")
     tell("release", "ok", lock="orders", hold="3-1")
     end()
-    assert worker.rest(10)
+    assert worker.rest(120)

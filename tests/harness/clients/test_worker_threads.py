@@ -29,7 +29,7 @@ def test_an_error_of_the_reader_breaks_its_client_and_the_verdict(
 
     monkeypatch.setattr(worker._hearing, "take", fails)
     piped.feed(b"a line\n")
-    worker.wait_gone(10)
+    worker.wait_gone(120)
     assert worker.gone
     assert worker.broken == (
         "the reader for the worker on client-1 ended by an error of fencepost: KeyError('hold'); "
@@ -46,7 +46,7 @@ def test_an_error_of_the_generator_breaks_its_client(piped, recorder, setup, eve
     worker.work({}, 10**15)
     eventually(lambda: worker.broken)
     assert worker.broken.startswith("the generator for the worker on client-1 ended by an error")
-    assert worker.rest(10)
+    assert worker.rest(120)
 
 
 class Terse:
@@ -73,6 +73,6 @@ def test_the_generator_needs_no_value_of_an_op_that_failed(eventually):
     work = {"hold_ms": (0, 0), "think_ms": (0, 0), "extend": 0}
     driver = Driver(client, work, "7", 10**15, lambda: 0)
     eventually(lambda: client.gone)
-    assert driver.rest(10)
+    assert driver.rest(120)
     acquire = ("acquire", None)
     assert client.begun == [acquire, ("read", "3-1"), ("release", "3-1"), acquire, acquire]

@@ -121,6 +121,7 @@ def test_its_container_joins_the_node_s_network_and_processes_and_has_the_files(
     assert (engine.made["entrypoint"], engine.made["command"]) == (["./worker"], ["--fast"])
     assert engine.made["auto_remove"] and engine.made["stdin_open"]
     assert engine.made["pids_limit"] and engine.made["mem_limit"]
+    assert engine.made["security_opt"] == ["no-new-privileges:true"]
     assert engine.put == ["/var/lib/fencepost/own/worker"]
 
 

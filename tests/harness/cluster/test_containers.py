@@ -145,7 +145,7 @@ def test_after_a_failure_nothing_is_started_any_more(docker):
         if name == "fencepost-client-1-1":
             failed.set()
         else:
-            failed.wait(5)
+            failed.wait(120)
             late.wait(0.05)
 
     docker.before = before

@@ -21,10 +21,10 @@ from tests.harness.disturbed import PAUSES, SPEC, carried_out
 
 pytestmark = pytest.mark.slow
 
-TWO = {"segment_s": 0.1, "time_s": 0.2}
 HEALED_AGAIN = 2  # at its end, and one time before
-# Long enough for requests of both clients in each segment, on a busy machine too.
-LONG = replace(SPEC, time_s=1.2, segment_s=0.4, seed=7)
+# Long enough for requests of both clients in each segment, on a busy machine too. There a client
+# may stand still for longer than a lease.
+LONG = replace(SPEC, time_s=1.2, segment_s=0.4, seed=7, liveness_bound_s=10.0)
 
 
 class Here:
@@ -226,7 +226,7 @@ def test_a_run_in_progress_is_judged_up_to_its_last_event(long_run):
 
 
 def test_processes_of_their_own_judge_segments_and_say_why_one_cannot_be_judged(cluster):
-    ended = carried_out(cluster, replace(LONG, **TWO), None)
+    ended = carried_out(cluster, replace(LONG, time_s=0.8), None)
     assert ended.results["valid"] is True
     (parts(ended)[1] / "history.jsonl").write_text("no op\n{}\n")
     outcome = segments.judge_run(ended.folder)

@@ -78,10 +78,10 @@ def test_a_violation_that_is_waited_for_ends_the_run_early(cluster, monkeypatch)
     monkeypatch.setattr(timed, "EVERY_S", 0.05)
     cluster.service.broken = True
     slowly = {"hold": "0..20ms", "think": "0..20ms"}
-    ended = carried_out(cluster, replace(SPEC, time_s=60.0, until=("any",), **slowly), [])
+    ended = carried_out(cluster, replace(SPEC, time_s=600.0, until=("any",), **slowly), [])
     assert_judged_and_put_away(ended, cluster)
     assert ended.outcome.valid is False
-    assert ended.results["stats"]["duration_s"] < 30
+    assert ended.results["stats"]["duration_s"] < 300
 
 
 @pytest.mark.oracle

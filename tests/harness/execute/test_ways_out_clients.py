@@ -6,10 +6,12 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from fencepost.checker.history import history
+from fencepost.harness.clients.client_events import ClientEvents
 from fencepost.harness.clients.worker import Worker
 from fencepost.harness.execute.site import RunSite
 from fencepost.harness.judge import judge
@@ -20,7 +22,10 @@ from tests.harness.disturbed import (
 )
 from tests.harness.memory_service import Silent
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
 
 
 def test_a_client_that_hangs_is_named_with_the_op_that_it_hangs_in(cluster):
@@ -39,7 +44,7 @@ def test_all_clients_are_asked_to_stop_before_the_first_has_stopped(cluster, mon
     met, rest = threading.Barrier(SPEC.concurrency), Worker.rest
 
     def together(worker, timeout_s):
-        met.wait(10)  # BrokenBarrierError, and so a note, if one is waited for first
+        met.wait(120)  # BrokenBarrierError, and so a note, if one is waited for first
         return rest(worker, timeout_s)
 
     monkeypatch.setattr(Worker, "rest", together)
@@ -110,3 +115,20 @@ def test_a_client_that_prints_rubbish_is_named_and_its_events_are_recorded(clust
     assert {"read", "write", "release", "close"} <= {op.f for op in ops if op.type == "ok"}
     again = judge.judge(ended.folder)
     assert (again.valid, said in again.results["notes"]) == (ended.outcome.valid, True)
+
+
+def test_an_error_in_the_reader_of_a_client_ends_the_run_and_leaves_its_verdict_unknown(
+    cluster, monkeypatch
+):
+    take = ClientEvents.take
+
+    def fails(hearing, lines):
+        heard = take(hearing, lines)
+        if hearing._node == "client-2" and any(event.type == "ok" for event in heard.events):
+            raise KeyError("hold")
+        return heard
+
+    monkeypatch.setattr(ClientEvents, "take", fails)
+    ended = carried_out(cluster, replace(SPEC, time_s=29.0), schedule=[])  # which ends earlier
+    assert ended.results["valid"] == "unknown"
+    assert "The run ended early: Crashed the reader for the worker on client-2" in ended.notes

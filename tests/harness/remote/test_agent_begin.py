@@ -91,7 +91,7 @@ def test_a_node_that_writes_without_being_asked_is_not_read_further(monkeypatch)
     with pytest.raises(KeyError):
         remote.run(["echo", "said"])
     reader = remote._agent._reader
-    reader.join(10)
+    reader.join(120)
     assert not reader.is_alive()
     assert remote._agent._answers.qsize() < 1 << 16
     remote.close()

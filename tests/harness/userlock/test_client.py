@@ -146,7 +146,7 @@ def test_a_guard_that_needs_tokens_refuses_a_lock_that_gives_none(begun):
         "mylock.py:MyLock: acquire granted without a fencing token, which guard fenced needs; it "
         "should answer fencepost.Grant(token=...)"
     )
-    assert talk.program.wait(10) == 1
+    assert talk.program.wait(120) == 1
 
 
 def test_a_lock_that_ends_its_process_is_named_and_not_waited_for(

@@ -172,10 +172,10 @@ def test_outside_of_a_run_nothing_is_patched():
     assert random.random() == before
     begun = time.monotonic()
     time.sleep(0.01)
-    assert 0.01 <= time.monotonic() - begun < 5
+    assert 0.01 <= time.monotonic() - begun < 120
     assert uuid.uuid4() != uuid.uuid4()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        near = socket.create_connection(server.getsockname(), 1)
+        near = socket.create_connection(server.getsockname(), 120)
         far, _ = server.accept()
         near.sendall(b"there")
         assert far.recv(5) == b"there"
@@ -184,7 +184,7 @@ def test_outside_of_a_run_nothing_is_patched():
     seen = threading.Event()
     thread = threading.Thread(target=seen.set)
     thread.start()
-    thread.join(5)
+    thread.join(120)
     assert seen.is_set()
 
 

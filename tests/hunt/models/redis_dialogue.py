@@ -167,7 +167,7 @@ class Real:
 
 def _read(link: socket.socket, size: int) -> bytes:
     data = b""
-    link.settimeout(10)
+    link.settimeout(120)
     try:
         while len(data) < size:
             part = link.recv(65536)

@@ -94,7 +94,7 @@ def real(request, tmp_path):
 def post(url, path, body):
     asked = urllib.request.Request(f"{url}/v3/{path}", json.dumps(body).encode(), method="POST")
     try:
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        with urllib.request.urlopen(asked, timeout=120) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())

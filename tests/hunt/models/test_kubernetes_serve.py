@@ -36,7 +36,7 @@ def serving(source):
 
 def ask(port, method, path, body=None, **headers):
     content = None if body is None else json.dumps(body).encode()
-    with closing(http.client.HTTPConnection(HOST, port, timeout=30)) as link:
+    with closing(http.client.HTTPConnection(HOST, port, timeout=120)) as link:
         link.request(method, path, content, {"Content-Type": "application/json", **headers})
         reply = link.getresponse()
         return reply.status, json.loads(reply.read())

@@ -33,7 +33,7 @@ def address(tmp_path):
     server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     try:
         client = Redis(port=port, retry=None, decode_responses=True)
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while True:
             try:
                 version = client.info("server")["redis_version"]
@@ -47,7 +47,7 @@ def address(tmp_path):
         yield "127.0.0.1", port
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(120)
 
 
 def test_dialogues_of_four_connections_are_those_of_redis(address):

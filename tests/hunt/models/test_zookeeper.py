@@ -27,7 +27,7 @@ from fencepost.hunt.sim.world import MS, World
 dialogue = pytest.importorskip("tests.hunt.models.zookeeper_dialogue")
 sides = pytest.importorskip("tests.hunt.models.zookeeper_sides")
 JAR = Path("/usr/share/java/zookeeper.jar")
-HOST, START_S = "127.0.0.1", 60.0
+HOST, START_S = "127.0.0.1", 240.0
 DIALOGUES, STEPS = 10, 300
 
 

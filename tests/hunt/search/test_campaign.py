@@ -256,7 +256,7 @@ def test_dask_s_workers_give_the_same_result_even_if_one_is_killed(setting, dask
             if not killed and len(there) >= 5:
                 killed = True
                 dask.workers[0].send_signal(signal.SIGKILL)
-    assert killed and dask.workers[0].wait(10) == -signal.SIGKILL
+    assert killed and dask.workers[0].wait(120) == -signal.SIGKILL
     assert there == alone(setting, seeds)
 
 

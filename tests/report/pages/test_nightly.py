@@ -80,3 +80,13 @@ def test_a_page_has_both_outcomes_and_links_to_runs_that_are_there(tmp_path):
     assert text.count('href="../../a/t/report.html"') == 1 and "a/gone" not in text
     assert "<strong>kept</strong>" in text and "<strong>broken</strong>" in text
     assert "<script>" not in text.split("<main>")[1]
+
+
+@pytest.mark.parametrize("state", ["changed", "crashed", "unknown"])
+def test_a_name_does_not_act_as_markup_in_the_summary(state):
+    hostile = "`![x](http://example.org/x.png)` @all <img src=x> a|b"
+    one = made() | {"only": [hostile]}
+    one["entries"] = [entry(state, key=hostile, said=hostile, marks=[hostile])]
+    text = nightly.markdown(one)
+    assert not {"`", "[", "]", "@"} & set(text)
+    assert "://" not in text and "<img" not in text and "a\\|b" in text

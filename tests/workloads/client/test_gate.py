@@ -96,7 +96,7 @@ class Behind:
         self.process.stdin.flush()
 
     def next(self):
-        return self.lines.get(timeout=30)
+        return self.lines.get(timeout=120)
 
     def resume(self):
         os.kill(self.pid, signal.SIGCONT)
@@ -125,7 +125,7 @@ def behind():
 
 
 def await_(condition):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
 
@@ -203,10 +203,10 @@ def test_a_program_that_is_killed_at_a_stop_sends_nothing_more_and_its_gate_ends
     behind.tell(f="acquire")
     assert behind.next()["type"] == "invoke" and "point" in behind.next()
     os.kill(behind.pid, signal.SIGKILL)
-    assert behind.process.wait(30) == 128 + signal.SIGKILL
+    assert behind.process.wait(120) == 128 + signal.SIGKILL
     assert behind.sets() == []
 
 
 def test_a_program_ends_with_its_input(behind):
     behind.process.stdin.close()
-    assert behind.process.wait(30) == 0
+    assert behind.process.wait(120) == 0

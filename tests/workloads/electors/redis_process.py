@@ -21,7 +21,7 @@ def redis_server(folder):
     words = ["--port", str(port), "--dir", str(folder), "--save", "", "--bind", "127.0.0.1"]
     server = subprocess.Popen([program, *words], stdout=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 break

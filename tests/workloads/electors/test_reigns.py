@@ -22,7 +22,7 @@ pytest.importorskip("redis")
 HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[3]
 S = 10**9
-LONG_S = 60
+LONG_S = 240
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def test_a_task_that_it_starts_continues_between_its_calls(made):
 
     lock = made(Ticks)
     lock.acquire("orders", S)
-    assert ticked.wait(30)
+    assert ticked.wait(120)
     task = lock._lock.task
     lock.close()
     assert task.cancelled()
@@ -231,7 +231,7 @@ def cancelled(lock, after, times=1):
     effects = []
 
     def cancel():
-        assert lock._lock.asked.wait(30)
+        assert lock._lock.asked.wait(120)
         for _ in range(times):
             lock.cancel(lambda: effects.append(after))
 
@@ -274,7 +274,7 @@ def test_a_call_is_cancelled_although_its_task_has_not_begun(made):
         time.sleep(0.001)
     lock.cancel(cancelled.set)
     gate.set()
-    at_once = cancelled.wait(5)
+    at_once = cancelled.wait(120)
     lock.cancel(cancelled.set)
     asks.join()
     assert at_once

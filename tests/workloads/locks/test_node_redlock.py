@@ -77,7 +77,7 @@ def said(tmp_path):
             capture_output=True,
             text=True,
             check=True,
-            timeout=20,
+            timeout=120,
         )
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         assert rows.pop(0)["control"] == "ready"
