@@ -48,7 +48,8 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
             "runs it on real servers"
         )
     library = model.client if installed(model.client) else lock.imported
-    outside = bool(lock.library or model.client) or lock.elector or spec.own is not None
+    brings = lock.library or model.client or lock.dials or lock.elector
+    outside = bool(brings) or spec.own is not None
     outside = outside and not live
     if outside:
         _must_be_simulated(spec, model)
