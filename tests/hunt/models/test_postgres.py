@@ -139,8 +139,9 @@ def test_fencepost_s_own_locks_work_on_a_real_server(
     assert second.token is not None and first.token is not None
     assert second.token > first.token
     two.release(second)
-    with pytest.raises(Failed):
-        two.release(second)
+    if options.get("mode") != "row":  # a second COMMIT is only warned of
+        with pytest.raises(Failed):
+            two.release(second)
     one.close()
     two.close()
     assert not told
