@@ -28,7 +28,7 @@ from fencepost.hunt.models.redis.replies import OK, PONG, Status
 from fencepost.hunt.models.redis.scored_pops import SCORED_POPS
 from fencepost.hunt.models.redis.sorted_sets import ZSETS
 from fencepost.hunt.models.redis.store import Store
-from fencepost.hunt.models.redis.stream_groups import GROUPS
+from fencepost.hunt.models.redis.stream_groups import GROUPS, XGROUP
 from fencepost.hunt.models.redis.streams import READS_STREAMS, STREAMS
 from fencepost.hunt.sim.unknown import Unknown
 
@@ -324,6 +324,7 @@ WORDS: dict[str, Counts] = {
         "LIST": (0, None),
         "KILL": (1, None),
     },
+    "XGROUP": XGROUP,
     "PUBSUB": {"CHANNELS": (0, 1), "NUMSUB": (0, None), "NUMPAT": (0, 0)},
     "CONFIG": {"GET": (1, None), "SET": (2, None), "RESETSTAT": (0, 0)},
     "SCRIPT": {"LOAD": (1, 1), "EXISTS": (1, None), "FLUSH": (0, None), "KILL": (0, 0)},

@@ -37,8 +37,8 @@ class Store:
 
     `now_ms`: the wall clock at the current command. `full`: memory is at its limit, and eviction is
     not allowed. `lists_made`: lists and sorted sets that were created since the last check of
-    waiting clients, in order. `listener`: is called for each change of a key, with the kind of event, its name, the
-    key (notices.py), and whether clients that watch the key are touched.
+    waiting clients, in order. `listener`: is called for each change of a key, with the kind of
+    event, its name, the key (notices.py), and whether clients that watch the key are touched.
     """
 
     __slots__ = ("expires", "full", "keeps", "listener", "lists_made", "now_ms", "values")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 from fencepost.hunt.models.redis.arguments import (
@@ -15,9 +16,9 @@ from fencepost.hunt.models.redis.arguments import (
 )
 from fencepost.hunt.models.redis.replies import OK, NoList
 from fencepost.hunt.models.redis.store import Store
-from fencepost.hunt.models.redis.stream_ids import following, read_bound, read_id
+from fencepost.hunt.models.redis.stream_ids import following, is_id, read_bound, read_id
 from fencepost.hunt.models.redis.stream_value import ID, LAST, Group, Pending, Stream, words
-from fencepost.hunt.models.redis.streams import answer, asked
+from fencepost.hunt.models.redis.streams import Asked, answer, asked
 from fencepost.hunt.sim.unknown import Unknown
 
 _NO_KEY = (
@@ -29,17 +30,18 @@ _MEANINGLESS = (
     "this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would "
     "just return an empty result set."
 )
-_COUNTS = {
+XGROUP: dict[str, tuple[int, int | None]] = {
     "CREATE": (3, None), "SETID": (3, None), "DESTROY": (2, 2), "CREATECONSUMER": (3, 3),
     "DELCONSUMER": (3, 3),
 }  # fmt: skip
+"""The subcommands of XGROUP, with their numbers of arguments."""
 
 
 def _group(store: Store, args: Arguments) -> Any:
     word, rest = args[0].upper(), args[1:]
-    if word not in _COUNTS:
+    if word not in XGROUP:
         raise Unknown(f"the model of Redis has no command XGROUP {word[:40]}")
-    check_count(f"xgroup|{word}", rest, *_COUNTS[word])
+    check_count(f"xgroup|{word}", rest, *XGROUP[word])
     key, name, *more = rest
     makes = _makes(word, more)
     stream = value_of(store, key, Stream)
@@ -78,10 +80,8 @@ def _makes(word: str, more: list[str]) -> bool:
 
 
 def _create(store: Store, key: str, stream: Stream | None, name: str, text: str) -> Any:
-    if text == "$":
-        last = stream.last if stream is not None else (0, 0)
-    else:
-        last = read_id(text)
+    newest = (0, 0) if stream is None else stream.last
+    last = newest if text == "$" else read_id(text)
     if stream is None:
         stream = Stream()
         store.put(key, stream)
@@ -142,7 +142,7 @@ def _read(store: Store, args: Arguments) -> Any:
             found.append([key, _deliver(store, stream, group, consumer, what)])
         else:
             _meet(store, key, group, consumer)
-            ids = [one for one in group.of(consumer) if one > after][: what.count]
+            ids = [one for one in group.of(consumer) if one > after][: what.most]
             for one in ids:
                 its = group.pending[one]
                 its.since_ms, its.times = store.now_ms, its.times + 1
@@ -150,9 +150,9 @@ def _read(store: Store, args: Arguments) -> Any:
     return answer(found, what.waits, "xreadgroup")
 
 
-def _deliver(store: Store, stream: Stream, group: Group, consumer: str, what: Any) -> list[Any]:
+def _deliver(store: Store, stream: Stream, group: Group, consumer: str, what: Asked) -> list[Any]:
     """Give new entries to a consumer."""
-    ids = stream.between(following(group.last), LAST)[: what.count]
+    ids = stream.between(following(group.last), LAST)[: what.most]
     for one in ids:
         group.last = one
         if not what.noack:
@@ -213,25 +213,25 @@ def _claim(store: Store, args: Arguments) -> Any:
         idle = max(0, integer(least))
     except CommandError:
         raise CommandError("ERR Invalid min-idle-time argument for XCLAIM") from None
-    ids: list[ID] = []
-    while rest and (rest[0][:1].isdigit() or not ids):
-        ids.append(read_id(rest.pop(0)))
-    options = [one.upper() for one in rest]
+    ids = list(map(read_id, takewhile(is_id, rest)))
+    options = [one.upper() for one in rest[len(ids) :]]
     for word in options:
+        if word in ("IDLE", "TIME", "RETRYCOUNT", "LASTID"):
+            raise Unknown(f"the model of Redis has no option {word} of XCLAIM")
         if word not in ("FORCE", "JUSTID"):
-            raise Unknown(f"the model of Redis has no option {word[:40]} of XCLAIM")
-    _meet(store, key, group, consumer)
-    claimed = [one for one in ids if _claims(store, stream, group, one, consumer, idle, options)]
+            raise CommandError(f"ERR Unrecognized XCLAIM option '{rest[len(ids)]}'")
+    claimed = [one for one in ids if _claims(store, key, group, one, consumer, idle, options)]
     just = "JUSTID" in options
     return [words(one) if just else stream.shown(one) for one in claimed]
 
 
 def _claims(
-    store: Store, stream: Stream, group: Group, one: ID, consumer: str, idle: int,
+    store: Store, key: str, group: Group, one: ID, consumer: str, idle: int,
     options: list[str],
 ) -> bool:  # fmt: skip
     """Claim one entry; return whether it was claimed. A deleted one is pending no longer."""
     its = group.pending.get(one)
+    stream = value_of(store, key, Stream)
     if one not in stream.entries:
         group.pending.pop(one, None)
         return False
@@ -241,6 +241,7 @@ def _claims(
         its = group.pending[one] = Pending(consumer, store.now_ms, 0)
     elif idle and store.now_ms - its.since_ms < idle:
         return False
+    _meet(store, key, group, consumer)
     its.consumer, its.since_ms = consumer, store.now_ms
     its.times += "JUSTID" not in options
     return True

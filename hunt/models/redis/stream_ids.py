@@ -15,11 +15,16 @@ def read_id(text: str, missing: int = 0, strict: bool = True) -> ID:
     """Return an ID; `missing`: the second number if it is not given. Raises CommandError."""
     if not strict and text in ("-", "+"):
         return (0, 0) if text == "-" else LAST
+    if not is_id(text):
+        raise CommandError(_INVALID)
+    first, dash, second = text.partition("-")
+    return int(first), int(second) if dash else missing
+
+
+def is_id(text: str) -> bool:
     first, dash, second = text.partition("-")
     parts = [first, second] if dash else [first]
-    if not all(_PART.match(part) and int(part) < 2**64 for part in parts):
-        raise CommandError(_INVALID)
-    return int(first), int(second) if dash else missing
+    return all(_PART.match(part) and int(part) < 2**64 for part in parts)
 
 
 def following(one: ID) -> ID:

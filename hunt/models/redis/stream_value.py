@@ -35,10 +35,12 @@ class Group:
 
 
 class Stream:
-    """The value of a key. `last`: the highest ID ever used."""
+    """The value of a key. `last`: the highest ID ever used. `added`: the number of entries ever
+    added."""
 
     def __init__(self, of: Stream | None = None) -> None:
         self.entries: dict[ID, list[str]] = dict(of.entries) if of else {}
+        self.added: int = of.added if of else 0
         self.last: ID = of.last if of else (0, 0)
         self.groups: dict[str, Group] = {}
         for name, group in (of.groups if of else {}).items():

@@ -1,7 +1,7 @@
 """Redis' commands for streams without groups (t_stream.c of Redis 7.0).
 
-XREAD never blocks here: a client that would have to wait has no model. `~` trims nothing, as in
-Redis while a stream has less than a whole node of entries.
+XREAD never blocks here: a client that would have to wait has no model. `~` deletes all entries or
+none, as in Redis while they are in one node.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class _Trim:
     """The options of XADD and XTRIM."""
 
     def __init__(self, args: list[str], adds: bool) -> None:
-        self.strategy, self.most, self.least = "", 0, (0, 0)
+        self.strategy, self.most, self.least, self.limit = "", 0, (0, 0), 0
         self.about = self.limited = self.without_key = False
         self._adds = adds
         while args and not (adds and self._is_id(args[0])):
             self._option(args.pop(0).lower(), args)
-        if self.limited and not self.strategy:
+        if self.limit and not self.strategy:
             raise CommandError(
                 "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
             )
         if not adds and not self.strategy:
-            raise CommandError("ERR syntax error, XTRIM must be called with trimming strategy")
+            raise CommandError("ERR syntax error, XTRIM must be called with a trimming strategy")
         if self.limited and not self.about:
             raise CommandError(
                 "ERR syntax error, LIMIT cannot be used without the special ~ option"
@@ -66,15 +66,15 @@ class _Trim:
                 args.pop(0)
             self._threshold(args.pop(0))
         elif word == "limit" and args:
-            if integer(args.pop(0)) < 0:
+            self.limit, self.limited = integer(args.pop(0)), True
+            if self.limit < 0:
                 raise CommandError("ERR The LIMIT argument must be >= 0.")
-            self.limited = True
         else:
             raise CommandError(SYNTAX)
 
     def _threshold(self, text: str) -> None:
         if self.strategy == "minid":
-            self.least = read_id(text, strict=False)
+            self.least = read_id(text)
             return
         self.most = integer(text)
         if self.most < 0:
@@ -85,14 +85,15 @@ class _Trim:
         found = list(stream.entries)
         if not self.strategy:
             return 0
-        if self.about:
-            if len(found) >= _NODE:
-                raise Unknown("the model of Redis has no ~ for streams of 100 entries and more")
-            return 0
         if self.strategy == "maxlen":
             gone = found[: max(0, len(found) - self.most)]
         else:
             gone = [one for one in found if one < self.least]
+        if self.about:
+            if stream.added >= _NODE:
+                raise Unknown("the model of Redis has no ~ for streams of 100 entries and more")
+            if len(gone) < len(found) or 0 < self.limit < len(found):
+                return 0  # Redis deletes whole nodes only, and there is only one
         for one in gone:
             del stream.entries[one]
         if gone:
@@ -119,6 +120,7 @@ def _add(store: Store, args: Arguments) -> Any:
         raise CommandError(_SMALLER)
     stream.entries[chosen] = list(rest)
     stream.last = chosen
+    stream.added += 1
     store.signal("t", "xadd", key)
     trim.apply(store, key, stream)
     return words(chosen)
@@ -186,9 +188,9 @@ def _counted(options: list[str]) -> int | None:
 
 
 class Asked(NamedTuple):
-    """What XREAD or XREADGROUP asks for. `count`: of entries of each stream; None: all."""
+    """What XREAD or XREADGROUP asks for. `most`: entries of each stream; None: all."""
 
-    count: int | None
+    most: int | None
     waits: bool
     noack: bool
     group: tuple[str, str] | None
@@ -229,8 +231,8 @@ def asked(args: Arguments, name: str) -> Asked:
         raise CommandError(SYNTAX)
     if len(rest) % 2:
         raise CommandError(
-            f"ERR Unbalanced '{name}' list of streams: for each stream key an ID or '$' must be "
-            "specified."
+            f"ERR Unbalanced {name.upper()} list of streams: for each stream key an ID or '$' must "
+            "be specified."
         )
     if name == "xreadgroup" and group is None:
         raise CommandError("ERR Missing GROUP option for XREADGROUP")
@@ -273,7 +275,7 @@ def _read(store: Store, args: Arguments) -> Any:
         stream = value_of(store, key, Stream)
         entries: list[Entry] = []
         if stream is not None and one < LAST:
-            ids = stream.between(following(one), LAST)[: what.count]
+            ids = stream.between(following(one), LAST)[: what.most]
             entries = [stream.shown(each) for each in ids]
         if entries:
             found.append([key, entries])

@@ -21,7 +21,6 @@ from fencepost.hunt.models.redis.store import Scores, Store
 from fencepost.hunt.sim.network import Request, Wire
 from fencepost.hunt.sim.world import NEVER
 
-
 Take = Callable[[Store, str], Any]
 _TAKES: dict[str, tuple[Take, type]] = {
     "BLPOP": (lambda store, key: [key, pop_one(store, key, True)], list),

@@ -146,7 +146,8 @@ class Commands:
             ["XCLAIM", key, name, consumer, "0", one, two],
             ["XCLAIM", key, name, consumer, "3600000", "1-0", "2-0", "3-0", "JUSTID"],
             ["XCLAIM", key, name, consumer, "0", two, "FORCE"], ["TYPE", key], ["DEL", key],
-            ["BZPOPMIN", key, other, "x"], ["ZPOPMIN", key], ["BZPOPMAX", key, "-1"], ["ZPOPMAX", key, count],
+            ["BZPOPMIN", key, other, "x"], ["ZPOPMIN", key], ["BZPOPMAX", key, "-1"],
+            ["ZPOPMAX", key, count],
         ))  # fmt: skip
 
 
