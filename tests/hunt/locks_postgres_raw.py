@@ -77,7 +77,7 @@ class SilenceIsConsent(Advisory):
 
 
 class Lease(Advisory):
-    """A lease in a row, by the server's clock. Its transaction is over when acquire returns."""
+    """A lease in a row, by the server's clock. Its transaction ends before acquire returns."""
 
     def __init__(self, servers):
         super().__init__(servers)

@@ -70,7 +70,7 @@ class PostgresLock:
 
     @contextmanager
     def _answered(self, kind: str) -> Iterator[None]:
-        """Use the connection. After an error drop it: what it holds goes with it."""
+        """Use the connection. After an error drop it, and the lock that it holds."""
         with self._busy:
             try:
                 yield

@@ -1,7 +1,7 @@
 """A lease in a row of one PostgreSQL server, which expires by the server's clock.
 
-No session keeps it: a client takes the row if nobody owns it or if its lease has expired, and only
-its owner extends or ends it. A jump of the server's clock ends a lease early. The token counts the
+No session keeps it: a client takes the row if it has no owner or if its lease has expired, and only
+the owner extends or ends it. A jump of the server's clock ends a lease early. The token counts the
 owners of the row, which is never deleted.
 """
 

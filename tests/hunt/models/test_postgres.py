@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from fencepost.hunt.models.postgres.pooler import PgBouncer
+from fencepost.hunt.models.postgres.settings import Settings
 from fencepost.hunt.sim.network import Network
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import World
@@ -180,6 +181,14 @@ def test_a_session_that_the_server_ends_is_reported_lost(real: tuple[str, int]) 
 def test_a_query_that_the_model_lacks_is_refused(sql: str) -> None:
     with pytest.raises(Unknown, match="the model of PostgreSQL has no"):
         dialogue.Modelled().step([0, "query", sql])
+
+
+def test_the_name_of_an_encoding_is_cleaned_as_postgresql_does() -> None:
+    settings = Settings()
+    settings.start({"client_encoding": "'utf-8'"})  # asyncpg's
+    assert settings.show("client_encoding") == "UTF8"
+    with pytest.raises(Unknown, match="has no client_encoding"):
+        settings.set("client_encoding", "latin-1")
 
 
 def test_a_parsed_query_that_the_model_lacks_is_refused_with_its_text() -> None:
