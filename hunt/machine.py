@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from random import Random
 
@@ -9,7 +10,7 @@ from fencepost.hunt.models.http import Pool
 from fencepost.hunt.sim.link import Dialled, SimLink
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.record import Outbox
-from fencepost.hunt.sim.world import Node, Reaper, World
+from fencepost.hunt.sim.world import Node, Reaper, Wake, World
 from fencepost.workloads.client.machine import Machine
 
 
@@ -26,19 +27,34 @@ class Failpoints:
 class Mutex:
     """Excludes threads of one client from each other; a thread waits in virtual time."""
 
-    __slots__ = ("_taken", "_world")
+    __slots__ = ("_taken", "_waiting", "_world")
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._taken = False
+        self._waiting: deque[Wake] = deque()
 
     def __enter__(self) -> None:
         while self._taken:
-            self._world.sleep(1000)
+            self._wait()
         self._taken = True
+
+    def _wait(self) -> None:
+        running = self._world.running
+        assert running is not None
+        turn = Wake(running)
+        self._waiting.append(turn)
+        try:
+            self._world.wait()
+        finally:
+            turn.off = True
+            if turn in self._waiting:
+                self._waiting.remove(turn)
 
     def __exit__(self, *_: object) -> None:
         self._taken = False
+        if self._waiting:
+            self._world.at(self._world.now, self._waiting.popleft())
 
 
 def simulated(run: Run, node: Node, out: Outbox) -> Machine:

@@ -1,35 +1,65 @@
 """The reference lock of a user lock: fencepost's own on the same servers (hunt/search/inherent.py).
 
-One Redis server: `redis`, with its counter as token. Several: `redlock`. etcd: `etcd`.
+It has grants that end in the same way, because a promise of a session is no promise of a lease. One
+Redis server: `redis`, with its counter as token. Several: `redlock`. PostgreSQL: `postgres`, whose
+session holds an advisory lock, or `postgres-lease`, a row that expires by the server's clock.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from fencepost.harness.spec.spec import Spec
 from fencepost.workloads.locks.registry import LOCKS
 
-_OF_ONE = {"redis": ("redis", {"token": "incr"})}
-_OF_MANY = {"redis": "redlock", "etcd": "etcd"}
+
+@dataclass(frozen=True)
+class _Reference:
+    """A reference lock. `single`: for one server; None: for any number."""
+
+    lock: str
+    kind: str
+    ends_with: str = "lease"
+    single: bool | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
-def of(spec: Spec) -> Spec | None:
-    """Return the test of the reference lock of a user lock; None if it has no reference."""
+_NAMES = {"redis": "Redis", "zookeeper": "ZooKeeper", "postgres": "PostgreSQL"}
+# A wait that is much longer than a lease would be a late grant by itself.
+_SHORT = {"wait_ms": "2000"}
+_REFERENCES = (
+    _Reference("redis", "redis", single=True, options={"token": "incr"}),
+    _Reference("redlock", "redis", single=False),
+    _Reference("etcd", "etcd"),
+    _Reference("zookeeper", "zookeeper", ends_with="close", options=_SHORT),
+    _Reference("postgres", "postgres", ends_with="connection", options=_SHORT),
+    _Reference("postgres-lease", "postgres"),
+)
+
+
+def of(spec: Spec, in_session: bool = True) -> Spec | None:
+    """Return the test of the reference lock of a user lock; None if it has no reference.
+
+    `in_session`: the user lock's holder keeps a lock in its session with the server.
+    """
     lock = spec.lock_type
-    if spec.own is None or lock.replicated or lock.ends_with != "lease":
+    if spec.own is None or lock.replicated:
         return None
-    name, given = _OF_ONE.get(lock.kind, ("", {})) if lock.servers == 1 else ("", {})
-    name = name or _OF_MANY.get(lock.kind, "")
-    if not name:
-        return None
-    return replace(spec, own=None, lock=name, options=LOCKS[name].read_options(given))
+    ends_with = lock.ends_with if in_session else "lease"
+    for one in _REFERENCES:
+        if (one.kind, one.ends_with) == (lock.kind, ends_with) and one.single in (
+            None, lock.servers == 1,
+        ):  # fmt: skip
+            options = LOCKS[one.lock].read_options(one.options)
+            return replace(spec, own=None, lock=one.lock, options=options)
+    return None
 
 
 def servers(spec: Spec) -> str:
     """Return the servers of a test in words."""
     count, kind = spec.lock_type.servers, spec.lock_type.kind
-    name = {"redis": "Redis"}.get(kind, kind)
+    name = _NAMES.get(kind, kind)
     words = f"one {name} server" if count == 1 else f"{count} {name} servers"
     return (
         f"{words} without persistence" if kind == "redis" and spec.persistence == "none" else words

@@ -48,7 +48,8 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
             "runs it on real servers"
         )
     library = model.client if installed(model.client) else lock.imported
-    outside = bool(lock.library or model.client) or lock.elector or spec.own is not None
+    brings = lock.library or model.client or lock.dials or lock.elector
+    outside = bool(brings) or spec.own is not None
     outside = outside and not live
     if outside:
         _must_be_simulated(spec, model)
@@ -99,13 +100,14 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     setting = replace(setting, slow=simulated.slow(setting))
     if not guarded and spec.guard == "none" and _all_have(calm, "token"):
         return setting_of(replace(spec, guard="fenced"), faults, goal, guarded)
-    compared = None if lock.elector else reference.of(spec)
+    compared = None if lock.elector else reference.of(spec, _in_session(calm, model))
     if compared is None:
         return setting
     other = setting_of(compared, ",".join(setting.faults), goal, guarded)
     # The reference runs on the user's number of servers.
     test = {**other.test, "servers": setting.test["servers"]}
-    return replace(setting, reference=replace(other, servers=setting.servers, test=test))
+    there = replace(other, servers=setting.servers, test=test, _setups={})
+    return replace(setting, reference=there)
 
 
 def _files(lock: LockType) -> dict[str, Path]:
@@ -130,6 +132,14 @@ def _all_have(run: Run | None, field: str) -> bool:
         return False
     granted = [row[4] for row in run.rows if row[2:4] == ("ok", "acquire")]
     return bool(granted) and all(value.get(field) is not None for value in granted)
+
+
+def _in_session(run: Run | None, model: Model) -> bool:
+    """Return whether the lock of an undisturbed run is kept by its holder's session."""
+    if run is None or model.in_session is None:
+        return True
+    granted = [row[0] for row in run.rows if row[2:4] == ("ok", "acquire")]
+    return all(model.in_session(run.servers[0], at) for at in granted)
 
 
 def _must_be_simulated(spec: Spec, model: Model) -> None:

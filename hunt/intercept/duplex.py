@@ -114,6 +114,15 @@ class Duplex:
         world.at(world.now + wait, Timer(world.nowhere, again))
         return False
 
+    @property
+    def broken(self) -> bool:
+        """Whether nothing passes: a message was lost, the link is cut, or the server crashed."""
+        network, server = self.link.network, self.link.server
+        if not server.up or server.boots != self._boots:
+            return True
+        cut = self.link.ends in network.requests_cut or self.link.ends in network.replies_cut
+        return cut or any(one.off for one in self._flying.values())
+
     def moved(self, request: Request, late: Request) -> None:
         """Replace a message that is held back by `late`."""
         for key, one in self._flying.items():

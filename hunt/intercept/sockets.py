@@ -14,6 +14,7 @@ from typing import Any
 
 from fencepost.hunt.intercept.context import Place, here
 from fencepost.hunt.intercept.duplex import Down, Duplex
+from fencepost.hunt.intercept.keepalive import Keepalive
 from fencepost.hunt.intercept.readiness import number, poke
 from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.sim.network import Network, Request, Server, Session
@@ -39,6 +40,7 @@ class Socket:
         self._waiting: Task | None = None
         self._alarm: Wake | None = None
         self._ended = False
+        self._keepalive = Keepalive()
         self._number: int | None = None
         # Of a connect that does not block: EINPROGRESS, its error, or 0.
         self._error = 0
@@ -68,7 +70,8 @@ class Socket:
     def getblocking(self) -> bool:
         return self._timeout != 0
 
-    def setsockopt(self, *_: Any) -> None: ...
+    def setsockopt(self, *given: Any) -> None:
+        self._keepalive.set(*given[:3])
 
     def getsockopt(self, level: int, option: int, *_: Any) -> int:
         return self._error if (level, option) == (socket.SOL_SOCKET, socket.SO_ERROR) else 0
@@ -240,20 +243,32 @@ class Socket:
                 return
             raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
         for_ns = _SENDS_NS if self._timeout is None else round(self._timeout * 1e9)
+        until = world.now + for_ns
+        while not self._inbox and not self._ended:
+            if world.now >= until:
+                if self._timeout is None:
+                    raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+                raise TimeoutError("timed out")
+            self._sleep(place, until)
+            # A client that slept past its timeout still finds the bytes that have arrived.
+            self._take_what_came(world.now)
+
+    def _sleep(self, place: Place, until: int) -> None:
+        """Wait for bytes, at most until this time; raise TimeoutError if the kernel's probes find
+        the connection broken."""
+        world, duplex = place.world, self._duplex
+        probed = world.now + self._keepalive.after_ns
+        probes = duplex is not None and self._keepalive.on and probed < until
         alarm = self._alarm = Wake(place.task)
-        world.at(world.now + for_ns, alarm)
+        world.at(probed if probes else until, alarm)
         self._waiting = place.task
         try:
             world.wait()
         finally:
             alarm.off = self._alarm.off = True
             self._waiting = None
-        # A client that slept past its timeout still finds the bytes that have arrived.
-        self._take_what_came(world.now)
-        if not self._inbox and not self._ended:
-            if self._timeout is None:
-                raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
-            raise TimeoutError("timed out")
+        if duplex is not None and probes and world.now >= probed and duplex.broken:
+            raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
     def _take_what_came(self, now: int) -> None:
         for talk in list(self._under_way):

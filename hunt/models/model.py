@@ -50,6 +50,8 @@ class Model:
     - `sockets`: libraries that bring their own connections can use it.
     - `client`: the library that locks on such servers use, fencepost's own as well: they bring
       their own connections.
+    - `in_session`: whether a session with this server kept a lock at a time (ns). None: locks there
+      end in one way only.
     - `wall_leases`: its leases end by the wall clock, which the hunt can skew.
     - `evicts`: it has a memory limit.
     - `asked`, `answered`: describe a command, and its reply, in a few words.
@@ -61,6 +63,7 @@ class Model:
     steps: bool = False
     sockets: bool = False
     client: str = ""
+    in_session: Callable[[Server, int], bool] | None = None
     wall_leases: bool = False
     evicts: bool = False
     asked: Callable[[tuple[Any, ...]], str] = words.name

@@ -81,10 +81,14 @@ class Server(Node, ABC):
 
 
 class Line(Protocol):
-    """The server's end of a duplex connection. `open`: neither side has closed it."""
+    """The server's end of a duplex connection. `open`: neither side has closed it. `broken`:
+    nothing passes."""
 
     client: Node
     open: bool
+
+    @property
+    def broken(self) -> bool: ...
 
     def say(self, data: bytes) -> None:
         """Send these bytes to the client."""

@@ -119,7 +119,7 @@ class NoOrders(Right):
     """Sends a command that the model does not have."""
 
     def acquire(self, name, ttl):
-        return bool(self.client.xadd(name, {"held": 1}))
+        return bool(self.client.geoadd(name, (1.0, 2.0, "held")))
 
 
 class Waits(Raw):

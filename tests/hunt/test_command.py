@@ -113,7 +113,7 @@ def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(
         ((f"{LOCKS}:Right",), "Right needs servers: add for example --servers"),
         ((f"{ZOOKEEPER}:Words", "--servers", "zookeeper:1", *ONE), "no four-letter word envi"),
         (("zookeeper", "--faults", "clock"), "run on monotonic clocks"),
-        ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command XADD"),
+        ((f"{LOCKS}:NoOrders", "--servers", "redis:1", *ONE), "no command GEOADD"),
         ((f"{PROCESSES}:Starts", "--servers", "redis:1"), "imports subprocess"),
         ((f"{LOCKS}:Loops", "--servers", "redis:1", *ONE), "in a loop without a sleep"),
         (("redlock", "--servers", "redis:1"), "--servers is for user locks"),

@@ -59,6 +59,8 @@ class LockType:
     `tells_tokens`: whether its options decide if it issues tokens. For a user lock that is unknown
     before it has granted.
 
+    `dials`: it opens its own connections by Python's sockets, though it is no library's lock.
+
     `loads`: modules that its library imports at their first use; a hunt imports them before its
     first run. `elector`: it elects a leader (workloads/electors), and a grant is a reign.
 
@@ -90,6 +92,7 @@ class LockType:
     renews: bool | str | None = False
     elector: bool = False
     loads: tuple[str, ...] = ()
+    dials: bool = False
 
     def __post_init__(self) -> None:
         if self.ends_with not in ENDS_WITH:

@@ -11,22 +11,16 @@ from a sequence after the grant, and a sequence is never rolled back.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.keepalive import Keepalive
-from fencepost.workloads.transport.deferred import Deferred, load
-
-if TYPE_CHECKING:
-    import psycopg
-    from psycopg import errors
-else:
-    psycopg, errors = Deferred("psycopg"), Deferred("psycopg.errors")
+from fencepost.workloads.transport.postgres_link import PostgresLink, Refused, quoted
 
 _TABLES = """
 CREATE SEQUENCE IF NOT EXISTS fencepost_token;
@@ -34,104 +28,116 @@ CREATE TABLE IF NOT EXISTS fencepost_lock (name text PRIMARY KEY);
 """
 
 
+_NOT_ITS_TURN = "55P03"
+_EXISTS = ("23505", "42P07")
+
+
 class PostgresLock:
     """`options`: mode (advisory, row), token (none, sequence), wait_ms, node_timeout_ms."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
-        load(psycopg, errors)
         self._env = env
         self._node = nodes[0]
         self._options = options
         # The connection holds the lock while it exists.
         self._keepalive = Keepalive(env, renews=False)
-        self._connection: psycopg.Connection[Any] | None = None
+        self._connection: PostgresLink | None = None
+        # The thread that keeps watch uses the connection, too.
+        self._busy = env.mutex()
         # Locks whose rows are known to exist, by this connection.
         self._rows: set[str] = set()
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        try:
+        with self._answered("unreachable"):
             connection = self._connection = self._connection or self._connect(ttl_ns)
             self._provide(connection, name)
-        except psycopg.Error as error:
-            self._drop()
-            raise Failed("unreachable", f"{self._node}: {error}") from error
-        try:
-            self._lock(connection, name)
+        with self._answered("not-granted"):
+            try:
+                self._lock(connection, name)
+            except Refused as error:
+                if error.code != _NOT_ITS_TURN:
+                    raise
+                self._end(connection)
+                raise Failed(
+                    "not-granted", f"not its turn within {self._options['wait_ms']} ms"
+                ) from error
             sent = self._env.now()
             token = self._token(connection)
-        except errors.LockNotAvailable as error:
-            self._end(connection)
-            raise Failed(
-                "not-granted", f"not its turn within {self._options['wait_ms']} ms"
-            ) from error
-        except psycopg.Error as error:
-            # If the lock was granted it goes with the connection.
-            self._drop()
-            raise Failed("not-granted", f"{self._node}: {error}") from error
         secret = self._env.random.randbytes(8).hex()
         grant = Grant(name, token, sent + ttl_ns, secret)
         self._keepalive.watch(secret, ttl_ns, sent + ttl_ns, lambda: self._beat(ttl_ns))
         return grant
 
-    def _connect(self, ttl_ns: int) -> psycopg.Connection[Any]:
-        host, port = self._env.address(self._node)
-        timeout_ms = self._options["node_timeout_ms"]
-        idle_s = max(1, ttl_ns // 1_000_000_000)
-        connection = psycopg.connect(
-            host=host,
-            port=port,
-            user="postgres",
-            autocommit=True,
-            connect_timeout=max(2, timeout_ms // 1000),
-            # A server that is gone silently ends the connection on this side as well.
-            tcp_user_timeout=timeout_ms,
-            keepalives_idle=1,
-            keepalives_interval=1,
-            keepalives_count=2,
-            options=f"-c tcp_keepalives_idle={idle_s} -c tcp_keepalives_interval=1 "
-            f"-c tcp_keepalives_count=1 -c lock_timeout={self._options['wait_ms']} "
+    @contextmanager
+    def _answered(self, kind: str) -> Iterator[None]:
+        """Use the connection. After an error drop it, and the lock that it holds."""
+        with self._busy:
+            try:
+                yield
+            except (OSError, Refused) as error:
+                self._drop()
+                raise Failed(kind, f"{self._node}: {error}") from error
+
+    def _connect(self, ttl_ns: int) -> PostgresLink:
+        settings = {
+            "tcp_keepalives_idle": max(1, ttl_ns // 1_000_000_000),
+            "tcp_keepalives_interval": 1,
+            "tcp_keepalives_count": 1,
+            "lock_timeout": self._options["wait_ms"],
             # Probes are not sent while an answer is pending; the default timeout then is a quarter
             # hour, in which a cut-off client's transaction keeps the lock.
-            f"-c tcp_user_timeout={ttl_ns // 1_000_000 + 1000} "
+            "tcp_user_timeout": ttl_ns // 1_000_000 + 1000,
             # A backend that waits for a lock checks whether its client still exists.
-            "-c client_connection_check_interval=500",
-        )
-        # Two clients create the same table at once: one is refused, and the table exists.
-        with suppress(errors.UniqueViolation, errors.DuplicateTable):
-            connection.execute(_TABLES)
+            "client_connection_check_interval": 500,
+        }
+        timeout_s = self._options["node_timeout_ms"] / 1000
+        connection = PostgresLink(self._env.address(self._node), timeout_s, settings)
+        try:
+            connection.ask(_TABLES)
+        except Refused as error:
+            # Two clients create the same table at once: one is refused, and the table exists.
+            if error.code not in _EXISTS:
+                connection.close()
+                raise
+        except OSError:
+            connection.close()
+            raise
         return connection
 
-    def _provide(self, connection: psycopg.Connection[Any], name: str) -> None:
+    def _provide(self, connection: PostgresLink, name: str) -> None:
         """Insert the row of a lock that this connection has not asked for before."""
         if name not in self._rows:
-            row = "INSERT INTO fencepost_lock VALUES (%s) ON CONFLICT DO NOTHING"
-            connection.execute(row, [name])
+            row = f"INSERT INTO fencepost_lock VALUES ({quoted(name)}) ON CONFLICT DO NOTHING"
+            connection.ask(row)
             self._rows.add(name)
 
-    def _lock(self, connection: psycopg.Connection[Any], name: str) -> None:
+    def _lock(self, connection: PostgresLink, name: str) -> None:
+        wait_s = self._options["wait_ms"] / 1000
         if self._options["mode"] == "advisory":
-            connection.execute("SELECT pg_advisory_lock(%s)", [_number(name)])
+            connection.ask(f"SELECT pg_advisory_lock({_number(name)})", wait_s)
         else:
-            connection.execute("BEGIN")
-            connection.execute("SELECT FROM fencepost_lock WHERE name = %s FOR UPDATE", [name])
+            connection.ask("BEGIN")
+            row = f"SELECT FROM fencepost_lock WHERE name = {quoted(name)} FOR UPDATE"
+            connection.ask(row, wait_s)
 
-    def _token(self, connection: psycopg.Connection[Any]) -> int | None:
+    def _token(self, connection: PostgresLink) -> int | None:
         if self._options["token"] == "none":
-            connection.execute("SELECT 1")
+            connection.ask("SELECT 1")
             return None
-        row = connection.execute("SELECT nextval('fencepost_token')").fetchone()
-        assert row is not None
+        (row,) = connection.ask("SELECT nextval('fencepost_token')")
+        assert row[0] is not None
         return int(row[0])
 
     def _beat(self, ttl_ns: int) -> int:
-        sent = self._env.now()
-        connection = self._connection
-        if connection is None:
-            raise Failed("not-held", "the connection is closed, and the lock gone with it")
-        try:
-            connection.execute("SELECT 1")
-        except psycopg.Error as error:
-            raise Failed("not-held", f"the connection is broken: {error}") from error
+        with self._busy:
+            sent = self._env.now()
+            connection = self._connection
+            if connection is None:
+                raise Failed("not-held", "the connection is closed, and the lock gone with it")
+            try:
+                connection.ask("SELECT 1")
+            except (OSError, Refused) as error:
+                raise Failed("not-held", f"the connection is broken: {error}") from error
         return sent + ttl_ns
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
@@ -146,34 +152,28 @@ class PostgresLock:
 
     def release(self, grant: Grant) -> None:
         self._keepalive.forget(grant.secret)
-        connection = self._connection
-        if connection is None:
-            raise Failed("not-held", "the connection is closed, and the lock gone with it")
-        try:
+        # Whether or not the release arrives, the lock goes with the connection.
+        with self._answered("not-held"):
+            connection = self._connection
+            if connection is None:
+                raise Failed("not-held", "the connection is closed, and the lock gone with it")
             if self._options["mode"] == "advisory":
-                row = connection.execute(
-                    "SELECT pg_advisory_unlock(%s)", [_number(grant.name)]
-                ).fetchone()
-                if row is None or not row[0]:
+                rows = connection.ask(f"SELECT pg_advisory_unlock({_number(grant.name)})")
+                if rows != [["t"]]:
                     raise Failed("not-held", "this connection does not hold the lock")
             else:
                 self._end(connection)
-        except psycopg.Error as error:
-            # Whether or not the release arrived, the lock goes with the connection.
-            self._drop()
-            raise Failed("not-held", f"the connection broke: {error}") from error
 
-    def _end(self, connection: psycopg.Connection[Any]) -> None:
+    def _end(self, connection: PostgresLink) -> None:
         """End the transaction if there is one; the server frees its locks."""
         if self._options["mode"] == "row":
-            connection.execute("COMMIT")
+            connection.ask("COMMIT")
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         self._rows.clear()
         if connection is not None:
-            with suppress(psycopg.Error):
-                connection.close()
+            connection.close()
 
     def close(self) -> None:
         self._keepalive.close()
@@ -200,4 +200,5 @@ LOCK = LockType(
     least_ttl_ms=1000,
     whole_seconds=True,
     ends_with="connection",
+    dials=True,
 )

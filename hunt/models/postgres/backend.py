@@ -233,6 +233,7 @@ class Backend(Queries):
         )
 
     def _ready(self) -> None:
+        self.server.rests(self)
         self._out += framed("Z", self.block.encode())
         self._flush()
         self._idle_timers()

@@ -70,9 +70,7 @@ class Connection:
         boots = self.server.boots
 
         def cut() -> bool:
-            network, line = self.server.network, self.line
-            ends = (line.client.index, self.server.index) if line is not None else (-1, -1)
-            return ends in network.requests_cut or ends in network.replies_cut
+            return self.line is not None and self.line.broken
 
         def lost() -> None:
             if self.server.boots == boots and cut():

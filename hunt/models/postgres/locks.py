@@ -62,6 +62,10 @@ class Locks:
         lock = self._locks.get(tag)
         return lock is not None and mode in lock.held.get(owner, ())
 
+    def any_of(self, owner: Any) -> bool:
+        """Whether this session holds any lock."""
+        return any(owner in lock.held for lock in self._locks.values())
+
     def acquire(self, owner: Any, tag: Tag, mode: int) -> Waits:
         """Take a lock, and wait for it if necessary."""
         if self.at_once(owner, tag, mode):

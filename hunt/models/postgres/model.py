@@ -18,8 +18,20 @@ def _pooled(setting: Setting, network: Network) -> list[Server]:
     return [PgBouncer(name, index, network) for index, name in enumerate(setting.servers)]
 
 
+def _in_session(server: Server, at_ns: int) -> bool:
+    """Whether a session kept a lock at this time."""
+    assert isinstance(server, PostgresServer)
+    return next((keeps for since, keeps in reversed(server.keeps) if since <= at_ns), False)
+
+
 MODEL = Model(
-    "postgres", servers=_servers, sockets=True, wall_leases=True, asked=asked, answered=answered
+    "postgres",
+    servers=_servers,
+    sockets=True,
+    wall_leases=True,
+    in_session=_in_session,
+    asked=asked,
+    answered=answered,
 )
 POOLED = Model(
     "pgbouncer", servers=_pooled, sockets=True, wall_leases=True, asked=asked, answered=answered

@@ -18,10 +18,11 @@ _SHUT = PgError(
 
 
 class PostgresServer(Server):
-    """`commits`: how many transactions have committed. Each commit is on disk."""
+    """`commits`: how many transactions have committed. Each commit is on disk. `keeps`: whether any
+    session has a lock while it waits for its next query, from each time (ns) on."""
 
-    __slots__ = ("_numbers", "_oids", "_pids", "_proceeds", "commits", "locks", "network",
-                 "relations", "sequences", "sessions", "world")  # fmt: skip
+    __slots__ = ("_keepers", "_numbers", "_oids", "_pids", "_proceeds", "commits", "keeps",
+                 "locks", "network", "relations", "sequences", "sessions", "world")  # fmt: skip
 
     port = 5432
     duplex = True
@@ -36,6 +37,8 @@ class PostgresServer(Server):
         self.relations: dict[str, Table] = {}
         self.sequences: dict[str, Sequence_] = {}
         self.sessions: dict[int, Backend] = {}
+        self.keeps: list[tuple[int, bool]] = []
+        self._keepers: set[int] = set()
         self._numbers = 700
         self._oids = 16384
         self._pids = 100
@@ -53,7 +56,18 @@ class PostgresServer(Server):
         self.sessions[made.pid] = made
         return made
 
+    def rests(self, session: Backend) -> None:
+        """Note whether a session that waits for its next query has a lock."""
+        if self.locks.any_of(session):
+            self._keepers.add(session.pid)
+        else:
+            self._keepers.discard(session.pid)
+        keeps = bool(self._keepers)
+        if not self.keeps or self.keeps[-1][1] != keeps:
+            self.keeps.append((self.world.now, keeps))
+
     def ended(self, session: Backend) -> None:
+        self._keepers.discard(session.pid)
         self.sessions.pop(session.pid, None)
 
     def proceed(self) -> None:

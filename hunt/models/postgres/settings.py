@@ -23,7 +23,7 @@ _WORDS = {
     "default_transaction_isolation": "read committed", "jit": "on",
 }  # fmt: skip
 _FIXED = {
-    "client_encoding": ("utf8", "utf-8", "unicode"), "timezone": ("utc", "etc/utc", "gmt"),
+    "client_encoding": ("utf8", "unicode"), "timezone": ("utc", "etc/utc", "gmt"),
     "standard_conforming_strings": ("on", "true"), "default_transaction_isolation": (
         "read committed",
     ), "datestyle": ("iso", "iso, mdy"),
@@ -100,6 +100,8 @@ def _parsed(name: str, value: str) -> str | int:
             words = f'{least} is outside the valid range for parameter "{name}" (0 .. {top})'
             raise PgError("22023", words)
         return round(number)
+    if name == "client_encoding":
+        value = re.sub("[^0-9A-Za-z]", "", value)  # as clean_encoding_name (encnames.c) does
     fixed = _FIXED.get(name)
     if fixed is not None and value.lower() not in fixed:
         raise Unknown(f"the model of PostgreSQL has no {name} {value}")

@@ -24,10 +24,10 @@ class Audience:
     def hears(self) -> bool:
         return bool(self.notices) or bool(self.watched)
 
-    def changed(self, kind: str, event: str, key: str) -> None:
-        """Tell of a change of a key (Store.signal)."""
-        store = self._server.store
-        self.watched.touch(key, key in store.values)
+    def changed(self, kind: str, event: str, key: str, touches: bool) -> None:
+        """Tell of a change of a key (Store.signal, Store.tell)."""
+        if touches:
+            self.watched.touch(key, key in self._server.store.values)
         if self.notices:
             self.notices.tell(kind, event, key, self.pubsub.publish)
             if event == "expire":

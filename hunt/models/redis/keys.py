@@ -23,6 +23,7 @@ from fencepost.hunt.models.redis.arguments import (
 from fencepost.hunt.models.redis.globs import matches
 from fencepost.hunt.models.redis.replies import OK, Members, double
 from fencepost.hunt.models.redis.store import MemberSet, Scores, Store
+from fencepost.hunt.models.redis.stream_value import Stream
 
 _TYPES: dict[type, str] = {
     str: "string",
@@ -30,6 +31,7 @@ _TYPES: dict[type, str] = {
     Scores: "zset",
     list: "list",
     MemberSet: "set",
+    Stream: "stream",
 }
 
 

@@ -144,5 +144,5 @@ LISTS: dict[str, tuple[Command, int, int | None]] = {
     "BRPOP": (_pop_at_once(False), 2, None),
 }
 """The list commands, with their minimum and maximum numbers of arguments (commands.py)."""
-BLOCKS = frozenset({"BLPOP", "BRPOP"})
+BLOCKS = frozenset({"BLPOP", "BRPOP", "BZPOPMIN", "BZPOPMAX"})
 """Commands that block if there is nothing to take."""

@@ -32,6 +32,18 @@ class Scored(list[Any]):
     __slots__ = ()
 
 
+class ByName(list[Any]):
+    """Pairs of a name and a value; RESP3 returns a map."""
+
+    __slots__ = ()
+
+
+class NoList(list[Any]):
+    """The absence of a list; RESP2 tells it from that of a text."""
+
+    __slots__ = ()
+
+
 class Verbatim(str):
     """A text; RESP3 has a type for it."""
 

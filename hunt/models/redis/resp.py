@@ -6,8 +6,10 @@ from typing import Any
 
 from fencepost.hunt.models.redis.lists import BLOCKS
 from fencepost.hunt.models.redis.replies import (
+    ByName,
     Double,
     Members,
+    NoList,
     Push,
     Scored,
     Several,
@@ -18,6 +20,7 @@ from fencepost.hunt.models.redis.replies import (
 from fencepost.hunt.sim.network import Refusal
 
 _KINDS = {Push: b">", Members: b"~"}
+_GIVE_LISTS = BLOCKS | {"EXEC", "XREAD", "XREADGROUP", "XRANGE", "XREVRANGE"}
 _BREAKS = str.maketrans("\r\n", "  ")
 
 
@@ -50,8 +53,13 @@ def _text(reply: str, version: int) -> bytes:
 
 
 def _array(reply: list[Any], version: int) -> bytes:
+    if isinstance(reply, NoList):
+        return b"_\r\n" if version == 3 else b"*-1\r\n"
     if isinstance(reply, Transaction):
         parts: list[bytes] = reply
+    elif isinstance(reply, ByName) and version == 3:
+        fields = b"".join(encoded(part, version) for pair in reply for part in pair)
+        return b"%%%d\r\n" % len(reply) + fields
     elif isinstance(reply, Scored) and version == 3:
         pairs = zip(reply[::2], reply[1::2], strict=True)
         parts = [encoded(list(pair), version) for pair in pairs]
@@ -77,4 +85,4 @@ def bytes_of(command: tuple[str, ...], reply: Any, version: int) -> bytes:
 def _gives_lists(command: tuple[str, ...]) -> bool:
     """Return whether the command returns a list when it finds something."""
     name = command[0].upper()
-    return name in BLOCKS or name == "EXEC" or (name in ("LPOP", "RPOP") and len(command) > 2)
+    return name in _GIVE_LISTS or (name in ("LPOP", "RPOP") and len(command) > 2)

@@ -38,6 +38,8 @@ def _add(store: Store, args: Arguments) -> Any:
     found = value_of(store, key, Scores)
     if found is None and "XX" in options:
         return None if "INCR" in options else 0
+    if found is None:
+        store.lists_made[key] = None
     scores = made(store, key, Scores) if found is None else found
     changes = [
         _change(scores, member, score, options)

@@ -1,7 +1,7 @@
 """The keys of one Redis database: their values, and when they expire by the server's wall clock.
 
-Values are those of Redis' types: str, dict (a hash), Scores (a sorted set),
-MemberSet, list. An expired key
+Values are those of Redis' types: str, dict (a hash), Scores (a sorted set), MemberSet, list,
+Stream. An expired key
 remains until a command accesses it or Redis' expiry cycle deletes it. That is visible if the clock
 moves back, so both are modelled (`look`, and RedisServer.settle).
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+from fencepost.hunt.models.redis.stream_value import Stream
 
 
 class Scores(dict[str, float]):
@@ -27,16 +29,16 @@ class MemberSet(dict[str, None]):
     """A set, in the order of insertion."""
 
 
-Value = str | MemberSet | dict[str, str] | Scores | list[str]
+Value = str | MemberSet | dict[str, str] | Scores | list[str] | Stream
 
 
 class Store:
     """The database.
 
     `now_ms`: the wall clock at the current command. `full`: memory is at its limit, and eviction is
-    not allowed. `lists_made`: lists that were created since the last check of waiting clients, in
-    order. `listener`: is called for each change of a key, with the kind of event, its name, and
-    the key (notices.py).
+    not allowed. `lists_made`: lists and sorted sets that were created since the last check of
+    waiting clients, in order. `listener`: is called for each change of a key, with the kind of
+    event, its name, the key (notices.py), and whether clients that watch the key are touched.
     """
 
     __slots__ = ("expires", "full", "keeps", "listener", "lists_made", "now_ms", "values")
@@ -49,12 +51,17 @@ class Store:
         # A replica deletes no expired key by itself; its primary sends the deletion.
         self.keeps = False
         self.lists_made: dict[str, None] = {}
-        self.listener: Callable[[str, str, str], None] | None = None
+        self.listener: Callable[[str, str, str, bool], None] | None = None
 
     def signal(self, kind: str, event: str, key: str) -> None:
         """Note that a key has changed."""
         if self.listener is not None:
-            self.listener(kind, event, key)
+            self.listener(kind, event, key, True)
+
+    def tell(self, kind: str, event: str, key: str) -> None:
+        """Note an event of a key that touches no watched key."""
+        if self.listener is not None:
+            self.listener(kind, event, key, False)
 
     def look(self, key: str) -> Value | None:
         """Return the value of a key; None if it does not exist or has expired."""

@@ -1,6 +1,6 @@
-"""Manages the clients that wait for a list at a Redis server (BLPOP, BRPOP).
+"""Manages the clients that wait for a list or a sorted set at a Redis server (BLPOP, BZPOPMIN).
 
-Clients are served in the order of arrival, and lists in the order of creation, but not in the
+Clients are served in the order of arrival, and keys in the order of creation, but not in the
 middle of a script or a transaction. A wait times out once the server's *wall* clock is past its end
 (timeout.c: mstime), so a clock that jumps ends waits. The server checks after every command, and
 ten times a second.
@@ -8,19 +8,31 @@ ten times a second.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fencepost.hunt.models.redis.commands import text
 from fencepost.hunt.models.redis.cycle import Cycle
 from fencepost.hunt.models.redis.host import Host
 from fencepost.hunt.models.redis.lists import pop_one, timeout_ms
+from fencepost.hunt.models.redis.scored_pops import scored_one
+from fencepost.hunt.models.redis.store import Scores, Store
 from fencepost.hunt.sim.network import Request, Wire
 from fencepost.hunt.sim.world import NEVER
+
+Take = Callable[[Store, str], Any]
+_TAKES: dict[str, tuple[Take, type]] = {
+    "BLPOP": (lambda store, key: [key, pop_one(store, key, True)], list),
+    "BRPOP": (lambda store, key: [key, pop_one(store, key, False)], list),
+    "BZPOPMIN": (lambda store, key: scored_one(store, key, True), Scores),
+    "BZPOPMAX": (lambda store, key: scored_one(store, key, False), Scores),
+}
 
 
 @dataclass(eq=False)
 class Waiter:
-    """A blocked request.
+    """A blocked request. `take`: takes what it waits for from a key that has it.
 
     `until_ms`: its timeout by the wall clock; NEVER: none. `left_ns`: when the server would notice
     that the client has closed the connection.
@@ -28,7 +40,8 @@ class Waiter:
 
     request: Request
     keys: tuple[str, ...]
-    first: bool
+    take: Take
+    of: type
     until_ms: int
     left_ns: int = NEVER
 
@@ -48,7 +61,8 @@ class Line:
             server.store.lists_made.clear()
         for_ms = timeout_ms(args[-1])
         until = server.clock.ms(server.world.now) + for_ms if for_ms else NEVER
-        self.waiters.append(Waiter(request, tuple(args[:-1]), name.upper() == "BLPOP", until))
+        take, of = _TAKES[name.upper()]
+        self.waiters.append(Waiter(request, tuple(args[:-1]), take, of, until))
         self._look_in_time()
 
     def leave(self, link: Wire) -> None:
@@ -89,17 +103,14 @@ class Line:
             if (one.left_ns > now and one.request.link.client.up) or one.request.link.ends in cut
         ]
 
-    def _served(self) -> list[tuple[Request, list[str]]]:
-        """Return the waiters to serve, each with a list's name and the element taken from it."""
+    def _served(self) -> list[tuple[Request, list[Any]]]:
+        """Return the waiters to serve, each with a key and the element taken from it."""
         store, found = self._server.store, []
         for key in store.lists_made:
             for waiter in [one for one in self.waiters if key in one.keys]:
-                if type(store.look(key)) is not list:
-                    break
-                value = pop_one(store, key, waiter.first)
-                assert value is not None
-                self.waiters.remove(waiter)
-                found.append((waiter.request, [key, value]))
+                if type(store.look(key)) is waiter.of:
+                    self.waiters.remove(waiter)
+                    found.append((waiter.request, waiter.take(store, key)))
         store.lists_made.clear()
         return found
 

@@ -191,7 +191,7 @@ def test_outside_of_a_run_nothing_is_patched():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("NoOrders", "the model of Redis has no command XADD"),
+        ("NoOrders", "the model of Redis has no command GEOADD"),
         ("Elsewhere", "example.org, which is not one of its servers"),
     ],
 )
@@ -208,7 +208,7 @@ def test_a_user_lock_that_raises_is_reported_with_its_line():
 def test_with_several_processes_it_is_reported_as_well():
     with pytest.raises(LockError, match="undefined"):
         search(own("Raises"), 1, 10, processes=2)
-    with pytest.raises(Unknown, match="XADD"):
+    with pytest.raises(Unknown, match="GEOADD"):
         search(own("NoOrders"), 1, 10, processes=2)
 
 

@@ -167,6 +167,8 @@ class Modelled:
 
 
 class _Line:
+    broken = False
+
     def __init__(self) -> None:
         self.open = True
         self.client: Any = None

@@ -45,7 +45,9 @@ class Commands:
         if what < 0.45:
             return random.choice((["PUBSUB", "NUMPAT"], ["PUBSUB", "NUMSUB", *CHANNELS], ["PING"],
                                   ["PUBSUB", "CHANNELS"], ["PING", "x"], ["DBSIZE"]))  # fmt: skip
-        if what < 0.47:
+        if what < 0.63:
+            return self._stream()
+        if what < 0.65:
             if connection == RESP3:
                 return ["PING"]
             self._has_pattern.discard(connection)
@@ -106,6 +108,46 @@ class Commands:
             ["MSETNX", key, value, other, "1"], ["KEYS", "*"], ["SCAN", "0", "COUNT", "1000"],
             ["EVAL", "return redis.call('set', KEYS[1], ARGV[1])", "1", key, value],
             ["EVAL", "redis.call('del', KEYS[1]) return redis.call('publish', 'x', 1)", "1", key],
+        ))  # fmt: skip
+
+    def _stream(self) -> list[str]:
+        random, key, other = self._random, self._key(), self._key()
+        one, two = (f"{random.randrange(1, 6)}-{random.randrange(3)}" for _ in range(2))
+        name, consumer = random.choice(("g", "h")), random.choice(("x", "y"))
+        count, many = str(random.randrange(-1, 4)), str(random.randrange(4))
+        one = random.choice((one, one, one, one[0], "0", "-", "+", "$", "x", f"({one}"))
+        return random.choice((
+            ["XADD", key, f"{random.randrange(1, 9)}-{random.randrange(3)}", "f", many],
+            ["XADD", key, f"{random.randrange(1, 9)}-*", "f", many, "g", "2"],
+            ["XADD", key, f"{random.randrange(3, 9)}-*", "f", many],
+            ["XADD", key, "NOMKSTREAM", two, "f", many],
+            ["XADD", key, "MAXLEN", random.choice("=~"), many, two, "f", "1"],
+            ["XADD", key, "MINID", one, two, "f", "1"], ["XADD", key, one, "f", "1", "g"],
+            ["XADD", key, one, "f", "1"], ["XLEN", key], ["XDEL", key, one, two],
+            ["XTRIM", key, "MAXLEN", count], ["XTRIM", key, "MINID", "=", one],
+            ["XTRIM", key, "MAXLEN", "~", many, "LIMIT", count], ["XTRIM", key, "LIMIT", many],
+            ["XTRIM", key, "MAXLEN", many, "MINID", one], ["XTRIM", key, "MAXLEN", many, "x"],
+            ["XRANGE", key, one, two], ["XRANGE", key, "-", "+"],
+            ["XRANGE", key, "-", one, "COUNT", count], ["XREVRANGE", key, "+", one],
+            ["XREVRANGE", key, one, "-", "COUNT", count], ["XREAD", "STREAMS", key, "0"],
+            ["XREAD", "COUNT", count, "STREAMS", key, other, one, "0"],
+            ["XREAD", "STREAMS", key, one, two], ["XREAD", "GROUP", name, "x", "STREAMS", key, one],
+            ["XGROUP", "CREATE", key, name, one], ["XGROUP", "CREATE", key, name, "0", "MKSTREAM"],
+            ["XGROUP", "CREATE", key, name, "$", "MKSTREAM"], ["XGROUP", "DESTROY", key, name],
+            ["XGROUP", "SETID", key, name, one], ["XGROUP", "CREATECONSUMER", key, name, consumer],
+            ["XGROUP", "DELCONSUMER", key, name, consumer],
+            *[["XREADGROUP", "GROUP", name, consumer, "STREAMS", key, ">"]] * 4,
+            ["XREADGROUP", "GROUP", name, consumer, "COUNT", count, "STREAMS", key, ">"],
+            ["XREADGROUP", "GROUP", name, consumer, "STREAMS", key, one],
+            ["XREADGROUP", "GROUP", name, consumer, "NOACK", "STREAMS", key, other, ">", "0"],
+            ["XACK", key, name, one, two], ["XACK", key, name, "5-0", "6-0", "3-1"],
+            ["XPENDING", key, name], ["XPENDING", key, name, "-", "+"],
+            ["XPENDING", key, name, "IDLE", "3600000", "-", one, "5"],
+            ["XCLAIM", key, name, consumer, "0", one, two],
+            ["XCLAIM", key, name, consumer, "3600000", "1-0", "2-0", "3-0", "JUSTID"],
+            ["XCLAIM", key, name, consumer, "0", two, "FORCE"], ["TYPE", key], ["DEL", key],
+            ["BZPOPMIN", key, other, "x"], ["ZPOPMIN", key], ["BZPOPMAX", key, "-1"],
+            ["ZPOPMAX", key, count],
         ))  # fmt: skip
 
 

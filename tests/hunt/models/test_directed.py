@@ -17,7 +17,10 @@ RECORDED = json.loads(RECORD.read_text())
 REFUSED = """
 SELECT 1
 SCRIPT DEBUG YES
-XADD x * a b
+XAUTOCLAIM x g c 0 0
+XREAD BLOCK 0 STREAMS x 0
+XGROUP CREATE x g 0 ENTRIESREAD 1
+GEOADD x 1 2 a
 CONFIG GET port
 CONFIG SET maxmemory 1
 CONFIG SET notify-keyspace-events Km

@@ -179,3 +179,20 @@ def test_where_there_is_nothing_to_take_the_reply_is_an_array_that_is_null():
     assert bytes_of(("LPOP", "a", "1"), None, 2) == b"*-1\r\n"
     assert bytes_of(("LPOP", "a"), None, 2) == b"$-1\r\n"
     assert bytes_of(("BLPOP", "a", "1"), None, 3) == b"_\r\n"
+
+
+def test_clients_wait_for_the_lowest_and_the_highest_member_of_a_sorted_set(server):
+    assert asked(server, "ZADD", "z", "1", "a", "2", "b", "3", "c") == 3
+    assert asked(server, "BZPOPMIN", "y", "z", "0") == ["z", "a", "1"]
+    assert asked(server, "BZPOPMAX", "z", "0") == ["z", "c", "3"]
+    assert asked(server, "ZPOPMIN", "z") == ["b", "2"]
+    lowest = asked(server, "BZPOPMIN", "z", "0")
+    late = asked(server, "BZPOPMAX", "z", "0.25", client=1)
+    asked(server, "LPUSH", "z", "1")
+    asked(server, "DEL", "z")
+    assert lowest.reply is None and server.blocked == 2
+    asked(server, "ZADD", "z", "5", "x")
+    assert lowest.reply == ["z", "x", "5"] and server.blocked == 1
+    until(server, 400)
+    assert late.back and late.reply is None and server.blocked == 0
+    assert bytes_of(("BZPOPMIN", "z", "1"), None, 2) == b"*-1\r\n"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import random
+import signal
 import socket
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,9 +20,13 @@ from typing import Any
 import pytest
 
 from fencepost.hunt.models.postgres.pooler import PgBouncer
+from fencepost.hunt.models.postgres.settings import Settings
 from fencepost.hunt.sim.network import Network
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import World
+from fencepost.workloads.contract.lock import Env, Failed
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.transport.postgres_link import PostgresLink, Refused
 
 dialogue = pytest.importorskip("tests.hunt.models.postgres_dialogue")
 BIN = Path("/usr/lib/postgresql/15/bin")
@@ -71,7 +78,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
             time.sleep(0.1)
         yield HOST, port
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGINT)  # also if a test has left a session
         server.wait()
         subprocess.run(["rm", "-rf", str(folder)], check=True)
 
@@ -88,6 +95,81 @@ def test_random_dialogues_with_a_real_server_are_those_with_the_model(
         dialogue.compare(real, seed, STEPS)
 
 
+def _env(address: tuple[str, int], told: list[str]) -> Env:
+    def begin(work: Any) -> None:
+        threading.Thread(target=work, daemon=True).start()
+
+    return Env(
+        now=time.monotonic_ns, sleep=time.sleep, random=random.Random(), connect=_unused,
+        address=lambda name: address, failpoint=_unused, background=begin,
+        renewed=lambda secret, deadline: None, lost=lambda secret, why: told.append(why),
+        expired=told.append,
+    )  # fmt: skip
+
+
+def _unused(*_: Any) -> Any:
+    raise AssertionError("a lock on PostgreSQL needs none of it")
+
+
+@pytest.mark.parametrize(
+    ("lock", "options"),
+    [
+        ("postgres", {"mode": "advisory", "token": "sequence"}),
+        ("postgres", {"mode": "row", "token": "sequence"}),
+        ("postgres-lease", {"token": "row"}),
+    ],
+)
+@pytest.mark.slow
+def test_fencepost_s_own_locks_work_on_a_real_server(
+    real: tuple[str, int], lock: str, options: dict[str, str]
+) -> None:
+    made, told = LOCKS[lock].make, list[str]()
+    assert made is not None
+    if lock == "postgres":
+        options = {**options, "wait_ms": "200"}
+    given = LOCKS[lock].read_options({**options, "node_timeout_ms": "60000"})
+    one, two = (made(_env(real, told), ["postgres-1"], given) for _ in range(2))
+    name, ttl_ns = f"it's {lock} {options}", 600 * 10**9
+    first = one.acquire(name, ttl_ns)
+    with pytest.raises(Failed) as refused:
+        two.acquire(name, ttl_ns)
+    assert refused.value.kind == "not-granted"
+    assert one.extend(first, ttl_ns).deadline > first.deadline  # type: ignore[operator]
+    one.release(first)
+    second = two.acquire(name, ttl_ns)
+    assert second.token is not None and first.token is not None
+    assert second.token > first.token
+    two.release(second)
+    if options.get("mode") != "row":  # a second COMMIT is only warned of
+        with pytest.raises(Failed):
+            two.release(second)
+    one.close()
+    two.close()
+    assert not told
+
+
+@pytest.mark.slow
+def test_a_session_that_the_server_ends_is_reported_lost(real: tuple[str, int]) -> None:
+    made, told = LOCKS["postgres"].make, list[str]()
+    assert made is not None
+    lock = made(_env(real, told), ["postgres-1"], LOCKS["postgres"].read_options({}))
+    grant = lock.acquire("ended", 600 * 10**9)
+    other = PostgresLink(real, 60.0, {})
+    (ended,) = other.ask(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory'"
+    )
+    assert ended == ["1"]
+    with pytest.raises(Failed):
+        lock.extend(grant, 600 * 10**9)
+    with pytest.raises(Refused) as refused:
+        other.ask("SELECT 1 FROM nowhere")
+    assert refused.value.code == "42P01"
+    assert other.ask("SELECT NULL; SELECT 7") == [[None], ["7"]]
+    other.close()
+    lock.close()
+    assert told
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -99,6 +181,14 @@ def test_random_dialogues_with_a_real_server_are_those_with_the_model(
 def test_a_query_that_the_model_lacks_is_refused(sql: str) -> None:
     with pytest.raises(Unknown, match="the model of PostgreSQL has no"):
         dialogue.Modelled().step([0, "query", sql])
+
+
+def test_the_name_of_an_encoding_is_cleaned_as_postgresql_does() -> None:
+    settings = Settings()
+    settings.start({"client_encoding": "'utf-8'"})  # asyncpg's
+    assert settings.show("client_encoding") == "UTF8"
+    with pytest.raises(Unknown, match="has no client_encoding"):
+        settings.set("client_encoding", "latin-1")
 
 
 def test_a_parsed_query_that_the_model_lacks_is_refused_with_its_text() -> None:

@@ -11,10 +11,12 @@ from fencepost.hunt.search.inherent import compared
 from fencepost.hunt.search.search import search
 
 LOCKS = Path(__file__).parents[1] / "locks.py"
+POSTGRES = LOCKS.with_name("locks_postgres_raw.py")
+ZOOKEEPER = LOCKS.with_name("locks_zookeeper.py")
 
 
-def hunted(name, faults):
-    asked = described(f"{LOCKS}:{name}", {}, {"seed": 1}, servers="redis:1", faults=faults)
+def hunted(name, faults, file=LOCKS, servers="redis:1", **more):
+    asked = described(f"{file}:{name}", {}, {"seed": 1}, servers=servers, faults=faults, **more)
     return asked, *asked.carry_out(1)
 
 
@@ -80,3 +82,66 @@ def test_a_lock_that_breaks_without_a_fault_is_not_compared():
     found = compared(setting.reference, "lease_exclusion", set(), 1)
     assert (found.inherent, found.schedules) == ((), 0)
     assert found.sentence("one Redis server") == "Yours: it needs no fault."
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "servers", "ends_with", "lock"),
+    [
+        (ZOOKEEPER, "Own", "zookeeper:1", "", "zookeeper"),
+        (POSTGRES, "Advisory", "postgres", "", "postgres"),
+        (POSTGRES, "Advisory", "postgres", "lease", "postgres-lease"),
+        (POSTGRES, "Lease", "postgres", "", "postgres-lease"),
+        (POSTGRES, "Advisory", "pgbouncer", "", None),
+    ],
+)
+def test_the_reference_lock_ends_its_grants_in_the_same_way(file, name, servers, ends_with, lock):
+    asked = described(f"{file}:{name}", {}, {}, servers=servers, ends_with=ends_with)
+    reference = asked.setting.reference
+    assert (reference and reference.lock) == lock
+    if reference is not None:
+        assert reference.servers == asked.setting.servers
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "servers", "fault", "lock"),
+    [
+        (POSTGRES, "Advisory", "postgres", "kill:one", "postgres"),
+        (POSTGRES, "Lease", "postgres", "clock", "postgres-lease"),
+        (ZOOKEEPER, "Own", "zookeeper:1", "pause:client", "zookeeper"),
+    ],
+)
+@pytest.mark.slow
+def test_a_find_on_servers_with_sessions_is_inherent_if_it_breaks_the_reference_lock(
+    file, name, servers, fault, lock
+):
+    # A session that ends takes the lock from a holder who still believes; so does a lease that
+    # the server's clock ends.
+    goal = "lease_exclusion" if fault == "clock" else "mutual_exclusion"
+    setting = described(f"{file}:{name}", {}, {}, servers=servers, faults=fault, goal=goal).setting
+    found = compared(setting.reference, goal, {fault}, 1)
+    assert (found.lock, found.inherent) == (lock, (fault,))
+    assert "Inherent: on one server" in found.sentence("one server")
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "servers", "faults", "lock"),
+    [
+        (POSTGRES, "SilenceIsConsent", "postgres", "partition", "postgres"),
+        (ZOOKEEPER, "Persistent", "zookeeper:1", "kill:client", "zookeeper"),
+    ],
+)
+@pytest.mark.slow
+def test_a_find_on_servers_with_sessions_is_the_lock_s_own_if_the_reference_lock_survives(
+    file, name, servers, faults, lock
+):
+    asked, tried, find = hunted(name, faults, file, servers, budget="600s")
+    assert (find.compared.inherent, find.compared.lock) == ((), lock)
+    assert find.compared.schedules >= 200
+    assert asked.compared(tried, find)[-1].startswith(f"Yours: `{lock}`")
+
+
+@pytest.mark.slow
+def test_a_sound_lease_in_a_row_is_not_blamed_for_a_jump_of_the_server_s_clock():
+    asked, tried, find = hunted("Lease", "clock", POSTGRES, "postgres", budget="600s")
+    assert find.compared.inherent == ("clock",)
+    assert asked.compared(tried, find)[-1].startswith("Inherent: on one PostgreSQL server,")
