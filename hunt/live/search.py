@@ -72,6 +72,7 @@ class Search:
                 return tried, None
             find = self._least(*found, inherent)
             if find is None:
+                tried.dropped += 1
                 continue
             compared = find.compared
             if compared is None or not compared.inherent or inherent:
@@ -98,6 +99,11 @@ class Search:
         begun = time.monotonic()
         run = self._one(Job(Schedule()))
         took_s = time.monotonic() - begun
+        if run.worked_s:
+            raise Unknown(
+                f"it is always at work: {run.worked_s:.0f} s of processor time in one schedule. "
+                "Wait for answers and timers without a loop"
+            )
         if run.hung:
             waits = [part.node.activity for part in run.parts if part.node.activity]
             raise Unknown(
@@ -138,6 +144,9 @@ class Search:
         try:
             for run in playing:
                 tried.seconds = time.monotonic() - begun
+                if not run.hung and not run.asked:
+                    tried.unasked += 1
+                    continue
                 self._first.pop(run.schedule, None)
                 if not run.hung:
                     _count(tried, run)
