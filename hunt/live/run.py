@@ -31,7 +31,7 @@ from fencepost.workloads.client.client import Client
 
 _LEASES, _MORE = 20, 2000 * MS
 """A run takes at most this many leases, the bound of liveness, and some time."""
-_MOST_WORK_S = 3.0
+_MOST_WORK_S = 2.0
 """A run in which the clients take more processor time, and never rest, is ended."""
 
 
