@@ -278,6 +278,17 @@ def _print_late(tried: Tried) -> None:
             f"Not judged: {tried.hung:,} schedules in which an op did not end. Give requests a "
             "timeout."
         )
+    if tried.unasked:
+        screen.write(
+            f"Not judged: {tried.unasked:,} schedules in which the program sent nothing after a "
+            "`reset`. So each schedule had new processes from then on, which takes longer: make "
+            "the lock again at each reset, with the addresses that it brings (docs/protocol.md)."
+        )
+    if tried.dropped:
+        screen.write(
+            f"Dropped: {tried.dropped:,} violations that did not come again. The machine may be "
+            "busy, or the program may keep data from one schedule to the next."
+        )
 
 
 def _exhausted(tried: Tried, depth: int) -> str:

@@ -79,6 +79,7 @@ def validate(spec: Spec) -> Spec:
             "a client in a custom image restarts with the right clock after a kill: use either "
             "clock or kill, not both"
         )
+    _must_reach_steps(spec)
     check_until(spec.until, spec.checkers)
     try:
         check(spec.nemesis, layout_of(spec))
@@ -117,6 +118,24 @@ def _must_have_servers(spec: Spec) -> None:
     kind = spec.foreign.kind
     if spec.own is None and kind and kind.name in KINDS and kind.role != lock.kind:
         raise BadArguments(f"{lock.name} runs on {lock.kind}, but the servers are {kind.name}")
+
+
+def _must_reach_steps(spec: Spec) -> None:
+    """Raise BadArguments if a scenario stops a program at its messages where no gate sees them
+    (workloads/client/gate.py)."""
+    lock = spec.lock_type
+    if not lock.program or not (spec.scenario or {}).get("counted"):
+        return
+    if spec.own and spec.own.image:
+        raise BadArguments(
+            "--schedule: it stops clients at their messages, which is not possible in an image: "
+            "leave --client-image out, and ship the program with --ship"
+        )
+    if lock.kind != "redis":
+        raise BadArguments(
+            f"--schedule: it stops clients at their messages, which is possible for programs on "
+            f"redis only, and {lock.name} runs on {lock.kind}"
+        )
 
 
 def _must_suit(spec: Spec) -> None:

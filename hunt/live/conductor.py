@@ -76,6 +76,8 @@ class Conductor:
         self.gives_up_ns = 2 * setting.ttl_ns
         self._patience_ns = setting.ttl_ns
         self.hung = 0
+        # Whether programs are kept. Those that sent nothing after a reset are not.
+        self._keeps = True
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +120,7 @@ class Conductor:
         programs = []
         for index in range(len(lane.programs)):
             old = lane.programs[index]
-            if old is not None and (old.dead or old.version < 2):
+            if old is not None and (old.dead or old.version < 2 or not self._keeps):
                 self._kill(lane, index)
             programs.append(lane.programs[index] or self._start(lane, index))
         run = RealRun(self._setting, job.schedule, self._actions, programs, job.tap, job.aims)
@@ -244,6 +246,8 @@ class Conductor:
             if run.hung:
                 self._kill(lane, index)
         self.hung += run.hung
+        if not run.hung and not run.asked and run.failure is None:
+            self._keeps = False
         self._abandon(lane)
         return run
 

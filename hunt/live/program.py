@@ -92,6 +92,10 @@ class Program:
         """Whether it does nothing until something happens."""
         return self.dead or self.stopped or self._resting.waits()
 
+    def worked_s(self) -> float:
+        """Return the processor time that it has taken."""
+        return self._resting.worked_s()
+
     def readable(self) -> bool:
         """Read its output; return False at its end. Raises Faulty if it is no line of the
         protocol."""

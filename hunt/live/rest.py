@@ -14,6 +14,8 @@ _WAITS = frozenset(b"STtZX")
 """States in which a thread does nothing (proc(5)); D, a wait for a disk, ends by itself."""
 _ONE_THREAD = ("node", "nodejs")
 """Programs whose first thread does all the work. Others of Node collect garbage and compile."""
+_UTIME, _TICKS = 11, os.sysconf("SC_CLK_TCK")
+"""The place of the user's time in stat, behind the name; the system's follows."""
 _POLLS = b"epoll"
 """In the name of the kernel's function in which the first thread of Node waits for messages and
 timers. It sleeps for moments elsewhere, too: until another of its threads has done something."""
@@ -43,6 +45,15 @@ class Rest:
         for gone in self._files.keys() - set(threads):
             os.close(self._files.pop(gone))
         return all(self._waits(thread) for thread in threads)
+
+    def worked_s(self) -> float:
+        """Return the processor time that it has taken; 0 where that cannot be seen."""
+        try:
+            text = Path(f"/proc/{self._first}/stat").read_bytes()
+        except OSError:
+            return 0.0
+        fields = text[text.rfind(b")") + 2 :].split()
+        return (int(fields[_UTIME]) + int(fields[_UTIME + 1])) / _TICKS
 
     def _polls(self) -> bool:
         """Whether the first thread waits for messages and timers; a system that hides where threads

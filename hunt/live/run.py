@@ -31,15 +31,18 @@ from fencepost.workloads.client.client import Client
 
 _LEASES, _MORE = 20, 2000 * MS
 """A run takes at most this many leases, the bound of liveness, and some time."""
+_MOST_WORK_S = 2.0
+"""A run in which the clients take more processor time, and never rest, is ended."""
 
 
 class RealRun(Run):
     """The state of one run with real clients.
 
     `moments`: how many messages each client has had. `hung`: an op did not end, so the run is not
-    judged. `longest_ns`: the longest lease that a grant left on a server. `asked`: the lock's
-    servers got a message. `programs`: those of the clients. `late_ns`: how long time stood still at
-    most, because a client did not get the processor.
+    judged. `worked_s`: the processor time of clients that took too much. `longest_ns`: the longest
+    lease that a grant left on a server. `asked`: the lock's servers got a message. `programs`:
+    those of the clients. `late_ns`: how long time stood still at most, because a client did not get
+    the processor.
     """
 
     world: RealWorld
@@ -61,6 +64,7 @@ class RealRun(Run):
         self.asked = False
         self.started_ns = -1
         self.late_ns = self.stood_ns = 0
+        self.worked_s = self._worked_before_s = 0.0
         self.moments = [0] * len(self.clients)
         self._due = dict(schedule.injections)
         self._held: list[deque[int]] = [deque() for _ in self.clients]
@@ -83,6 +87,7 @@ class RealRun(Run):
     def start(self) -> None:
         """Begin the clients' work: all of them are ready."""
         self.started_ns = self.world.begin()
+        self._worked_before_s = self._work_s()
         if self._witness is not None:
             self.network.sees = self._witness.trace
             self._witness.trace.begin(self.rows, self.parts)
@@ -94,12 +99,24 @@ class RealRun(Run):
         if self.started_ns < 0:
             world.rest()
             return True
-        stood_ns = world.stands_ns
-        if not (stood_ns > patience_ns or all(one.waits() for one in self.programs)):
-            return False
+        if not all(one.waits() for one in self.programs):
+            world.stir()
+            if world.stands_ns <= patience_ns:
+                return False
+            self._bound_work()
         self.stood_ns = world.rest() if world.stirred else 0
         self.late_ns = max(self.late_ns, self.stood_ns)
         return True
+
+    def _bound_work(self) -> None:
+        """End the run if the clients have worked for long, and still do."""
+        worked_s = self._work_s() - self._worked_before_s
+        if worked_s > _MOST_WORK_S:
+            self.worked_s = worked_s
+            self.hung = self.world.over = True
+
+    def _work_s(self) -> float:
+        return sum(one.worked_s() for one in self.programs)
 
     @property
     def is_over(self) -> bool:

@@ -19,6 +19,7 @@ from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import name_of, table
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.live.conductor import Conductor, Job
+from fencepost.hunt.live.first import simple
 from fencepost.hunt.live.run import RealRun
 from fencepost.hunt.live.witness import Witness
 from fencepost.hunt.search.batch import shape
@@ -56,18 +57,22 @@ class Search:
         reference = setting.reference
         self._reference = None if reference is None else Reference(reference, seed)
         self._steps = 1
+        # Those of the first schedules that were not played yet.
+        self._first: dict[Schedule, None] = {}
 
     def hunt(self, budget_s: float, inherent: bool) -> tuple[Tried, Counterexample | None]:
         """Search until a counterexample that is not inherent to the servers, or to the end of the
         budget. Raises LockError if the program is faulty, and Unknown if it cannot be played."""
         tried, begun = Tried(), time.monotonic()
-        self._look_at_program()
+        run = self._look_at_program()
+        self._first = dict.fromkeys(self._simple(run))
         while True:
             found = self._search(tried, begun, budget_s)
             if found is None:
                 return tried, None
             find = self._least(*found, inherent)
             if find is None:
+                tried.dropped += 1
                 continue
             compared = find.compared
             if compared is None or not compared.inherent or inherent:
@@ -89,11 +94,16 @@ class Search:
 
     # The program.
 
-    def _look_at_program(self) -> None:
+    def _look_at_program(self) -> RealRun:
         """Play an undisturbed run. Raises Unknown if the program cannot be hunted."""
         begun = time.monotonic()
         run = self._one(Job(Schedule()))
         took_s = time.monotonic() - begun
+        if run.worked_s:
+            raise Unknown(
+                f"it is always at work: {run.worked_s:.0f} s of processor time in one schedule. "
+                "Wait for answers and timers without a loop"
+            )
         if run.hung:
             waits = [part.node.activity for part in run.parts if part.node.activity]
             raise Unknown(
@@ -112,6 +122,13 @@ class Search:
                 f"{longest // MS:,} ms. Use the lease that acquire is given"
             )
         self._steps = max(run.moments) * len(run.moments)
+        return run
+
+    def _simple(self, run: RealRun) -> Iterator[Schedule]:
+        """Yield the schedules to play before others are drawn."""
+        extends = all(program.extends for program in run.programs)
+        setting = replace(self._setting, extends=self._setting.extends and extends)
+        return simple(setting, self._actions, run.moments[0])
 
     def _one(self, job: Job) -> RealRun:
         return next(iter(self._conductor.play([job])))
@@ -127,6 +144,10 @@ class Search:
         try:
             for run in playing:
                 tried.seconds = time.monotonic() - begun
+                if not run.hung and not run.asked:
+                    tried.unasked += 1
+                    continue
+                self._first.pop(run.schedule, None)
                 if not run.hung:
                     _count(tried, run)
                     if tried.schedules % _ROUND == 0:
@@ -143,6 +164,7 @@ class Search:
 
     def _drawn(self, tried: Tried, until: float) -> Iterator[Job]:
         random = Random(f"{self._seed}/{tried.schedules}")
+        yield from map(Job, self._left(until))
         while time.monotonic() < until:
             drawer = Drawer(self._setting, self._actions, self._steps, tried.weights, self._without)
             for _ in range(_ROUND):
@@ -150,6 +172,14 @@ class Search:
                     return
                 schedule, aims = drawer.draw(random)
                 yield Job(schedule, aims)
+
+    def _left(self, until: float) -> Iterator[Schedule]:
+        """Yield the first schedules that are left, without the inherent faults."""
+        for schedule in list(self._first):
+            if time.monotonic() >= until:
+                return
+            if self._without.isdisjoint(number for _, number in schedule.injections):
+                yield schedule
 
     # Shrinking, and playing again.
 

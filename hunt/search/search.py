@@ -38,7 +38,8 @@ class Tried:
     tried when the faults of the last inherent counterexample were left out.
 
     With real clients (hunt/live), `late` schedules met a busy machine. `hung` ones were not judged,
-    because an op did not end.
+    because an op did not end, and `unasked` ones, because kept programs sent nothing. `dropped`
+    violations did not come again each time.
 
     `inherent`: the earlier counterexamples that are inherent to the servers (inherent.py).
 
@@ -67,6 +68,8 @@ class Tried:
     failure: str = ""
     late: int = 0
     hung: int = 0
+    unasked: int = 0
+    dropped: int = 0
 
     def add(self, made: Batch) -> None:
         self.schedules += made.tried

@@ -19,6 +19,7 @@ from fencepost.harness.hunting import replays
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.hunting.programs import conductor
 from fencepost.hunt.faults.registry import table
+from fencepost.hunt.live import conductor as live
 from fencepost.hunt.live.conductor import Job
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.strictjson import decode
@@ -101,6 +102,7 @@ def test_a_client_that_is_paused_is_stopped_until_its_pause_ends(folder):
     [
         ("elsewhere", BadArguments, "sent nothing to its servers"),
         ("ignores-lease", BadArguments, "ignores its lease: asked for 300 ms"),
+        ("tls", BadArguments, "it speaks TLS to redis-1, and simulated servers have none"),
         ("prints", Crashed, "'listening on port 3000', which is no line of the protocol"),
         ("ends", Crashed, "ended with exit code 3: Error: no configuration"),
     ],
@@ -108,6 +110,19 @@ def test_a_client_that_is_paused_is_stopped_until_its_pause_ends(folder):
 def test_a_program_that_cannot_be_hunted_is_refused_in_a_sentence(folder, defect, error, words):
     with pytest.raises(error, match=words):
         hunt_of(folder, defect, budget="1s").carry_out(1)
+
+
+def test_a_program_that_is_never_ready_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(live, "_READY_S", 0.5)
+    with pytest.raises(Crashed, match=r"it was not ready within 0\.5 s"):
+        hunt_of(folder, command="sleep 100000", budget="1s").carry_out(1)
+
+
+def test_a_program_that_keeps_its_first_address_is_started_for_each_schedule(folder, monkeypatch):
+    monkeypatch.setattr(live, "_RESET_S", 60.0)
+    first, second, third = played(hunt_of(folder, "keeps-address"), *[Schedule()] * 3)
+    assert first.programs == second.programs and first.asked and not second.asked
+    assert third.programs != second.programs and third.asked and third.came_back
 
 
 def test_a_program_that_is_not_there_is_refused(folder):

@@ -55,6 +55,17 @@ def test_a_process_waits_until_something_happens(process):
     rest.close()
 
 
+def test_the_processor_time_of_a_process_is_seen(process):
+    rest = Rest(process.pid)
+    before_s = rest.worked_s()
+    process.stdin.write("burn\n")
+    until(lambda: rest.worked_s() > before_s + 0.02)
+    process.kill()
+    process.wait()
+    assert rest.worked_s() == 0.0
+    rest.close()
+
+
 def test_a_process_that_works_does_not_wait(process):
     rest = Rest(process.pid)
     until(rest.waits)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import ssl
 import sys
 
 import fencepost_sdk
 from fencepost_sdk import run
 
 DEFECT = sys.argv[1]
+_KEPT = {}
 _DELETE = (
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 )
@@ -19,6 +21,8 @@ _DELETE = (
 class Lock:
     def __init__(self, servers):
         self.server = ("127.0.0.1", 1) if DEFECT == "elsewhere" else servers[0]
+        if DEFECT == "keeps-address":
+            self.server = _KEPT.setdefault("server", self.server)
         self.socket = None
 
     def acquire(self, name, ttl):
@@ -35,6 +39,8 @@ class Lock:
         if self.socket is None:
             self.socket = socket.create_connection(self.server, 0.1)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if DEFECT == "tls":
+                self.socket = ssl._create_unverified_context().wrap_socket(self.socket)
         parts = "".join(f"${len(str(one))}\r\n{one}\r\n" for one in words)
         try:
             self.socket.sendall(f"*{len(words)}\r\n{parts}".encode())

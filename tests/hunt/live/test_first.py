@@ -1,0 +1,52 @@
+"""The first schedules of a search with real clients: simple ones, each once."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.harness.hunting.hunts import described
+from fencepost.hunt.faults.registry import table
+from fencepost.hunt.live.first import simple
+
+
+@pytest.fixture
+def first(tmp_path):
+    """Return the first schedules, and the actions of the hunt."""
+    (tmp_path / "lock.sh").write_text("")
+
+    def make(faults=None, **more):
+        hunt = described(
+            "", {}, {"seed": 1}, servers="redis:1", program="sh lock.sh", ship=tmp_path,
+            faults=faults, **more,
+        )  # fmt: skip
+        actions = table(hunt.setting)
+        return list(simple(hunt.setting, actions, 8)), actions
+
+    return make
+
+
+def test_set_ups_without_a_fault_come_first(first):
+    schedules, _ = first()
+    many = sum(not one.injections for one in schedules)
+    assert many > 4 and not any(one.injections for one in schedules[:many])
+    assert all(len(one.injections) == 1 for one in schedules[many:])
+    assert len(set(schedules)) == len(schedules)
+
+
+def test_only_client_1_and_messages_are_struck(first):
+    schedules, actions = first()
+    struck = [actions[number - 1] for one in schedules for _, number in one.injections]
+    assert {one.kind for one in struck} == {"pause", "delay", "packet/loss", "kill"}
+    assert all(one.client == 0 or one.way == "message" for one in struck)
+
+
+def test_each_message_of_client_1_is_met_and_more(first):
+    schedules, _ = first(faults="packet/loss", clients=3)
+    steps = {step for one in schedules for step, _ in one.injections}
+    assert {1, 4, 7, 22, 25} <= steps
+    assert all(step % 3 == 1 for step in steps)
+
+
+def test_faults_of_servers_alone_leave_the_set_ups(first):
+    schedules, _ = first(faults="clock")
+    assert schedules and not any(one.injections for one in schedules)

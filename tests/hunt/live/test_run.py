@@ -1,0 +1,80 @@
+"""A run with real clients goes on, or ends, whatever its clients do."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from fencepost.harness.hunting.hunts import described
+from fencepost.hunt.faults.registry import table
+from fencepost.hunt.live.run import RealRun
+from fencepost.hunt.live.search import Search
+from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.unknown import Unknown
+
+
+class Program:
+    """A program that is always at work."""
+
+    def __init__(self):
+        self.cpu_s = 0.0
+
+    def waits(self):
+        return False
+
+    def worked_s(self):
+        return self.cpu_s
+
+
+@pytest.fixture
+def hunt(tmp_path):
+    (tmp_path / "lock.sh").write_text("")
+    return described(
+        "", {}, {"seed": 1}, servers="redis:1", program="sh lock.sh", ship=tmp_path, faults="pause"
+    )
+
+
+@pytest.fixture
+def run(hunt):
+    """A run whose clients are ready, and in which nothing was heard from them since."""
+    programs = [Program() for _ in hunt.setting.clients]
+    made = RealRun(hunt.setting, Schedule(), table(hunt.setting), programs)
+    made.started_ns = made.world.begin()
+    made.world.rest()
+    return made
+
+
+def test_time_passes_after_a_while_although_a_client_never_rests(run):
+    assert not run.calms(1 << 62)
+    assert run.calms(0)
+    assert not run.is_over
+
+
+def test_a_run_ends_whose_clients_take_too_much_processor_time(run):
+    run.calms(1 << 62)
+    run.programs[0].cpu_s = 60.0
+    assert run.calms(0)
+    assert run.is_over and run.hung and run.worked_s == 60.0
+
+
+def test_clients_that_rest_may_take_processor_time(run):
+    run.programs[0].cpu_s = 60.0
+    for one in run.programs:
+        one.waits = lambda: True
+    assert run.calms(0) and not run.is_over
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        ({"worked_s": 4.0}, "it is always at work: 4 s of processor time in one schedule"),
+        ({}, "it does not end its op acquire within"),
+    ],
+)
+def test_a_program_that_does_not_end_its_ops_is_refused(hunt, seen, words):
+    part = SimpleNamespace(node=SimpleNamespace(activity="acquire"))
+    run = SimpleNamespace(**{"worked_s": 0.0, "hung": True, "parts": [part]} | seen)
+    conductor = SimpleNamespace(play=lambda jobs: [run])
+    with pytest.raises(Unknown, match=words):
+        Search(hunt.setting, conductor, 1, lambda tried: None).hunt(1.0, False)
