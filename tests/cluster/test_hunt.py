@@ -35,7 +35,7 @@ PACKAGED = {"redis-py"}
 def test_real_servers_reproduce_the_simulation(cluster, results, lock, faults, until, seed):
     spec = from_arguments.spec(lock, {}, {"concurrency": 2, "seed": seed})
     setting = setting_of(spec, faults, until, guarded=False)
-    _, find = hunt(setting, seed, 60, 1)
+    _, find = hunt(setting, seed, 600, 1)
     assert find is not None
     made = bridge(setting, find)
 

@@ -41,7 +41,7 @@ def made(setting):
 
     def make(lock, *given, seed, **more):
         asked = setting(lock, *given, **more)
-        _, find = hunt(asked, seed, 30, 1)
+        _, find = hunt(asked, seed, 300, 1)
         assert find is not None
         found = bridge(asked, find)
         return found, [plain(step) for step in found.scenario.steps]
@@ -212,7 +212,7 @@ def test_a_lock_whose_threads_send_has_no_certain_place_for_a_fault(setting, lib
 
 def test_a_request_that_was_lost_is_not_taken_for_the_same_one_sent_later(setting):
     asked = setting("redlock-npm", "pause,partition,delay,packet")
-    _, find = hunt(asked, 3, 30, 1)
+    _, find = hunt(asked, 3, 300, 1)
     trace = Trace()
     run = trace.play(asked, find.schedule, table(asked))
     cut = next(row[0] for row in run.rows if row[1] == NEMESIS)
@@ -275,7 +275,7 @@ def test_a_waiting_client_is_faulted_during_its_wait_and_not_at_a_later_step(mad
 def test_a_duplicated_message_cannot_be_replayed_and_is_reported(setting):
     asked = setting("redlock", "packet/duplicate,clock")
     actions = table(asked)
-    _, met = hunt(asked, 3, 30, 1)
+    _, met = hunt(asked, 3, 300, 1)
     twice = next(number for number, one in enumerate(actions, 1) if one.kind == "packet/duplicate")
     schedule = Schedule(met.schedule.head, ((3, twice), *met.schedule.injections))
     found = bridge(asked, told_of(asked, schedule))
@@ -309,7 +309,7 @@ def test_every_injection_of_an_unshrunk_schedule_is_replayed_or_reported(
     until = "mutual_exclusion" if lock == "etcd" else None
     asked = setting(lock, faults, until, guard=guard)
     for seed in (101, 102):
-        found = search(asked, seed, 20, 1).found
+        found = search(asked, seed, 300, 1).found
         assert found is not None
         find = told_of(asked, found[0])
         made = bridge(asked, find)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 SERVICE = "lease_exclusion"
 
 
-def find(one, seed=1, budget_s=60):
+def find(one, seed=1, budget_s=600):
     _, found = hunt(one, seed, budget_s, processes=1)
     assert found is not None
     return found
