@@ -68,6 +68,18 @@ class _Cost(msgspec.Struct):
     published: str | UnsetType = UNSET
 
 
+class _Leaders(msgspec.Struct):
+    reigns: _Count
+    overlaps: _Count
+    overlap_longest_s: _Figure
+    overlap_total_s: _Figure
+    clock_error_s: _Figure
+    without_leader_s: _Figure
+    changes_without_cause: _Count
+    beats_after_stopped: _Count
+    took_s: dict[str, list[_Figure]]
+
+
 class _Line(msgspec.Struct, kw_only=True):
     row: str
     number: int
@@ -87,6 +99,7 @@ class _Line(msgspec.Struct, kw_only=True):
     work_s: _Figure | UnsetType = UNSET
     longest_s: _Figure | UnsetType = UNSET
     longest_calm_s: _Figure | UnsetType = UNSET
+    leaders: _Leaders | UnsetType = UNSET
     # Of a suite.
     expected: _Verdicts = UNSET
     observed: _Verdicts = UNSET

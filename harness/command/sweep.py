@@ -12,7 +12,14 @@ from fencepost.harness.campaigns.axes import AXES
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.sweep import Plan
 from fencepost.harness.command import screen
-from fencepost.harness.command.campaign import How, View, carry_out, cell_line, with_how
+from fencepost.harness.command.campaign import (
+    How,
+    View,
+    carry_out,
+    cell_line,
+    leader_table,
+    with_how,
+)
 from fencepost.harness.command.options import LockOptions, Seed, Servers
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec import from_arguments
@@ -103,6 +110,7 @@ def _ended(found: Campaign) -> None:
             tiles = [f"{tile['figure']} ({tile['counts']})" for tile in row["tiles"]]
             table.add_row(row["title"], *tiles)
         screen.console().print(table)
+    leader_table(shown["leaders"])
     for words in shown["unseen"]:
         screen.write(words)
     screen.write(report.headline(stored))

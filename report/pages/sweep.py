@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.atomic_write import replace
-from fencepost.report.pages import heatmap, page
+from fencepost.report.pages import heatmap, leaders, page
 from fencepost.report.words import cells
 from fencepost.report.words.cells import figure
 
@@ -73,6 +73,7 @@ def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
         "maps": [_map(one, plan, rows, shown) for one in asked or ["service"]],
         "unseen": [_unseen(one, rows) for one in _QUESTIONS if one not in asked],
         "cells": [one for one in shown if one["runs"]],
+        "leaders": leaders.table((one, one["sum"]) for one in shown),
         "ran": sum(row["sum"]["runs"] for row in rows),
         "holds": sum(row["sum"]["holds"] for row in rows),
         "heats": _heats(),
