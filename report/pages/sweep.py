@@ -23,8 +23,14 @@ _QUESTIONS = {
         "holds that began while another client still counted on its hold",
     ),
 }
+_LEADERS = (
+    "Two leaders worked at once",
+    "changes of leader after which two worked at once, with the longest overlap",
+)
 _HEATS = (1.0, 10.0, 100.0)
 """Upper ends of the colour ranges, in violating holds per 1,000."""
+_OVERLAPS_S = (0.1, 1.0, 10.0)
+"""The same of the longest overlap of two leaders' work."""
 
 
 def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -59,8 +59,10 @@ class LockType:
     `tells_tokens`: whether its options decide if it issues tokens. For a user lock that is unknown
     before it has granted.
 
-    `loads`: modules that its library imports at their first use; a hunt imports them before its
-    first run. `elector`: it elects a leader (workloads/electors), and a grant is a reign.
+    `usual_ttl_ms`: the lease of a test that names none, if its numbers need a longer one than other
+    locks; 0: as for these. `loads`: modules that its library imports at their first use; a hunt
+    imports them before its first run. `elector`: it elects a leader (workloads/electors), and a
+    grant is a reign.
 
     Raises ValueError for an invalid field.
     """
@@ -78,6 +80,7 @@ class LockType:
     port: str = ""
     program: tuple[str, ...] = ()
     least_ttl_ms: int = 100
+    usual_ttl_ms: int = 0
     whole_seconds: bool = False
     extends: bool = True
     shared: bool = False
