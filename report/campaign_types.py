@@ -48,6 +48,7 @@ class _Plan(msgspec.Struct):
     ttl_ms: _Figure | UnsetType = UNSET
     clients: _Count | UnsetType = UNSET
     command: str | UnsetType = UNSET
+    fault: str | UnsetType = UNSET
     baseline: str | UnsetType = UNSET
     versions: _Versions | None = UNSET
 

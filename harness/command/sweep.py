@@ -110,8 +110,8 @@ def _ended(found: Campaign) -> None:
     plan, shown = stored["plan"], report.contents(found.folder.name, stored)
     for one in shown["maps"]:
         table = screen.table(
-            f"{plan['y']['title']} / {plan['x']['title']}", *one["columns"],
-            title=f"{one['title']}: per 1,000 holds (violating of all holds)",
+            f"{plan['y']['title']} / {plan['x']['title']}", *plan["x"]["shown"],
+            title=f"{one['title']} ({one['what']})",
         )  # fmt: skip
         for row in one["rows"]:
             tiles = [f"{tile['figure']} ({tile['counts']})" for tile in row["tiles"]]
