@@ -68,6 +68,16 @@ def test_a_broken_lock_is_listed_with_the_rate_and_time_of_its_violations(matrix
     assert 0 <= service["first_s"] < 2 and service["low"] < service["per_1000"] <= service["high"]
 
 
+def test_a_matrix_of_electors_prints_their_overlaps_and_take_overs(matrix, machine):
+    machine["fencepost"].service.broken = True
+    words = ("--locks", "kubernetes-client", "--faults", "none", "--guards", "none")
+    code, said = matrix(*words, "--time", "3s", "--seed", "3")
+    led = sums()["kubernetes-client", "none"]["leaders"]
+    assert code == 0 and led["overlaps"]["count"] > 0 < led["overlap_longest_s"]["longest"]
+    assert "Leaders: median" in said and "two leaders worked at once in 1" in said
+    assert "Two leaders worked at once after" in said
+
+
 def test_an_interrupted_matrix_resumes(matrix, machine):
     def before(call):
         if call.verb == "spawn" and len(list(made().parent.parent.glob("matrix-redis/*Z"))) == 2:
