@@ -262,7 +262,7 @@ def _spec(asked: Plan, lock: str, guard: str) -> Spec:
         "time_s": asked.time_s,
         "ttl_ms": ttl_ms,
         "concurrency": asked.clients,
-        "hold": asked.hold,
+        "hold": SETTINGS["hold"].default if found.elector else asked.hold,
         "think": asked.think,
         "interval_s": round(min(5.0, asked.time_s / 4), 2),
         "segment_s": 3600.0,

@@ -49,7 +49,7 @@ from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
 SEARCHES = ("random", "exhaustive")
-SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "seed", "server")
+SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "stops", "seed", "server")
 """The settings of a test that a hunt has too."""
 OWN_WORDS = tuple(
     SETTINGS[name].word for name in SETTINGS_OF_A_HUNT if name not in ("seed", "server")

@@ -139,6 +139,21 @@ class Hangs(Told):
         return None
 
 
+class Knows(Hangs):
+    """The same, and it can be asked whether its lease still runs."""
+
+    until = 0.0
+
+    def write(self, lease, identity, begun):
+        until = super().write(lease, identity, begun)
+        if until is not None:
+            self.until = until
+        return until
+
+    def is_leader(self):
+        return time.monotonic() < self.until
+
+
 class StartsTwice(Sound):
     def run(self, name, identity, ttl, started, stopped):
         started()

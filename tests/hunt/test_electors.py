@@ -85,6 +85,47 @@ def test_an_elector_that_raises_once_it_leads_is_not_accused():
     assert found is None
 
 
+def test_work_that_ends_with_the_callback_only_outlives_a_run_that_raises():
+    asked = hunt("Raises")
+    assert "leadership" not in asked.setting.goals
+    asked = hunts.described(
+        f"{ELECTORS}:Raises", {}, {"seed": 1, "stops": "callback"}, servers="kubernetes"
+    )
+    assert {"leadership", "lease_exclusion"} <= set(asked.setting.goals)
+    assert "--stops callback" in asked.again()
+    _, found = asked.carry_out(processes=1)
+    assert found is not None and set(found.broken) & {"leadership", "lease_exclusion"}
+
+
+def test_a_sound_elector_that_stops_in_time_is_not_accused_if_only_its_callback_ends_the_work():
+    asked = hunts.described(
+        f"{ELECTORS}:Told", {}, {"seed": 1, "stops": "callback"}, servers="kubernetes", budget="6s"
+    )
+    assert "pause" not in asked.setting.faults
+    tried, found = asked.carry_out(processes=1)
+    assert found is None and tried.schedules > 0
+
+
+def test_an_elector_that_knows_that_it_leads_no_more_is_not_accused_if_it_is_asked():
+    def found(stops):
+        asked = hunts.described(
+            f"{ELECTORS}:Knows", {}, {"seed": 1, "stops": stops}, servers="kubernetes",
+            goal="leadership", budget="8s",
+        )  # fmt: skip
+        return asked.carry_out(processes=1)[1]
+
+    assert found("checked") is None
+    assert found("exit") is not None
+
+
+@pytest.mark.parametrize("verb", ["hunt", "test"])
+def test_what_ends_the_work_is_for_electors(run, verb):
+    code, said = run(verb, "redlock", "--stops", "callback")
+    assert code == 254 and "--stops is for electors, and redlock is a lock" in said
+    code, said = run(verb, "kubernetes-client", "--stops", "never")
+    assert code == 254 and "exit, checked, callback" in said
+
+
 def test_an_elector_in_an_event_loop_whose_requests_hang_is_found():
     _, found = hunt("AsyncHangs").carry_out(processes=1)
     assert found is not None and "lease_exclusion" in found.broken
