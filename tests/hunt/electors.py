@@ -139,19 +139,11 @@ class Hangs(Told):
         return None
 
 
-class Knows(Hangs):
-    """The same, and it can be asked whether its lease still runs."""
-
-    until = 0.0
-
-    def write(self, lease, identity, begun):
-        until = super().write(lease, identity, begun)
-        if until is not None:
-            self.until = until
-        return until
+class Denies(Sound):
+    """It says that it does not lead, whatever it knows."""
 
     def is_leader(self):
-        return time.monotonic() < self.until
+        return False
 
 
 class StartsTwice(Sound):

@@ -89,8 +89,9 @@ def test_work_that_ends_with_the_callback_only_outlives_a_run_that_raises():
     asked = hunt("Raises")
     assert "leadership" not in asked.setting.goals
     asked = hunts.described(
-        f"{ELECTORS}:Raises", {}, {"seed": 1, "stops": "callback"}, servers="kubernetes"
-    )
+        f"{ELECTORS}:Raises", {}, {"seed": 1, "stops": "callback"}, servers="kubernetes",
+        budget="300s",
+    )  # fmt: skip
     assert {"leadership", "lease_exclusion"} <= set(asked.setting.goals)
     assert "--stops callback" in asked.again()
     _, found = asked.carry_out(processes=1)
@@ -106,16 +107,12 @@ def test_a_sound_elector_that_stops_in_time_is_not_accused_if_only_its_callback_
     assert found is None and tried.schedules > 0
 
 
-def test_an_elector_that_knows_that_it_leads_no_more_is_not_accused_if_it_is_asked():
-    def found(stops):
-        asked = hunts.described(
-            f"{ELECTORS}:Knows", {}, {"seed": 1, "stops": stops}, servers="kubernetes",
-            goal="leadership", budget="8s",
-        )  # fmt: skip
-        return asked.carry_out(processes=1)[1]
-
-    assert found("checked") is None
-    assert found("exit") is not None
+@pytest.mark.parametrize(("stops", "works"), [("exit", True), ("checked", False)])
+def test_a_client_that_checks_asks_its_elector_before_each_beat(stops, works):
+    asked = hunts.described(
+        f"{ELECTORS}:Denies", {}, {"seed": 1, "stops": stops}, servers="kubernetes"
+    )
+    assert bool(ops(undisturbed(asked), "write")) == works
 
 
 @pytest.mark.parametrize("verb", ["hunt", "test"])
