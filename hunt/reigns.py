@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.sim.world import World
+from fencepost.hunt.sim.world import MS, World
 from fencepost.hunt.work import BETWEEN, RESOURCE, Plan, do, give_back, granted
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.electors.plain import CALLBACK, beat_ns
 
+_REFUSED = 200 * MS
+"""Between two campaigns, if the first one was lost, as on nodes (workloads/client/reigns.py)."""
 _CAMPAIGNS = 6
 """How long a client campaigns, with its successors, in leases."""
 
@@ -29,7 +31,7 @@ def reigns(client: Client, plan: Plan, setting: Setting, world: World, node: Cli
 
 def _reign(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
     within = _CAMPAIGNS * setting.ttl_ns
-    hold = granted(client, setting, world, node, within, BETWEEN)
+    hold = granted(client, setting, world, node, within, _REFUSED)
     if hold is None:
         return
     until = world.now + plan.works_ns

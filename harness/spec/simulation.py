@@ -98,6 +98,8 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     )
     calm = _undisturbed(setting) if outside and not lock.library else None
     setting = replace(setting, in_loop=calm is not None and calm.in_loop)
+    if lock.elector:
+        _must_elect(spec, calm)
     setting = replace(setting, deadlines=not lock.elector or _have_deadlines(spec, calm))
     setting = replace(setting, faults=_faults(faults, setting))
     setting = replace(setting, slow=simulated.slow(setting))
@@ -126,6 +128,18 @@ def _undisturbed(setting: Setting) -> Run | None:
         raise Crashed(f"{setting.lock}, in the simulation: {error}") from error
     except (LockError, Unknown):
         return None
+
+
+def _must_elect(spec: Spec, calm: Run | None) -> None:
+    """Raise Crashed if no candidate led in an undisturbed run: a hunt would have nothing to
+    judge."""
+    if calm is None:
+        return
+    asked = [row for row in calm.rows if row[3] == "acquire" and row[2] != "invoke"]
+    if not any(row[2] == "ok" for row in asked):
+        errors = [row[5] for row in asked if row[5] is not None]
+        why = f": {errors[-1]}" if errors else ""
+        raise Crashed(f"{spec.lock}: no candidate was elected in a run without faults{why}")
 
 
 def _have_deadlines(spec: Spec, calm: Run | None) -> bool:

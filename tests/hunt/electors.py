@@ -183,6 +183,16 @@ class Raises(Sound):
             raise RuntimeError("no connection")
 
 
+class RaisesAtOnce(Sound):
+    def run(self, name, identity, ttl, started, stopped):
+        raise RuntimeError("no connection")
+
+
+class ReturnsAtOnce(Sound):
+    def run(self, name, identity, ttl, started, stopped):
+        pass
+
+
 class StaysAfterResigning(Told):
     def resign(self):
         pass

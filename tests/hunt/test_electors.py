@@ -150,6 +150,8 @@ def test_a_killed_leader_is_no_longer_at_work():
         ("Returns", "run returned while it leads"),
         ("CallsWrongly", "started takes a token and a deadline"),
         ("NamesTheWallClock", "time.monotonic()"),
+        ("RaisesAtOnce", "no candidate was elected in a run without faults: run raised"),
+        ("ReturnsAtOnce", "no candidate was elected in a run without faults: run returned"),
         ("Exits", "lease_duration must be greater than renew_deadline"),
     ],
 )
@@ -158,7 +160,7 @@ def test_a_bug_of_an_elector_ends_the_hunt_with_a_sentence(run, elector, words):
     code, said = run(*asked, "--processes", "1", "--budget", "5s")
     assert code == 255
     (line,) = [line for line in said.splitlines() if line.startswith("fencepost: ")]
-    assert words in line and f"electors.py:{elector}" in line
+    assert words in line and elector in line
 
 
 def test_a_counterexample_of_an_elector_is_not_replayed_on_real_servers(run):
