@@ -233,8 +233,8 @@ def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
     applies = spec.checkers
     fit = [goal for goal in goals() if applies[goal.name] is None]
     if asked is None:
-        # How long a candidate waits for an answer is its client's choice, not the service's. Only
-        # the callback ends the work then, so that nobody need believe while two leaders work.
+        # How long a candidate waits for an answer is its client's choice, not the service's. If
+        # only the callback ends the work, two leaders may work, and only one of them believes.
         left_out = {"liveness"} if spec.lock_type.elector else set()
         return tuple(
             goal.name
