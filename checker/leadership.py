@@ -86,4 +86,6 @@ CHECKER = Checker(
     column="leaders",
     applies=_applies,
     touches=lambda history: False,
+    goal=True,
+    goal_rank=15,
 )

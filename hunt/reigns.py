@@ -2,18 +2,21 @@
 
 The work is a series of beats. In each one the leader reads and writes the resource, as the holder
 of a lock does. It stops when its elector calls `stopped`, when its deadline passes, and at the
-end of its time. Its process then ends, unless its elector can resign.
+end of its time. Its process then ends, unless its elector can resign, or its client waits for
+callbacks only (`stops`).
 """
 
 from __future__ import annotations
 
 from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.sim.world import World
+from fencepost.hunt.sim.world import MS, World
 from fencepost.hunt.work import BETWEEN, RESOURCE, Plan, do, give_back, granted
 from fencepost.workloads.client.client import Client
-from fencepost.workloads.electors.plain import beat_ns
+from fencepost.workloads.electors.plain import CALLBACK, beat_ns
 
+_REFUSED = 200 * MS
+"""Between two campaigns, if the first one was lost, as on nodes (workloads/client/reigns.py)."""
 _CAMPAIGNS = 6
 """How long a client campaigns, with its successors, in leases."""
 
@@ -28,14 +31,15 @@ def reigns(client: Client, plan: Plan, setting: Setting, world: World, node: Cli
 
 def _reign(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
     within = _CAMPAIGNS * setting.ttl_ns
-    hold = granted(client, setting, world, node, within, BETWEEN)
+    hold = granted(client, setting, world, node, within, _REFUSED)
     if hold is None:
         return
     until = world.now + plan.works_ns
     beat = beat_ns(setting.ttl_ns)
     while world.now < until:
         if not client.leads(hold):
-            client.leave()  # as an application exits in this callback
+            if setting.stops != CALLBACK:
+                client.leave()  # as an application exits in this callback
             return
         if not _beat(client, hold, node):
             return

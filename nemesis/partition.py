@@ -18,6 +18,7 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import chains, iptables
+from fencepost.nemesis.axis import SHORT, FaultAxis
 from fencepost.nemesis.chains import PROBES, Chains, datagram, probe
 from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
@@ -25,7 +26,8 @@ from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.shapes import LOST, SHAPES, SIDES, cut_links, must_fit, possible
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, sentence
+from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick, sentence
+from fencepost.setting import TIME_S
 
 HOW = ("drop", "reject")
 _UNPROVEN = "silent, but no rule dropped a packet"
@@ -298,6 +300,12 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     return text + (", by rejection" if arguments.get("how") == "reject" else "")
 
 
+def _cut_off(lasts_s: float, at: Layout, random: Random) -> Drawn:
+    (client,) = pick(random, at, "client")
+    cut = [[client, server] for server in at.servers]
+    return Drawn([client, *at.servers], {"links": cut, "how": "drop"}, duration_s=lasts_s)
+
+
 FAMILY = Family(
     name="partition",
     what="cuts links between nodes with iptables, by shape: dropped or rejected, both ways or one",
@@ -318,4 +326,16 @@ FAMILY = Family(
     links=links,
     colour=Colour("#8a74c9", "#a593e0"),
     columns=(Column("partition", "partition", "Under partitions", 3),),
+    axes=(
+        FaultAxis(
+            "cut",
+            "cut",
+            "how long a client is cut off from the servers, and not from the resource",
+            TIME_S,
+            0.05,
+            600,
+            _cut_off,
+            SHORT,
+        ),
+    ),
 )

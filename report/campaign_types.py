@@ -48,6 +48,7 @@ class _Plan(msgspec.Struct):
     ttl_ms: _Figure | UnsetType = UNSET
     clients: _Count | UnsetType = UNSET
     command: str | UnsetType = UNSET
+    fault: str | UnsetType = UNSET
     baseline: str | UnsetType = UNSET
     versions: _Versions | None = UNSET
 
@@ -66,6 +67,18 @@ class _LockCost(msgspec.Struct):
 class _Cost(msgspec.Struct):
     locks: list[_LockCost]
     published: str | UnsetType = UNSET
+
+
+class _Leaders(msgspec.Struct):
+    reigns: _Count
+    overlaps: _Count
+    overlap_longest_s: _Figure
+    overlap_total_s: _Figure
+    clock_error_s: _Figure
+    without_leader_s: _Figure
+    changes_without_cause: _Count
+    beats_after_stopped: _Count
+    took_s: dict[str, list[_Figure]]
 
 
 class _Line(msgspec.Struct, kw_only=True):
@@ -87,6 +100,7 @@ class _Line(msgspec.Struct, kw_only=True):
     work_s: _Figure | UnsetType = UNSET
     longest_s: _Figure | UnsetType = UNSET
     longest_calm_s: _Figure | UnsetType = UNSET
+    leaders: _Leaders | UnsetType = UNSET
     # Of a suite.
     expected: _Verdicts = UNSET
     observed: _Verdicts = UNSET

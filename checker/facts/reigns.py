@@ -93,13 +93,14 @@ def figures(history: History, test: Mapping[str, Any]) -> dict[str, Any]:
     clocks, found = Clocks(test), reigns(history, test)
     both = two_at_work(found, clocks)
     nodes = {one.hold.node for one in found}
-    changes = _changes(found, history, test)
+    changes = take_overs(found, history, test)
     without = sum(cause == NO_CAUSE for cause, _ in changes)
     took: dict[str, list[float]] = {}
     for cause, took_ns in changes:
         took.setdefault(cause, []).append(took_ns / 1e9)
     return {
         "reigns": len(found),
+        "overlaps": len(both),
         "overlap_longest_s": _s(max((one.end - one.start for one in both), default=0)),
         "overlap_total_s": _s(_covered((one.start, one.end) for one in both)),
         "clock_error_s": _s(2 * max(map(clocks.bound, nodes), default=0)),
@@ -139,7 +140,7 @@ def _without_leader(found: Sequence[Reign], end_ns: int) -> float:
     return max(end for _, end in spans) - spans[0][0] - _covered(spans)
 
 
-def _changes(
+def take_overs(
     found: Sequence[Reign], history: History, test: Mapping[str, Any]
 ) -> list[tuple[str, float]]:
     """Return the cause of each change of leader, and how long after it the next one led (ns)."""

@@ -252,7 +252,7 @@ def _spec(asked: Plan, lock: str, guard: str) -> Spec:
                 break
     # A client that waits for servers that do not answer must not use up its lease.
     waits_ms = options.get("node_timeout_ms", 0) * (found.servers if independent(found.kind) else 1)
-    ttl_ms = max(asked.ttl_ms, found.least_ttl_ms)
+    ttl_ms = max(asked.ttl_ms, found.least_ttl_ms, found.usual_ttl_ms)
     if waits_ms >= ttl_ms:
         ttl_ms = 2 * waits_ms
     if found.whole_seconds:
@@ -262,7 +262,7 @@ def _spec(asked: Plan, lock: str, guard: str) -> Spec:
         "time_s": asked.time_s,
         "ttl_ms": ttl_ms,
         "concurrency": asked.clients,
-        "hold": asked.hold,
+        "hold": SETTINGS["hold"].default if found.elector else asked.hold,
         "think": asked.think,
         "interval_s": round(min(5.0, asked.time_s / 4), 2),
         "segment_s": 3600.0,

@@ -1,4 +1,8 @@
-"""The sweep: one lock, with a setting along one side and a fault along the other."""
+"""The sweep: one lock, with a setting along one side and a fault along the other.
+
+Or two settings, and one fault that stays the same. Electors have long reigns, and rest between two
+faults until another candidate can have taken over.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from fencepost import commandline
-from fencepost.harness.campaigns.axes import AXES, Axis
+from fencepost.harness.campaigns.axes import AXES, OF_FAULTS, SETTINGS, Axis
 from fencepost.harness.campaigns.item import Item, around, in_random_order, test
 from fencepost.harness.campaigns.tally import tally
 from fencepost.harness.errors import BadArguments, choose
@@ -22,6 +26,8 @@ from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis import schedule as schedules
 from fencepost.nemesis.schedule import Scheduled
+from fencepost.nemesis.targets import HOLDER
+from fencepost.workloads.electors.arithmetic import cannot_work
 from fencepost.workloads.locks.registry import LOCKS
 
 STEPS = "6x6"
@@ -33,6 +39,12 @@ _BEFORE_S, _BETWEEN_S = 1.0, 1.0
 # Time of a fault beyond its duration: until its client has reached its place, and its receipts.
 _BESIDE_S = 0.75
 _CLIENTS = 5
+_CANDIDATES = 2
+_OF_ELECTORS: Mapping[str, Any] = {
+    "concurrency": _CANDIDATES, "hold": "30ttl..30ttl", "liveness_bound_s": 15.0,
+}  # fmt: skip
+_LEASES = 3
+"""Time for a take-over: before the first fault, and between two faults."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a sweep: one of `x` and `y` is a setting, the other one belongs to a fault.
+    """The plan of a sweep: one of `x` and `y` is a setting, the other one belongs to a fault. If
+    both are settings, `fault` is the axis of a fault with its only value (`pause=3s`).
 
     `steps` are the requested numbers of values; rounding may have merged some of the values.
     """
@@ -65,6 +78,7 @@ class Plan:
     steps: str
     seed: int
     server: Mapping[str, str]
+    fault: str = ""
 
     kind: ClassVar[str] = "sweep"
 
@@ -125,6 +139,7 @@ def command(plan: Plan) -> str:
         commandline.lock_options(changed),
         commandline.option("x", _ends(plan.x)),
         commandline.option("y", _ends(plan.y)),
+        commandline.option("fault", plan.fault),
         commandline.option("steps", plan.steps),
         commandline.option("guard", plan.guard if plan.guard != "none" else ""),
         commandline.settings({"server": plan.server, "seed": plan.seed}, "server", "seed"),
@@ -163,6 +178,7 @@ def plan(
     options: Mapping[str, Any] | None = None,
     guard: str = "none",
     server: Mapping[str, str] | None = None,
+    fault: str = "",
 ) -> Plan:
     """Return the plan for these arguments.
 
@@ -177,16 +193,46 @@ def plan(
         )
     whole = LOCKS[lock].whole_seconds
     along, up = (_side(one, int(n), whole) for one, n in zip((x, y), count.groups(), strict=True))
-    faults = [side.axis for side in (along, up) if side.of.injects]
-    if len(faults) != 1:
-        settings = ", ".join(name for name, axis in AXES.items() if axis.sets)
-        injected = ", ".join(name for name, axis in AXES.items() if axis.injects)
-        raise BadArguments(
-            f"{along.axis} and {up.axis}: one axis must be a setting ({settings}), and the other "
-            f"one of a fault ({injected})"
-        )
+    _must_have_a_fault([along.axis, up.axis], fault)
     found = lock_options(lock, options or {})
-    return _possible(Plan(lock, found, guard, along, up, steps.strip(), seed, dict(server or {})))
+    return _possible(
+        Plan(lock, found, guard, along, up, steps.strip(), seed, dict(server or {}), fault)
+    )
+
+
+def _must_have_a_fault(axes: Sequence[str], fault: str) -> None:
+    """Raise BadArguments unless exactly one of the axes and `fault` is of a fault."""
+    if fault:
+        _fixed(fault)
+    faults = [name for name in axes if name in OF_FAULTS] + [fault] * bool(fault)
+    if len(faults) == 1:
+        return
+    settings, injected = ", ".join(SETTINGS), ", ".join(OF_FAULTS)
+    if not faults:
+        raise BadArguments(
+            f"{' and '.join(axes)}: one axis must be a setting ({settings}), and the other one of "
+            f"a fault ({injected}); or name a fault for all cells (for example: --fault pause=3s)"
+        )
+    raise BadArguments(
+        f"{' and '.join(faults)}: a sweep has one fault; its other axes are settings ({settings})"
+    )
+
+
+def _fixed(text: str) -> tuple[Axis, float]:
+    """Return the axis and the value of a fault that stays the same."""
+    name, _, value = text.partition("=")
+    axis = AXES[choose("fault", name.strip(), OF_FAULTS)]
+    try:
+        found = axis.form.read(value)
+    except ValueError as error:
+        raise BadArguments(f"fault {axis.name}: {error}") from error
+    show = axis.form.describe
+    if not axis.least <= found <= axis.most:
+        raise BadArguments(
+            f"fault {axis.name}={show(found)} is out of range ({show(axis.least)} to "
+            f"{show(axis.most)})"
+        )
+    return axis, found
 
 
 def from_json(stored: Mapping[str, Any]) -> Plan:
@@ -203,6 +249,7 @@ def _possible(asked: Plan) -> Plan:
     lock = choose("lock", asked.lock, LOCKS)
     for side in (asked.x, asked.y):
         choose("axis", side.axis, AXES)
+    _must_have_a_fault([asked.x.axis, asked.y.axis], asked.fault)
     every = cells(asked)
     if not any(cell.spec for cell in every):
         raise BadArguments(f"{lock} cannot be swept with these arguments: {every[-1].reason}")
@@ -258,23 +305,32 @@ def _cell(asked: Plan, x: float, y: float) -> Cell:
 def _spec(asked: Plan, x: float, y: float) -> Spec:
     """Return the test of a cell, without its seed."""
     axis, value = _fault_of(asked, x, y)
+    elector = LOCKS[asked.lock].elector
     settings: dict[str, Any] = {
         "guard": asked.guard,
         "server": asked.server,
         "concurrency": _CLIENTS,
         "segment_s": 3600.0,
         **axis.work,
+        **(_OF_ELECTORS if elector else {}),
     }
+    options = dict(asked.options)
     for side, one in ((asked.x, x), (asked.y, y)):
         if side.of.sets:
             settings |= side.of.sets(one)
+        if side.of.option:
+            options[side.of.option] = round(one * 1000)
     name = f"sweep-{asked.lock}"
-    spec = make(asked.lock, asked.options, settings, name=name, scheduled=True)
+    spec = make(asked.lock, options, settings, name=name, scheduled=True)
+    if elector and (why := cannot_work(spec.ttl_ms, spec.options)):
+        raise BadArguments(why)
     faults = _faults(spec, axis, value)
-    return validate(replace(spec, nemesis=(faults[0].family,), time_s=_time_s(faults)))
+    return validate(replace(spec, nemesis=(faults[0].family,), time_s=_time_s(spec, faults)))
 
 
 def _fault_of(asked: Plan, x: float, y: float) -> tuple[Axis, float]:
+    if asked.fault:
+        return _fixed(asked.fault)
     return (asked.x.of, x) if asked.x.of.injects else (asked.y.of, y)
 
 
@@ -284,7 +340,7 @@ def seeded(asked: Plan, cell: Cell, number: int) -> Spec:
     assert cell.spec is not None
     random = Random(f"{asked.seed}/{cell.name}/{number}")
     spec = replace(cell.spec, seed=random.randrange(1_000_000_000))
-    return replace(spec, time_s=_time_s(schedule(asked, cell, spec)))
+    return replace(spec, time_s=_time_s(spec, schedule(asked, cell, spec)))
 
 
 def schedule(asked: Plan, cell: Cell, spec: Spec) -> list[Scheduled]:
@@ -296,19 +352,28 @@ def _faults(spec: Spec, axis: Axis, value: float) -> list[Scheduled]:
     """Return the faults. Raise ValueError if the lock's servers cannot have such a fault."""
     assert axis.injects is not None
     random, layout = Random(f"{spec.seed}/sweep"), layout_of(spec)
-    rows, at_s = [], _BEFORE_S
+    rows, at_s = [], _BEFORE_S + _take_over_s(spec)
     for _ in range(FAULTS):
         # Random, so that it can hit any moment of a lease.
         at_s += random.uniform(0, layout.ttl_s)
-        rows.append({"at_s": round(at_s, 3), **axis.injects(value, layout, random)})
-        at_s += rows[-1]["duration_s"] + _BESIDE_S + _BETWEEN_S
+        row = axis.injects(value, layout, random)
+        if spec.lock_type.elector and row["arguments"].get("point"):
+            row["targets"] = [HOLDER]  # only a leader comes to a write
+        rows.append({"at_s": round(at_s, 3), **row})
+        at_s += row["duration_s"] + _BESIDE_S + _BETWEEN_S + _take_over_s(spec)
     return schedules.from_rows(rows, layout, spec.seed)
 
 
-def _time_s(faults: Sequence[Scheduled]) -> float:
+def _take_over_s(spec: Spec) -> float:
+    """Return how long an elector may need until another candidate leads; 0 for a lock."""
+    return _LEASES * spec.ttl_ms / 1000 if spec.lock_type.elector else 0.0
+
+
+def _time_s(spec: Spec, faults: Sequence[Scheduled]) -> float:
     """Return how long clients must work for the last of these faults to last its full time."""
     last = faults[-1]
-    return round(last.at_s + last.duration_s + _BESIDE_S + _BETWEEN_S, 1)
+    until_s = last.at_s + last.duration_s + _BESIDE_S + _BETWEEN_S
+    return round(until_s + _take_over_s(spec), 1)
 
 
 def takes_s(cell: Cell) -> float:

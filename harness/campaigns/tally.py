@@ -9,6 +9,7 @@ from typing import Any
 
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.facts.holds import FOREVER, holds
+from fencepost.checker.facts.reigns import figures, reigns, take_overs
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Valid
 from fencepost.harness.judge.judge import Outcome
@@ -17,6 +18,10 @@ from fencepost.report.words.questions import questions, verdict
 
 _JUDGES = {"service": "lease_exclusion", "clients": "mutual_exclusion", "data": "resource"}
 """For each question, the checker whose evidence gives the violating holds."""
+_OF_LEADERS = (
+    "reigns", "overlaps", "overlap_longest_s", "overlap_total_s", "clock_error_s",
+    "without_leader_s", "changes_without_cause", "beats_after_stopped",
+)  # fmt: skip
 
 
 def tally(outcome: Outcome) -> dict[str, Any]:
@@ -56,7 +61,17 @@ def tally(outcome: Outcome) -> dict[str, Any]:
         "longest_s": longest(times, [(begin_s, end_s)]),
         "longest_calm_s": longest(times, calm(on, begin_s, end_s)),
         "faults": len(outcome.results["faults"]),
+        **({"leaders": leaders(run.history, run.test)} if "leadership" in checkers else {}),
     }
+
+
+def leaders(history: History, test: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of an election, and every time of a take-over in s, by its cause."""
+    known = figures(history, test)
+    took: dict[str, list[float]] = {}
+    for cause, took_ns in take_overs(reigns(history, test), history, test):
+        took.setdefault(cause, []).append(round(took_ns / 1e9, 6))
+    return {name: known[name] for name in _OF_LEADERS} | {"took_s": took}
 
 
 def _data(checkers: Mapping[str, Any]) -> Valid | None:

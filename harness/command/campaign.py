@@ -26,6 +26,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec.spec import seconds
 from fencepost.report.exports import batches, junit
 from fencepost.report.exports.batches import Collected
+from fencepost.report.pages.leaders import NONE
 from fencepost.report.pages.page import usable
 from fencepost.report.words.cells import STATES, summed
 from fencepost.runfiles import SCHEMA
@@ -262,3 +263,18 @@ def cell_line(title: str, row: Line) -> None:
     text.append(STATES[came["state"]].word, style=STATE_STYLE.get(came["state"], "yellow"))
     text.append(f"  {came['words']}")
     screen.console().print(text, soft_wrap=True)
+
+
+def leader_table(table: Mapping[str, Any]) -> None:
+    """Print the table of the electors' figures (report/pages/leaders.py), if there are any."""
+    if not table["rows"]:
+        return
+    shown = screen.table(
+        "cell", "two at work", "longest overlap", "without a leader", "take-over",
+        title="Leaders: median (95 %), longest, and of how many",
+    )  # fmt: skip
+    for row in table["rows"]:
+        took = zip(table["causes"], row["took"], strict=True)
+        lines = "\n".join(f"{cause}: {said}" for cause, said in took if said != NONE)
+        shown.add_row(row["title"], row["overlaps"], row["longest"], row["without"], lines)
+    screen.console().print(shown)

@@ -24,6 +24,7 @@ from fencepost.harness.command.campaign import (
     View,
     carry_out,
     cell_line,
+    leader_table,
     with_how,
 )
 from fencepost.harness.command.options import Seed
@@ -169,6 +170,7 @@ def _ended(found: Campaign) -> None:
             sums = [places[lock, guard, fault] for fault in asked["faults"]]
             table.add_row(lock, guard, *map(_shown, sums))
     screen.console().print(table)
+    leader_table(report.contents(found.folder.name, stored, rows)["leaders"])
     counts = Counter(one["state"] for one in places.values())
     key = [f"{one.sign} {one.word} ({counts[name]})" for name, one in STATES.items()]
     screen.write(", ".join(key))

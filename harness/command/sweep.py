@@ -8,18 +8,24 @@ import typer
 
 from fencepost.checker.verdict import count
 from fencepost.harness.campaigns import sweep as sweeps
-from fencepost.harness.campaigns.axes import AXES
+from fencepost.harness.campaigns.axes import OF_FAULTS, SETTINGS
 from fencepost.harness.campaigns.campaign import Campaign, Line
 from fencepost.harness.campaigns.sweep import Plan
 from fencepost.harness.command import screen
-from fencepost.harness.command.campaign import How, View, carry_out, cell_line, with_how
+from fencepost.harness.command.campaign import (
+    How,
+    View,
+    carry_out,
+    cell_line,
+    leader_table,
+    with_how,
+)
 from fencepost.harness.command.options import LockOptions, Seed, Servers
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.spec import from_arguments
 from fencepost.report.pages import sweep as report
 
-_SETTINGS = ", ".join(name for name, axis in AXES.items() if axis.sets)
-_FAULTS = ", ".join(name for name, axis in AXES.items() if axis.injects)
+_SETTINGS, _FAULTS = ", ".join(SETTINGS), ", ".join(OF_FAULTS)
 
 
 @with_how
@@ -31,10 +37,16 @@ def sweep(
         typer.Option(
             metavar="AXIS=FROM..TO",
             help=f"Horizontal axis. A setting ({_SETTINGS}) or a property of a fault "
-            f"({_FAULTS}); the sweep needs one of each.",
+            f"({_FAULTS}); the sweep needs one of each, or two settings and --fault.",
         ),
     ] = "",
     y: Annotated[str, typer.Option(metavar="AXIS=FROM..TO", help="Vertical axis.")] = "",
+    fault: Annotated[
+        str,
+        typer.Option(
+            metavar="AXIS=VALUE", help="Fault of all cells, if both axes are settings: pause=3s."
+        ),
+    ] = "",
     steps: Annotated[
         str, typer.Option(metavar="NxM", help="Number of values on each axis.")
     ] = sweeps.STEPS,
@@ -47,7 +59,8 @@ def sweep(
     seed: Seed = None,
 ) -> int:
     given = {
-        "LOCK": lock, "--x": x, "--y": y, "--option": option, "--server": server, "--seed": seed,
+        "LOCK": lock, "--x": x, "--y": y, "--fault": fault, "--option": option,
+        "--server": server, "--seed": seed,
     }  # fmt: skip
     found = how.resumed("sweep", sweeps.from_json, given)
     if found is None:
@@ -59,7 +72,7 @@ def sweep(
             )
         asked = sweeps.plan(
             lock, x, y, from_arguments.seed(seed), steps, from_arguments.pairs(option), guard,
-            from_arguments.servers(server),
+            from_arguments.servers(server), fault,
         )  # fmt: skip
         found = Campaign(asked)
     plan = found.plan
@@ -77,8 +90,9 @@ def _announce(plan: Plan) -> None:
     testable = sum(1 for cell in plan.cells if cell.spec)
     screen.say(
         f"{plan.lock}: {count(testable, 'cell')}, {len(plan.x.values)} values of "
-        f"{plan.x.of.title} by {len(plan.y.values)} of {plan.y.of.title}; seed {plan.seed}; one "
-        f"run of each takes about {takes_min} min"
+        f"{plan.x.of.title} by {len(plan.y.values)} of {plan.y.of.title}"
+        f"{f', {plan.fault}' if plan.fault else ''}; seed {plan.seed}; one run of each takes about "
+        f"{takes_min} min"
     )
     for reason in dict.fromkeys(cell.reason for cell in plan.cells if cell.reason):
         many = count(sum(1 for cell in plan.cells if cell.reason == reason), "cell")
@@ -96,13 +110,14 @@ def _ended(found: Campaign) -> None:
     plan, shown = stored["plan"], report.contents(found.folder.name, stored)
     for one in shown["maps"]:
         table = screen.table(
-            f"{plan['y']['title']} / {plan['x']['title']}", *one["columns"],
-            title=f"{one['title']}: per 1,000 holds (violating of all holds)",
+            f"{plan['y']['title']} / {plan['x']['title']}", *plan["x"]["shown"],
+            title=f"{one['title']} ({one['what']})",
         )  # fmt: skip
         for row in one["rows"]:
             tiles = [f"{tile['figure']} ({tile['counts']})" for tile in row["tiles"]]
             table.add_row(row["title"], *tiles)
         screen.console().print(table)
+    leader_table(shown["leaders"])
     for words in shown["unseen"]:
         screen.write(words)
     screen.write(report.headline(stored))

@@ -49,7 +49,7 @@ from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
 SEARCHES = ("random", "exhaustive")
-SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "seed", "server")
+SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "stops", "seed", "server")
 """The settings of a test that a hunt has too."""
 OWN_WORDS = tuple(
     SETTINGS[name].word for name in SETTINGS_OF_A_HUNT if name not in ("seed", "server")
@@ -227,7 +227,9 @@ def described(
         raise BadArguments(f"budget {budget} is out of range (up to a week)")
     given = {word: value for word, value in settings.items() if value is not None}
     live = (own is not None and bool(own.program)) or (own is None and _is_program(name))
-    real = {"ttl": f"{_lease_ms(name, own)}ms", "liveness_bound_s": BOUND_S} if live else {}
+    real: dict[str, Any] = {"ttl": f"{SETTINGS['ttl_ms'].default}ms"}
+    if live:
+        real = {"ttl": f"{_lease_ms(name, own)}ms", "liveness_bound_s": BOUND_S}
     spec = from_arguments.spec(name, options, real | given | {"concurrency": clients}, own)
     if live and depth is not None:
         raise BadArguments(

@@ -42,6 +42,8 @@ def make(
     if not lock:
         raise BadArguments("which LOCK? `fencepost locks` lists them")
     found = dict(_read(word, value) for word, value in settings.items())
+    if own is None and lock in LOCKS and LOCKS[lock].usual_ttl_ms:
+        found.setdefault("ttl_ms", LOCKS[lock].usual_ttl_ms)
     return validate(
         Spec(
             name or lock,

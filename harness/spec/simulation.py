@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fencepost.checker import leadership
 from fencepost.checker.checker import Checker
 from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.errors import BadArguments, Crashed, choose
@@ -25,8 +26,10 @@ from fencepost.hunt.sim.unknown import Unknown
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.workloads.client import wire
 from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.electors.plain import CALLBACK
 from fencepost.workloads.locks.user_lock import modules as own_modules
 
+LEADERSHIP = leadership.CHECKER.name
 LIVE = ("redis",)
 """The models that real clients can use (hunt/live)."""
 
@@ -90,12 +93,15 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         outside=outside,
         libraries=tuple(filter(None, (library, *lock.loads))),
         elector=lock.elector,
+        stops=spec.stops,
         live=live,
         **_own(spec),
     )
     calm = _undisturbed(setting) if outside and not lock.library else None
     setting = replace(setting, in_loop=calm is not None and calm.in_loop)
-    setting = replace(setting, deadlines=not lock.elector or _all_have(calm, "deadline"))
+    if lock.elector:
+        _must_elect(spec, calm)
+    setting = replace(setting, deadlines=not lock.elector or _have_deadlines(spec, calm))
     setting = replace(setting, faults=_faults(faults, setting))
     setting = replace(setting, slow=simulated.slow(setting))
     if not guarded and spec.guard == "none" and _all_have(calm, "token"):
@@ -124,6 +130,23 @@ def _undisturbed(setting: Setting) -> Run | None:
         raise Crashed(f"{setting.lock}, in the simulation: {error}") from error
     except (LockError, Unknown):
         return None
+
+
+def _must_elect(spec: Spec, calm: Run | None) -> None:
+    """Raise Crashed if no candidate led in an undisturbed run: a hunt would have nothing to
+    judge."""
+    if calm is None:
+        return
+    asked = [row for row in calm.rows if row[3] == "acquire" and row[2] != "invoke"]
+    if not any(row[2] == "ok" for row in asked):
+        errors = [row[5] for row in asked if row[5] is not None]
+        why = f": {errors[-1]}" if errors else ""
+        raise Crashed(f"{spec.lock}: no candidate was elected in a run without faults{why}")
+
+
+def _have_deadlines(spec: Spec, calm: Run | None) -> bool:
+    """Return whether an elector's leaders stop at a deadline."""
+    return spec.stops != CALLBACK and _all_have(calm, "deadline")
 
 
 def _all_have(run: Run | None, field: str) -> bool:
@@ -220,13 +243,15 @@ def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
     applies = spec.checkers
     fit = [goal for goal in goals() if applies[goal.name] is None]
     if asked is None:
-        # How long a candidate waits for an answer is its client's choice, not the service's.
+        # How long a candidate waits for an answer is its client's choice, not the service's. If
+        # only the callback ends the work, two leaders may work, and only one of them believes.
         left_out = {"liveness"} if spec.lock_type.elector else set()
         return tuple(
             goal.name
             for goal in fit
             if ("service" in goal.about and goal.name not in left_out)
             or (guarded and _is_of_data(goal))
+            or (goal.name == LEADERSHIP and spec.stops == CALLBACK)
         )
     names = [name.strip() for name in asked.split(",") if name.strip()]
     known = [goal.name for goal in fit]

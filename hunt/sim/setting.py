@@ -8,6 +8,7 @@ from typing import Any
 
 from fencepost.hunt.sim.world import MS
 from fencepost.workloads.client.wire import Own, Setup
+from fencepost.workloads.electors.plain import EXIT
 
 STORAGE = "storage"
 
@@ -22,9 +23,10 @@ class Setting:
     lease. `in_loop`: calls of the lock run in an event loop. `kind`: the kind of the servers;
     `version`: their version, "" for the default; `model`: the model that simulates them
     (hunt/models). `outside`: the lock brings its own connections (hunt/intercept) by the modules
-    `libraries`. `elector`: it elects a leader, and holds are reigns; `deadlines`: its leaders
-    know until when they lead. `own`: a user lock, which is in no registry; `reference`: the same
-    servers with a lock of fencepost's own, to which it is compared. `live`: its clients are real
+    `libraries`. `elector`: it elects a leader, and holds are reigns; `deadlines`: its leaders know
+    until when they lead; `stops`: what ends their work (workloads/electors/plain.py). `own`: a user
+    lock, which is in no registry; `reference`: the same servers with a lock of fencepost's own, to
+    which it is compared. `live`: its clients are real
     programs (hunt/live).
     """
 
@@ -54,6 +56,7 @@ class Setting:
     libraries: tuple[str, ...] = ()
     elector: bool = False
     deadlines: bool = True
+    stops: str = EXIT
     own: Own | None = None
     modules: tuple[str, ...] = ()
     reference: Setting | None = None
@@ -78,6 +81,7 @@ class Setting:
                 seed="",
                 origin_ns=0,
                 own=self.own,
+                stops=self.stops if self.elector else None,
             )
         return made
 

@@ -29,6 +29,7 @@ _DOES = {
 }
 _GRANTED = "{} is granted the lock"
 _DATA = ("resource", "fencing", "store")
+_OF_CLIENTS = ("mutual_exclusion", "leadership")
 
 
 @dataclass(frozen=True)
@@ -283,7 +284,7 @@ def tell(run: Run, teller: Teller, broken: dict[str, Verdict]) -> list[Step]:
     """Return the story of a run that broke promises, mainly of the first of `broken`."""
     name, verdict = next(iter(broken.items()))
     until = run.world.now if name == "liveness" else _shown(run.rows, verdict)
-    teller.about(run, until, name in _DATA or name == "mutual_exclusion")
+    teller.about(run, until, name in _DATA or name in _OF_CLIENTS)
     if run.setting.elector and verdict.evidence:
         teller.steps += teller.silent(run, verdict.evidence[0], until)
     what = _shorter(verdict.evidence[0]) if verdict.evidence else verdict.summary

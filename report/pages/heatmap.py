@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.report import campaign_files
+from fencepost.report.pages import leaders as led
 from fencepost.report.pages import page
-from fencepost.report.words import cells
+from fencepost.report.words import cells, leaders
 from fencepost.report.words.cells import STATES, figure, unseen
 
 _QUESTIONS = {
@@ -62,6 +63,8 @@ def cell(id: str, title: str, row: Mapping[str, Any]) -> dict[str, Any]:
              "words": _said(total["violations"][name], total["holds"], total["runs"])}
             for name in cells.QUESTIONS
         ],
+        "leaders": led.said(total["leaders"]),
+        "overlap": led.longest(total["leaders"]),
         "checkers": total["checkers"],
         "nemesis": ", ".join(row["nemesis"]) or "none",
         "runs": [
@@ -122,6 +125,7 @@ def figures(total: Mapping[str, Any]) -> dict[str, Any]:
         found[question] = _plain(total["questions"][question])
         for name, value in total["violations"][question].items():
             found[f"{question}_{name}"] = value
+    found |= leaders.plain(total["leaders"])
     return found | {name: _plain(row["worst"]) for name, row in total["checkers"].items()}
 
 

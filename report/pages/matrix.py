@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.atomic_write import replace
-from fencepost.report.pages import heatmap, page
+from fencepost.report.pages import heatmap, leaders, page
 from fencepost.report.words import cells
 from fencepost.report.words.findings import findings, headline
 
@@ -74,6 +74,7 @@ def contents(name: str, stored: Mapping[str, Any], rows: list[dict[str, Any]]) -
         ],
         "guards": len(plan["guards"]),
         "cells": [one for one in shown if one["runs"]],
+        "leaders": leaders.table((one, one["sum"]) for one in shown),
         "plan": plan,
         "file": stored.get("file", ""),
         "ttls": sorted({row["ttl_ms"] for row in rows if row["ttl_ms"]}),

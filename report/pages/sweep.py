@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.atomic_write import replace
-from fencepost.report.pages import heatmap, page
+from fencepost.report.pages import heatmap, leaders, page
 from fencepost.report.words import cells
 from fencepost.report.words.cells import figure
 
@@ -25,6 +25,8 @@ _QUESTIONS = {
 }
 _HEATS = (1.0, 10.0, 100.0)
 """Upper ends of the colour ranges, in violating holds per 1,000."""
+_OVERLAPS_S = (0.1, 1.0, 10.0)
+"""The same of the longest overlap of two leaders' work."""
 
 
 def with_sums(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -70,12 +72,15 @@ def contents(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
         "headline": headline(stored),
         "plan": plan,
         "file": stored.get("file", ""),
-        "maps": [_map(one, plan, rows, shown) for one in asked or ["service"]],
+        "maps": [
+            *(_map(one, plan, rows, shown) for one in asked or ["service"]),
+            *overlap_maps(plan, rows, shown),
+        ],
         "unseen": [_unseen(one, rows) for one in _QUESTIONS if one not in asked],
         "cells": [one for one in shown if one["runs"]],
+        "leaders": leaders.table((one, one["sum"]) for one in shown),
         "ran": sum(row["sum"]["runs"] for row in rows),
         "holds": sum(row["sum"]["holds"] for row in rows),
-        "heats": _heats(),
         "versions": heatmap.versions({"": stored.get("versions") or {}}),
     }
 
@@ -98,6 +103,8 @@ def headline(stored: Mapping[str, Any]) -> str:
     for question, (words, _) in _QUESTIONS.items():
         if count := _seen(ran, question):
             parts.append(f"{words[0].lower()}{words[1:]} in {count}")
+    if both := sum(1 for row in ran if leaders.longest(row["sum"]["leaders"])):
+        parts.append(f"two leaders worked at once in {both}")
     of = f"{len(ran)} settings" if len(ran) > 1 else "1 setting"
     if not parts:
         return f"{stored['plan']['lock']}: no violation was seen in {of}."
@@ -120,53 +127,102 @@ def _map(
     question: str, plan: Mapping[str, Any], rows: Sequence[Mapping[str, Any]],
     shown: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:  # fmt: skip
-    """Return one map: a tile for each cell, the highest value of y on top."""
-    placed = {(row["x"], row["y"]): (row, one) for row, one in zip(rows, shown, strict=True)}
+    """Return the map of a question: violating holds, and where they begin."""
     words, what = _QUESTIONS[question]
     return {
-        "title": words,
-        "what": what,
-        "columns": plan["x"]["shown"],
-        "rows": [
-            {
-                "title": title,
-                "tiles": [_tile(question, *placed[x, y]) for x in plan["x"]["values"]],
-            }
-            for y, title in reversed(
-                list(zip(plan["y"]["values"], plan["y"]["shown"], strict=True))
-            )
-        ],
+        "title": f"{words}, per 1,000 holds",
+        "what": f"{what}, of all holds",
+        "heats": _heats(_HEATS, "not seen; the figure is the upper bound (95 %)"),
+        "rows": placed(
+            plan, [_tile(question, *one) for one in zip(rows, shown, strict=True)], rows
+        ),
         "frontier": frontier(question, plan, rows),
     }
+
+
+def placed(
+    plan: Mapping[str, Any], tiles: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the rows of a map: a tile for each cell, the highest value of y on top."""
+    at = {(row["x"], row["y"]): tile for row, tile in zip(rows, tiles, strict=True)}
+    sides = reversed(list(zip(plan["y"]["values"], plan["y"]["shown"], strict=True)))
+    return [
+        {"title": title, "tiles": [at[x, y] for x in plan["x"]["values"]]} for y, title in sides
+    ]
+
+
+def overlap_maps(
+    plan: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the map of an elector: the longest overlap of two leaders' work; none for a lock."""
+    if not any(row["sum"]["leaders"] for row in rows):
+        return []
+    tiles = [_overlap(*one) for one in zip(rows, shown, strict=True)]
+    return [
+        {
+            "title": "Two leaders worked at once, longest overlap in s",
+            "what": "changes of leader after which two worked at once, of all changes",
+            "heats": _heats(_OVERLAPS_S, "not seen"),
+            "rows": placed(plan, tiles, rows),
+            "frontier": [],
+        }
+    ]
+
+
+def _overlap(row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    led = row["sum"]["leaders"]
+    if not led:
+        return _untested(row, one)
+    overlaps, longest_s = led["overlaps"], led["overlap_longest_s"]["longest"]
+    tile = _bare(row, one) | {"counts": f"{overlaps['count']} of {overlaps['of']}"}
+    if overlaps["count"]:
+        return tile | {"heat": _heat(longest_s, _OVERLAPS_S), "figure": figure(longest_s)}
+    judged = overlaps["of"] and "unknown" not in row["sum"]["marks"]
+    return tile | (
+        {"heat": "none", "figure": "0"} if judged else {"heat": "unknown", "figure": "?"}
+    )
+
+
+def _bare(row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": one["id"], "title": one["title"], "words": one["words"], "reason": row["reason"]}
+
+
+def _untested(row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tile of a cell without a run that was judged."""
+    crashed = row["sum"]["crashed"]
+    why = "cannot be" if row["reason"] else "crashed" if crashed else "not run"
+    heat = "unknown" if crashed else "untested"
+    return _bare(row, one) | {"heat": heat, "figure": "–", "counts": why}
 
 
 def _tile(question: str, row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tile: its colour, figure and counts. An unproved cell has no figure."""
     total = row["sum"]
     found = total["violations"][question]
-    tile = {"id": one["id"], "title": one["title"], "words": one["words"], "reason": row["reason"]}
     if not total["runs"]:
-        why = "cannot be" if row["reason"] else "crashed" if total["crashed"] else "not run"
-        heat = "unknown" if total["crashed"] else "untested"
-        return tile | {"heat": heat, "figure": "–", "counts": why}
-    counts = f"{found['count']:,} of {total['holds']:,}"
+        return _untested(row, one)
+    tile, counts = _bare(row, one), f"{found['count']:,} of {total['holds']:,}"
     if not total["holds"]:
         return tile | {"heat": "unknown", "figure": "?", "counts": "no holds"}
     if "unknown" in total["marks"] and not found["count"]:
         return tile | {"heat": "unknown", "figure": "?", "counts": counts}
     if not found["count"]:
         return tile | {"heat": "none", "figure": f"< {figure(found['at_most'])}", "counts": counts}
-    over = sum(1 for limit in _HEATS if found["per_1000"] >= limit)
-    return tile | {"heat": f"heat-{over}", "figure": figure(found["per_1000"]), "counts": counts}
+    heat = _heat(found["per_1000"], _HEATS)
+    return tile | {"heat": heat, "figure": figure(found["per_1000"]), "counts": counts}
 
 
-def _heats() -> list[dict[str, str]]:
+def _heat(value: float, limits: Sequence[float]) -> str:
+    return f"heat-{sum(1 for limit in limits if value >= limit)}"
+
+
+def _heats(limits: Sequence[float], unseen: str) -> list[dict[str, str]]:
     """Return the key of the colours."""
-    shown = [figure(limit) for limit in _HEATS]
+    shown = [figure(limit) for limit in limits]
     words = [f"below {shown[0]}", *(f"{a} to {b}" for a, b in pairwise(shown)),
              f"{shown[-1]} and more"]  # fmt: skip
     return [
-        {"heat": "none", "words": "not seen; the figure is the upper bound (95 %)"},
+        {"heat": "none", "words": unseen},
         *({"heat": f"heat-{n}", "words": one} for n, one in enumerate(words)),
         {"heat": "unknown", "words": "? could not be judged, or the lock was never granted"},
     ]
@@ -177,7 +233,10 @@ def frontier(
 ) -> list[dict[str, Any]]:
     """Return, for each value of the setting, the highest fault value without a violation and the
     lowest with one. `above`: higher values without a violation; empty if the frontier is monotonic.
+    There is none if both axes are settings.
     """
+    if not (plan["x"]["fault"] or plan["y"]["fault"]):
+        return []
     setting, fault = ("x", "y") if plan["y"]["fault"] else ("y", "x")
     found = []
     for value, shown in zip(plan[setting]["values"], plan[setting]["shown"], strict=True):

@@ -3,7 +3,8 @@
 A run is a row from harness/campaigns/tally.py: verdicts, holds, violating holds, times. A cell adds
 up its runs and has one state. The three questions stay apart: `service` counts holds that were
 granted while another's lease ran, `clients` those that began while another client still counted on
-its hold, `data` those under which a write damaged the resource.
+its hold, `data` those under which a write damaged the resource. A cell of an elector has `leaders`
+(leaders.py) too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from math import inf
 from typing import Any
 
 from fencepost.checker.verdict import Valid, worst
+from fencepost.report.words import leaders
 from fencepost.report.words.intervals import median, not_seen, share
 from fencepost.report.words.questions import verdict
 
@@ -58,10 +60,12 @@ def summed(cell: Mapping[str, Any], calm: Mapping[str, Any] | None = None) -> di
     work_s = sum(run["work_s"] for run in runs)
     rate = sum(run["granted"] for run in runs) / work_s if work_s else None
     usual = (calm or {}).get("holds_a_second")
+    led = leaders.summed(runs)
+    said = words(cell, runs, crashed, holds)
     return {
         "state": marks[0],
         "marks": marks,
-        "words": words(cell, runs, crashed, holds),
+        "words": f"{said} {leaders.words(led)}" if led and holds else said,
         "runs": len(runs),
         "crashed": crashed,
         "holds": holds,
@@ -72,6 +76,7 @@ def summed(cell: Mapping[str, Any], calm: Mapping[str, Any] | None = None) -> di
         "availability": rate / usual if usual and rate is not None else None,
         "longest_s": max((run["longest_s"] for run in runs), default=None),
         "longest_calm_s": max((run["longest_calm_s"] for run in runs), default=None),
+        "leaders": led,
     }
 
 

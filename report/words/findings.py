@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fencepost.report.words import cells
+from fencepost.report.words import cells, leaders
 from fencepost.report.words.cells import STATES, between, figure, unseen
 
 _SENTENCES = {"none": "Without faults", "all": "Under all faults together"}
@@ -27,6 +27,8 @@ def headline(rows: Sequence[Mapping[str, Any]]) -> str:
         f"the lock was not available in {counts['unavailable']}",
     ]
     said = [part for part, name in zip(parts, STATES, strict=False) if counts[name]]
+    if both := sum(1 for row in tested if _overlaps(row)):
+        said.append(f"two leaders worked at once in {both}")
     if not said:
         return f"No violation was seen in {_count(len(tested), 'cell')}."
     return f"Of {_count(len(tested), 'cell')}, {_listed(said)}."
@@ -35,8 +37,9 @@ def headline(rows: Sequence[Mapping[str, Any]]) -> str:
 def findings(
     rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Mapping[str, str]]
 ) -> list[list[dict[str, str]]]:
-    """Return the findings, a sentence each, by sort: broken services first, then damaged data,
-    unavailable locks, damage prevented by a guard, slow locks, and cells without a violation.
+    """Return the findings, a sentence each, by sort: broken services first, then two leaders at
+    work, damaged data, unavailable locks, damage prevented by a guard, slow locks, and cells
+    without a violation.
 
     `columns`: by fault, how a `sentence` about it begins, as matrix.json has it of its families.
     """
@@ -45,7 +48,7 @@ def findings(
         sentence = columns.get(fault, {}).get("sentence")
         return sentence or _SENTENCES.get(fault, f"Under {fault}")
 
-    sorts = (_services, _damages, _absences, _saved, _slow, _kept)
+    sorts = (_services, _two_at_work, _damages, _absences, _saved, _slow, _kept)
     return [found for sort in sorts if (found := list(sort(rows, under)))]
 
 
@@ -74,6 +77,25 @@ def _services(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[
                     wrong.setdefault(f"{under(fault)}, {name} says no", []).append(row["lock"])
     for what, locks in wrong.items():
         yield _finding("broken", f"{what} of {_listed(list(dict.fromkeys(locks)))}.")
+
+
+def _two_at_work(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
+    """Describe by fault and guard the electors of which two leaders worked at once."""
+    for (fault, guard), mine in _grouped(row for row in rows if row["sum"]["leaders"]).items():
+        both = [row for row in mine if _overlaps(row)]
+        each = [f"{row['lock']} {leaders.after(row['sum']['leaders'])}" for row in both]
+        if both:
+            yield _finding(
+                "believed",
+                f"{under(fault)}, guard {guard}, two leaders worked at once with {len(both)} of "
+                f"{_count(len(mine), 'elector')}: {_listed(each)}.",
+            )
+
+
+def _overlaps(row: Mapping[str, Any]) -> int:
+    """Return how often two leaders worked at once in a cell; 0 for a lock."""
+    led = row["sum"]["leaders"]
+    return int(led["overlaps"]["count"]) if led else 0
 
 
 def _damages(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:

@@ -6,8 +6,11 @@ import json
 
 import pytest
 
+from fencepost.report.pages.matrix import render as matrix_page
 from fencepost.report.pages.run import render
 from fencepost.report.pages.suite import render as suite_page
+from tests.report.matrices import stored as matrix_of
+from tests.report.pages.test_matrix import ELECTORS
 
 pytestmark = pytest.mark.slow
 
@@ -225,3 +228,15 @@ def test_a_suite_s_grid_has_words_for_its_colours_and_links_to_runs(suite, windo
     signs.nth(1).click()
     assert page.url.endswith("/run/report.html")
     assert page.locator("figure.look").count() == 1
+
+
+@pytest.mark.parametrize("width", [1280, PHONE])
+def test_a_matrix_of_electors_can_be_read_in_both_themes_and_on_a_phone(
+    tmp_path, window, dark, width
+):
+    (tmp_path / "matrix.json").write_text(json.dumps(matrix_of(*ELECTORS)))
+    seen = window(width=width, dark=dark)
+    page = seen.open(matrix_page(tmp_path))
+    page.locator("table.leaders a", has_text="partition").first.click()
+    assert page.locator("section.cell:target").is_visible()
+    assert (seen.too_faint(), seen.sideways(), seen.console) == ([], 0, [])

@@ -139,6 +139,13 @@ class Hangs(Told):
         return None
 
 
+class Denies(Sound):
+    """It says that it does not lead, whatever it knows."""
+
+    def is_leader(self):
+        return False
+
+
 class StartsTwice(Sound):
     def run(self, name, identity, ttl, started, stopped):
         started()
@@ -174,6 +181,16 @@ class Raises(Sound):
             started()
             time.sleep(ttl / 2)
             raise RuntimeError("no connection")
+
+
+class RaisesAtOnce(Sound):
+    def run(self, name, identity, ttl, started, stopped):
+        raise RuntimeError("no connection")
+
+
+class ReturnsAtOnce(Sound):
+    def run(self, name, identity, ttl, started, stopped):
+        pass
 
 
 class Exits(Sound):

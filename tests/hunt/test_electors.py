@@ -85,6 +85,44 @@ def test_an_elector_that_raises_once_it_leads_is_not_accused():
     assert found is None
 
 
+def test_work_that_ends_with_the_callback_only_outlives_a_run_that_raises():
+    asked = hunt("Raises")
+    assert "leadership" not in asked.setting.goals
+    asked = hunts.described(
+        f"{ELECTORS}:Raises", {}, {"seed": 1, "stops": "callback"}, servers="kubernetes",
+        budget="300s",
+    )  # fmt: skip
+    assert {"leadership", "lease_exclusion"} <= set(asked.setting.goals)
+    assert "--stops callback" in asked.again()
+    _, found = asked.carry_out(processes=1)
+    assert found is not None and set(found.broken) & {"leadership", "lease_exclusion"}
+
+
+def test_a_sound_elector_that_stops_in_time_is_not_accused_if_only_its_callback_ends_the_work():
+    asked = hunts.described(
+        f"{ELECTORS}:Told", {}, {"seed": 1, "stops": "callback"}, servers="kubernetes", budget="6s"
+    )
+    assert "pause" not in asked.setting.faults
+    tried, found = asked.carry_out(processes=1)
+    assert found is None and tried.schedules > 0
+
+
+@pytest.mark.parametrize(("stops", "works"), [("exit", True), ("checked", False)])
+def test_a_client_that_checks_asks_its_elector_before_each_beat(stops, works):
+    asked = hunts.described(
+        f"{ELECTORS}:Denies", {}, {"seed": 1, "stops": stops}, servers="kubernetes"
+    )
+    assert bool(ops(undisturbed(asked), "write")) == works
+
+
+@pytest.mark.parametrize("verb", ["hunt", "test"])
+def test_what_ends_the_work_is_for_electors(run, verb):
+    code, said = run(verb, "redlock", "--stops", "callback")
+    assert code == 254 and "--stops is for electors, and redlock is a lock" in said
+    code, said = run(verb, "kubernetes-client", "--stops", "never")
+    assert code == 254 and "exit, checked, callback" in said
+
+
 def test_an_elector_in_an_event_loop_whose_requests_hang_is_found():
     _, found = hunt("AsyncHangs").carry_out(processes=1)
     assert found is not None and "lease_exclusion" in found.broken
@@ -112,6 +150,8 @@ def test_a_killed_leader_is_no_longer_at_work():
         ("Returns", "run returned while it leads"),
         ("CallsWrongly", "started takes a token and a deadline"),
         ("NamesTheWallClock", "time.monotonic()"),
+        ("RaisesAtOnce", "no candidate was elected in a run without faults: run raised"),
+        ("ReturnsAtOnce", "no candidate was elected in a run without faults: run returned"),
         ("Exits", "lease_duration must be greater than renew_deadline"),
     ],
 )
@@ -120,7 +160,7 @@ def test_a_bug_of_an_elector_ends_the_hunt_with_a_sentence(run, elector, words):
     code, said = run(*asked, "--processes", "1", "--budget", "5s")
     assert code == 255
     (line,) = [line for line in said.splitlines() if line.startswith("fencepost: ")]
-    assert words in line and f"electors.py:{elector}" in line
+    assert words in line and elector in line
 
 
 def test_a_counterexample_of_an_elector_is_not_replayed_on_real_servers(run):

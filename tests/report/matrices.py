@@ -34,6 +34,21 @@ def run(holds: int = 1000, **more: Any) -> dict[str, Any]:
     } | more
 
 
+def led(reigns: int = 9, overlaps: int = 0, **more: Any) -> dict[str, Any]:
+    """Return the figures of an election without overlaps (harness/campaigns/tally.py)."""
+    return {
+        "reigns": reigns,
+        "overlaps": overlaps,
+        "overlap_longest_s": 0.0,
+        "overlap_total_s": 0.0,
+        "clock_error_s": 0.0,
+        "without_leader_s": 1.5,
+        "changes_without_cause": 0,
+        "beats_after_stopped": 0,
+        "took_s": {"resign": [0.5]},
+    } | more
+
+
 def violated(question: str, count: int, first_s: float = 2.0, **more: Any) -> dict[str, Any]:
     """Return a run in which this number of holds violated one question."""
     judges = {"service": "lease_exclusion", "clients": "mutual_exclusion", "data": "resource"}

@@ -61,8 +61,10 @@ class LockType:
 
     `dials`: it opens its own connections by Python's sockets, though it is no library's lock.
 
-    `loads`: modules that its library imports at their first use; a hunt imports them before its
-    first run. `elector`: it elects a leader (workloads/electors), and a grant is a reign.
+    `usual_ttl_ms`: the lease of a test that names none, if its numbers need a longer one than other
+    locks; 0: as for these. `loads`: modules that its library imports at their first use; a hunt
+    imports them before its first run. `elector`: it elects a leader (workloads/electors), and a
+    grant is a reign.
 
     Raises ValueError for an invalid field.
     """
@@ -80,6 +82,7 @@ class LockType:
     port: str = ""
     program: tuple[str, ...] = ()
     least_ttl_ms: int = 100
+    usual_ttl_ms: int = 0
     whole_seconds: bool = False
     extends: bool = True
     shared: bool = False

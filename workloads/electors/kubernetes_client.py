@@ -89,6 +89,8 @@ ELECTOR = LockType(
     },
     library="kubernetes",
     least_ttl_ms=2000,
+    # Its least retry period is 1 s, and its loop needs twice that and the deadline (renew_loop).
+    usual_ttl_ms=4000,
     whole_seconds=True,
     extends=False,
     renews=True,

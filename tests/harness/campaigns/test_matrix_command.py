@@ -11,9 +11,12 @@ from fencepost.harness.campaigns import matrix as matrices
 from fencepost.harness.campaigns.executors import Clusters
 from fencepost.harness.command import app
 from fencepost.harness.command import matrix as command
+from fencepost.harness.command.campaign import leader_table
 from fencepost.harness.results import finder
 from fencepost.report.exports import frames
 from fencepost.report.pages import matrix as page
+from tests.report.matrices import stored
+from tests.report.pages.test_matrix import ELECTORS
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +69,23 @@ def test_a_broken_lock_is_listed_with_the_rate_and_time_of_its_violations(matrix
     service = total["violations"]["service"]
     assert 0 < service["count"] <= total["holds"] and service["runs"] == 1
     assert 0 <= service["first_s"] < 2 and service["low"] < service["per_1000"] <= service["high"]
+
+
+def test_a_matrix_of_electors_prints_their_overlaps_and_take_overs(matrix):
+    words = ("--locks", "kubernetes-client,redis", "--faults", "none", "--guards", "none")
+    code, said = matrix(*words, "--time", "1s", "--seed", "3")
+    led = sums()["kubernetes-client", "none"]["leaders"]
+    assert code == 0 and led["overlaps"]["of"] == led["changes"]
+    assert sums()["redis", "none"]["leaders"] is None
+    assert "Leaders: median (95 %), longest, and of how many" in said
+
+
+def test_the_table_of_leaders_has_each_cause_of_a_take_over(capsys):
+    cells = page.with_sums(ELECTORS)
+    shown = page.contents("now", stored(*ELECTORS), cells)
+    leader_table(shown["leaders"])
+    said = capsys.readouterr().out
+    assert "4.80 s" in said and "cut: 2.50 s" in said and "2 of 8" in said
 
 
 def test_an_interrupted_matrix_resumes(matrix, machine):

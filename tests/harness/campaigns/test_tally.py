@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from fencepost.harness.campaigns.tally import calm, longest, violating
+from random import Random
+
+from fencepost.checker.facts.reigns import figures
+from fencepost.checker.history.history import History
+from fencepost.harness.campaigns.tally import calm, leaders, longest, violating
 from tests.histories import Story
+from tests.oracles.leadership import draw
 
 
 def test_the_longest_time_without_a_grant_begins_and_ends_with_the_span():
@@ -45,3 +50,19 @@ def test_damage_is_counted_by_the_hold_under_which_was_written():
     # A read proves a phantom, and has no hold.
     phantom = {"ops": [history.ops[0].index, 1]}
     assert violating(history, {"resource": {"evidence": [*pieces, phantom, phantom]}}, "data") == 3
+
+
+def test_the_figures_of_an_election_have_every_time_of_a_take_over():
+    test = {"ttl_ms": 100, "lock": {"name": "x", "elector": True}}
+    seen = 0
+    for seed in range(40):
+        history = History(draw(Random(seed))[0])
+        found, known = leaders(history, test), figures(history, test)
+        for name in ("overlaps", "overlap_longest_s", "overlap_total_s", "without_leader_s"):
+            assert found[name] == known[name]
+        counts = {cause: (len(times), max(times)) for cause, times in found["took_s"].items()}
+        assert counts == {
+            cause: (row["count"], row["longest"]) for cause, row in known["take_over_s"].items()
+        }
+        seen += sum(count for count, _ in counts.values())
+    assert seen > 40

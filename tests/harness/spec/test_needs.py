@@ -22,12 +22,16 @@ def test_an_election_whose_numbers_cannot_be_safe_is_warned_of():
     assert "cannot be safe" in line and "make renew_deadline_ms shorter than the lease" in line
 
 
+def test_a_lease_that_the_retry_period_uses_up_is_warned_of():
+    [line] = said("kubernetes-client", {}, 2000)
+    assert "stops 2500 ms after its last renewal" in line and "2000 ms (the lease)" in line
+
+
 @pytest.mark.parametrize(
-    ("lock", "options"),
-    [("kubernetes-client", {"renew_deadline_ms": 1500}), ("kazoo-election", {}), ("redis", {})],
+    ("lock", "ttl_ms"), [("kubernetes-client", 3000), ("kazoo-election", 2000), ("redis", 2000)]
 )
-def test_other_tests_are_not_warned_of(lock, options):
-    assert said(lock, options, 2000) == []
+def test_other_tests_are_not_warned_of(lock, ttl_ms):
+    assert said(lock, {}, ttl_ms) == []
 
 
 def test_fencepost_test_says_it_before_it_starts_a_cluster(monkeypatch, capsys):

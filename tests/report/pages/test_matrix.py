@@ -14,7 +14,7 @@ from fencepost.report.pages.matrix import render, with_sums
 from fencepost.report.stored import ReportError
 from fencepost.report.words.cells import STATES
 from fencepost.report.words.findings import findings, headline
-from tests.report.matrices import COLUMNS, cell, run, stored, violated
+from tests.report.matrices import COLUMNS, cell, led, run, stored, violated
 
 CELLS = (
     cell(run(1000)),
@@ -233,3 +233,41 @@ def test_the_colours_of_tiles_carry_dark_letters_legibly(page, tmp_path):
 def test_text_that_a_spreadsheet_takes_for_a_formula_begins_with_an_apostrophe():
     rows = [{"lock": "=HYPERLINK(1)", "holds": -3}, {"lock": "redlock", "holds": 2}]
     assert heatmap.csv_of(rows) == "lock,holds\n'=HYPERLINK(1),-3\nredlock,2\n"
+
+
+BOTH = led(overlaps=2, overlap_longest_s=4.8, overlap_total_s=6.5, took_s={"cut": [2.0, 3.0]})
+ELECTORS = (
+    cell(run(30, leaders=led()), lock="kubernetes-client"),
+    cell(
+        violated("clients", 2, holds=30, leaders=BOTH), lock="kubernetes-client", fault="partition"
+    ),
+    cell(run(), lock="redis"),
+    cell(run(), lock="redis", fault="partition"),
+)
+
+
+def test_electors_have_a_table_of_overlaps_and_take_overs(page):
+    found = page(*ELECTORS)
+    assert "Of 4 cells, two leaders worked at once in 1." in found.text
+    assert (
+        "Under partitions, guard none, two leaders worked at once with 1 of 1 elector: "
+        "kubernetes-client after 2 of 8 changes of leader (3.2 % to 65 %), for at most 4.80 s."
+    ) in found.text
+    assert "take-over: resign take-over: cut" in found.text
+    assert "kubernetes-client, partition, guard none 2 of 8 (3.2 % to 65 %) 4.80 s 6.50 s" in (
+        found.text
+    )
+    assert "2.50 s, longest 3.00, of 2" in found.text
+    assert "redis, partition, guard none 0 of" not in found.text
+    assert "overlap 4.80 s" in found.text
+
+
+def test_a_matrix_of_locks_has_no_table_of_leaders(page):
+    assert "Two leaders" not in page(*CELLS).text
+
+
+def test_the_table_next_to_it_has_the_figures_of_electors(page, tmp_path):
+    page(*ELECTORS)
+    calm, cut, lock, _ = csv.DictReader((tmp_path / "matrix.csv").open())
+    assert (cut["leader_overlap_longest_s_longest"], cut["take_over_cut_s_count"]) == ("4.8", "2")
+    assert (calm["leader_overlaps_count"], lock["leader_overlaps_count"]) == ("0", "")

@@ -10,7 +10,7 @@ import pytest
 
 from fencepost.report.pages.sweep import contents, frontier, render, with_sums
 from fencepost.report.stored import ReportError
-from tests.report.matrices import run, violated
+from tests.report.matrices import led, run, violated
 from tests.report.pages.test_matrix import Page
 
 TTLS, PAUSES = (1.0, 4.0), (0.5, 2.0, 8.0)
@@ -103,6 +103,39 @@ def test_where_nothing_was_seen_a_map_shows_the_bounds(page):
     assert "redlock: no violation was seen in 1 setting." in found.text
     assert found.tiles.count("none") == 1
     assert "Nothing was run yet." in page({}).text
+
+
+BOTH = led(overlaps=2, overlap_longest_s=4.8)
+ELECTIONS = {
+    (1.0, 0.5): [run(30, leaders=led())],
+    (4.0, 0.5): [violated("clients", 2, holds=30, leaders=BOTH)],
+    (1.0, 2.0): [run(30, questions={"clients": "unknown"}, leaders=led(reigns=1))],
+}
+
+
+def test_a_sweep_of_an_elector_has_a_map_of_the_longest_overlap_and_the_table_of_leaders(page):
+    found = page(ELECTIONS)
+    assert "two leaders worked at once in 1" in found.text
+    assert "Two leaders worked at once, longest overlap in s" in found.text
+    assert "Two leaders at work, and take-overs" in found.text
+    one = contents("now", stored(ELECTIONS))["maps"][-1]
+    tiles = [[(tile["heat"], tile["figure"], tile["counts"]) for tile in row["tiles"]]
+             for row in one["rows"]]  # fmt: skip
+    assert tiles == [
+        [("untested", "–", "cannot be"), ("untested", "–", "not run")],
+        [("unknown", "?", "0 of 0"), ("untested", "–", "not run")],
+        [("none", "0", "0 of 8"), ("heat-2", "4.8", "2 of 8")],
+    ]
+    assert "longest overlap" not in page(RUNS).text
+
+
+def test_a_sweep_of_two_settings_names_its_fault_and_has_no_frontier(tmp_path):
+    asked = stored(ELECTIONS)
+    asked["plan"]["y"]["fault"], asked["plan"]["fault"] = False, "cut=5s"
+    (tmp_path / "sweep.json").write_text(json.dumps(asked))
+    found = Page(render(tmp_path).read_text(encoding="utf-8"))
+    assert "In each run 4 faults (cut=5s) were injected" in found.text
+    assert "not seen up to" not in found.text
 
 
 def test_a_click_opens_the_runs_of_a_cell_and_nothing_is_loaded_from_elsewhere(page):
