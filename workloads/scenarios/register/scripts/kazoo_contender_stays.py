@@ -20,6 +20,7 @@ from kazoo.exceptions import LockTimeout
 DELETE = 2  # the type of a request, after its length and its number
 CUT = not os.environ.get("CONTROL")
 CONFIG = """tickTime=1000
+maxSessionTimeout=120000
 clientPort={port}
 clientPortAddress=127.0.0.1
 dataDir={folder}
@@ -67,7 +68,7 @@ def is_delete(data):
 
 
 def connect(port):
-    client = KazooClient(f"127.0.0.1:{port}", timeout=30)
+    client = KazooClient(f"127.0.0.1:{port}", timeout=100)
     client.start(timeout=60)
     return client
 
@@ -84,7 +85,7 @@ def show(port):
         raise RuntimeError("the session of the second client ended: the cut was too long")
     lock.release()
     try:
-        free = third.Lock("/job").acquire(timeout=5)
+        free = third.Lock("/job").acquire(timeout=20)
     except LockTimeout:
         free = False
     left = third.get_children("/job")

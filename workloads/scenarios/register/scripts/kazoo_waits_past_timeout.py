@@ -17,6 +17,7 @@ import time
 from kazoo.client import KazooClient
 
 CONFIG = """tickTime=1000
+maxSessionTimeout=120000
 clientPort={port}
 clientPortAddress=127.0.0.1
 dataDir={folder}
@@ -26,7 +27,7 @@ admin.enableServer=false
 
 
 def connect(port):
-    client = KazooClient(f"127.0.0.1:{port}", timeout=30)
+    client = KazooClient(f"127.0.0.1:{port}", timeout=100)
     client.start(timeout=60)
     return client
 
