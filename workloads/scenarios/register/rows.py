@@ -228,10 +228,10 @@ NOT_SHOWN = (
     NotShown("python-redis-lock", "the renewal thread ends in silence",
              "the lock has no attribute or callback that could be asserted without a request"),
     NotShown("django-pglocks", "the session's lock is lost on reconnect",
-             "read, not run: the release of 1.0.4 uses the cursor of the lost session, so it raises"),
+             "read, not run: the release of 1.0.4 uses the cursor of the lost session: it raises"),
     NotShown("NATS, JetStream KV", "two holders after power loss",
-             "not tried: a killed server keeps what the kernel has; this needs a disk that loses what "
-             "was not flushed"),
+             "not tried: a killed server keeps what the kernel has; this needs a disk that loses "
+             "what was not flushed"),
     NotShown("redlock (npm)", "an extension without a quorum releases the lock", _NO_SCRIPT),
     NotShown("kazoo, Curator", "no call reports the end of the session to a holder that was paused",
              _NO_SCRIPT),
