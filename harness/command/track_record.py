@@ -5,11 +5,12 @@ With `--versions`: play rows of the register on several versions of their packag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from fencepost.harness.campaigns import kept
@@ -109,8 +110,17 @@ def _ended(found: Campaign) -> None:
 
 
 def _by_version(found: Campaign) -> None:
-    """Print a table of rows and versions, and the rows that cannot be played."""
+    """Print a table of rows and versions for each package, and the rows that cannot be played."""
     played = known_defects.read(found.folder)
+    for package in dict.fromkeys(row["where"].split()[0] for row in played):
+        screen.console().print(_versions([row for row in played
+                                          if row["where"].split()[0] == package]))  # fmt: skip
+    for row in found.rows.values():
+        if row.get("reason"):
+            screen.say(f"{row['defect']}: {NOT_PLAYED}: {row['reason']}")
+
+
+def _versions(played: Sequence[Mapping[str, Any]]) -> Table:
     named = {row["where"]: row["where"] for row in played}
     named |= {row["where"]: named_versions(row["versions"])[0] for row in played if row["versions"]}
     table = screen.table("row", *named.values(), whole=1)
@@ -118,10 +128,7 @@ def _by_version(found: Campaign) -> None:
         its = {row["where"]: row["outcome"] for row in played if row["defect"] == defect}
         outcomes = [its.get(where, "") for where in named]
         table.add_row(defect, *(Text(one, style=_STYLE.get(one, "")) for one in outcomes))
-    screen.console().print(table)
-    for row in found.rows.values():
-        if row.get("reason"):
-            screen.say(f"{row['defect']}: {NOT_PLAYED}: {row['reason']}")
+    return table
 
 
 def _exit_code(found: Collected) -> int:
