@@ -1,6 +1,6 @@
 """redis-py, Lock: if the answer to SET is lost, acquire returns False and the lock is stuck.
 
-Run with redis-py 8.1.0 and Redis 7.0.15, Python 3.11.
+Run with redis-py 6.0.0 to 8.1.0 and Redis 7.0.15, Python 3.11. 5.3.1 raises.
 Needs: pip install redis==8.1.0; redis-server in the PATH.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
