@@ -72,8 +72,8 @@ ROWS = (
         "stuck",
         "Lock: if the answer to SET is lost, acquire returns False and the lock is stuck",
         "The connection ends before the answer to SET arrives. The client sends SET again, finds "
-        "its own key, and `acquire` returns False. No client holds the lock. (5.3.1 raises: it does not "
-        "try again.)",
+        "its own key, and `acquire` returns False. No client holds the lock. (5.3.1 does not "
+        "try again: it raises.)",
         "`acquire` returns True, because the key holds the caller's token.",
         "The retry of the connection repeats SET NX, which is not idempotent.",
         "When SET NX is refused, compare the key's value with the token (SET with NX and GET).",
