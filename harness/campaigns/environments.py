@@ -40,7 +40,7 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True)
 class Environment:
-    """Runs Python scripts that use some packages. `versions`: what is installed, by package."""
+    """Runs Python scripts that use some packages. `versions`: those installed, by package."""
 
     python: str
     env: Mapping[str, str]

@@ -95,7 +95,7 @@ def script_data(value: Any) -> Markup:
 
 
 def with_code(text: Any) -> Markup:
-    """Return plain text in which what stands between backticks is code."""
+    """Return plain text with its parts between backticks as code."""
     parts = str(text).split("`")
     if len(parts) % 2 == 0:
         return escape(text)

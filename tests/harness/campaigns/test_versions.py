@@ -1,4 +1,4 @@
-"""Rows on several versions of their package: outcomes, environments, and what is said without one.
+"""Rows on several versions of their package: outcomes, environments, and errors.
 
 The installer is replaced, or pip has a folder of wheels and no index.
 """
@@ -55,7 +55,7 @@ def lockling(monkeypatch, tmp_path):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Replace pip. Return the list of what it was asked for."""
+    """Replace pip. Return the list of requirements that it was given."""
     asked = []
 
     def pip(folder, packages):

@@ -1,4 +1,4 @@
-"""Versions of a package on which rows are played: what a text names, and what is installed."""
+"""Versions of a package on which rows are played: how a text names them, and which packages are installed."""
 
 from __future__ import annotations
 

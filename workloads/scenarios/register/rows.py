@@ -232,8 +232,8 @@ NOT_SHOWN = (
     NotShown("django-pglocks", "the session's lock is lost on reconnect",
              "read, not run: the release of 1.0.4 uses the cursor of the lost session: it raises"),
     NotShown("NATS, JetStream KV", "two holders after power loss",
-             "not tried: a killed server keeps what the kernel has; this needs a disk that loses "
-             "what was not flushed"),
+             "not tried: a killed server loses no write that the kernel has; this needs a disk "
+             "that loses unflushed writes"),
     NotShown("redlock (npm)", "an extension without a quorum releases the lock", _NO_SCRIPT),
     NotShown("kazoo, Curator", "no call reports the end of the session to a holder that was paused",
              _NO_SCRIPT),

@@ -1,4 +1,4 @@
-"""Rows on several versions of their package: `redis-py=5..8` and what each version installs.
+"""Rows on several versions of their package: reads `redis-py=5..8`.
 
 A name is that of a package or of its software. Its versions are separated by commas:
 
@@ -45,7 +45,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Packages:
-    """What a script needs from a registry; `names` begins with the package of its row."""
+    """The packages that a script needs from a registry; `names` begins with that of its row."""
 
     ecosystem: str
     wanted: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 Run with kazoo 2.11.0, ZooKeeper 3.8.0, Python 3.11.
 Needs: pip install kazoo==2.11.0; Debian's zookeeper (java, no service).
-CONTROL=1 lets the server go on.
+CONTROL=1 does not pause the server.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
