@@ -27,8 +27,8 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
 
 def state(row: Mapping[str, Any]) -> Literal["passed", "failure", "error"]:
-    """Return the state of a test with this outcome. A row of the register on one of several versions has
-    `as_expected`: a version in which it is mended does not show it."""
+    """Return the state of a test with this outcome. A row of the register on one of several
+    versions has `as_expected`: a version in which it is mended does not show it."""
     if row["outcome"] == NOT_PLAYED:
         return "error"
     return "passed" if row.get("as_expected", row["outcome"] == "seen") else "failure"

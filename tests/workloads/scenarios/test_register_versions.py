@@ -1,4 +1,4 @@
-"""Versions of a package on which rows are played: how a text names them, and which packages are installed."""
+"""Versions of a package on which rows are played: their text, and their packages."""
 
 from __future__ import annotations
 
