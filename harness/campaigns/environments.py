@@ -10,10 +10,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -106,17 +108,31 @@ def _clean() -> dict[str, str]:
 
 def _run(words: Sequence[str], problem: str) -> str:
     try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, timeout=_INSTALL_S, check=False, env=_clean(),
-            stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, errors="replace", env=_clean(), start_new_session=True,
         )  # fmt: skip
+        with ended(process):
+            out, error_text = process.communicate(timeout=_INSTALL_S)
     except subprocess.TimeoutExpired as error:
         raise Crashed(f"{problem}: no end after {_INSTALL_S:.0f} s") from error
     except OSError as error:
         raise Crashed(f"{problem}: {error.strerror}") from error
-    if done.returncode:
-        raise Crashed(f"{problem}: {reason(done.stderr or done.stdout)}")
-    return done.stdout
+    if process.returncode:
+        raise Crashed(f"{problem}: {reason(error_text or out)}")
+    return out
+
+
+@contextmanager
+def ended(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Kill the process and all that it started, unless the block ends without an error. It has a
+    session of its own."""
+    try:
+        yield
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
 
 
 def reason(said: str) -> str:

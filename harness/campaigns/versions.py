@@ -10,10 +10,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,7 +21,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fencepost.harness.campaigns.environments import Environment, environment
+from fencepost.harness.campaigns.environments import Environment, ended, environment
 from fencepost.harness.campaigns.item import Item, Watcher
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed, choose
@@ -203,20 +201,9 @@ def _script(script: Path, found: Environment, path: str) -> tuple[int, str]:
             [found.python, str(script)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True, errors="replace", env=env, start_new_session=True,
         )  # fmt: skip
-        with _ended(process):
+        with ended(process):
             try:
                 _, said = process.communicate(timeout=_SCRIPT_S)
             except subprocess.TimeoutExpired as error:
                 raise Crashed(f"the script had not ended after {_SCRIPT_S:.0f} s") from error
     return process.returncode, said
-
-
-@contextmanager
-def _ended(process: subprocess.Popen[str]) -> Iterator[None]:
-    """Kill the process and all that it started, unless the block ends without an error."""
-    try:
-        yield
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
