@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fencepost.report import campaign_files
 
@@ -23,3 +24,11 @@ def read(folder: Path) -> list[dict[str, Any]]:
         else row
         for row in campaign_files.read(folder, "track-record").flat
     ]
+
+
+def state(row: Mapping[str, Any]) -> Literal["passed", "failure", "error"]:
+    """Return the state of a test with this outcome. A row of the register on one of several
+    versions has `as_expected`: a version in which it is mended does not show it."""
+    if row["outcome"] == NOT_PLAYED:
+        return "error"
+    return "passed" if row.get("as_expected", row["outcome"] == "seen") else "failure"

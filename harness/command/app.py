@@ -80,6 +80,7 @@ sweep:sweep Find where safety ends: test a lock over a grid of two settings.
 track_record:track_record Reproduce every known defect in third-party lock libraries.
     fencepost track-record
     fencepost track-record --only redis-py --simulated
+    fencepost track-record --versions redis-py=5..8
 register:register List defects that scripts show, and those that concern your project.
     fencepost register
     fencepost register --check requirements.txt

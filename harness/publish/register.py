@@ -10,6 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from fencepost.report.exports.badge import GREEN, RED, drawn
 from fencepost.report.pages import page
 from fencepost.workloads.scenarios.register import issue
@@ -21,12 +23,9 @@ BADGES = "badges"
 def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
     """Write index.html, ROW.html and badges/PACKAGE-VERSION.svg into a new folder."""
     (to / BADGES).mkdir(parents=True)
-    badges = dict(_badges(rows))
-    for (package, version), found in badges.items():
-        count = len(found)
-        words = f"{count} open defect{'' if count == 1 else 's'}"
-        picture = drawn(f"{package} {version}, tested by fencepost", words, RED if count else GREEN)
-        (to / _badge(package, version)).write_text(picture, encoding="utf-8")
+    badges = {(*key, _badge(*key)): _drawn(*key, len(found)) for key, found in _badges(rows)}
+    for (_, _, file), picture in badges.items():
+        (to / file).write_text(picture, encoding="utf-8")
     shown = [_shown(row, badges) for row in rows]
     values = {
         "rows": shown,
@@ -56,8 +55,14 @@ def _badge(package: str, version: str) -> str:
     return f"{BADGES}/{package.replace('/', '-')}-{version}.svg"
 
 
-def _shown(row: Row, badges: dict[tuple[str, str], list[Row]]) -> dict[str, Any]:
-    its = [(version, _badge(row.package, version)) for package, version in badges
+def _drawn(package: str, version: str, count: int) -> Markup:
+    words = f"{count} open defect{'' if count == 1 else 's'}"
+    colour = RED if count else GREEN
+    return Markup(drawn(f"{package} {version}, tested by fencepost", words, colour))
+
+
+def _shown(row: Row, badges: dict[tuple[str, str, str], Markup]) -> dict[str, Any]:
+    its = [(file, picture) for (package, _, file), picture in badges.items()
            if package == row.package]  # fmt: skip
     return asdict(row) | {
         "state": f"mended in {row.mended}" if row.mended else "open",

@@ -6,7 +6,7 @@ from html import escape
 
 from fencepost.checker.verdict import Valid
 
-GREEN, RED = "#3a8f3a", "#c03a2b"
+GREEN, RED = "#2f7d2f", "#c03a2b"
 _COLOUR: dict[Valid, str] = {True: GREEN, False: RED, "unknown": "#9a7b1c"}
 _WORD: dict[Valid, str] = {True: "valid", False: "invalid", "unknown": "unknown"}
 # Width of a letter at this font size, roughly.

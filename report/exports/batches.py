@@ -222,9 +222,8 @@ def _record(folder: Path) -> Collected:
 
 
 def _shown(row: Mapping[str, Any]) -> Line:
-    states: dict[str, State] = {"seen": "passed", "not seen": "failure"}
     outcome, (defect, _, where) = str(row["outcome"]), str(row["key"]).partition("/")
-    state, text = states.get(outcome, "error"), row.get("command", "")
+    state, text = known_defects.state(row), row.get("command", "")
     return Line(outcome, str(row.get("said", "")), state, outcome, defect, where, text)
 
 

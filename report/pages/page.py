@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined, UndefinedError
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from msgspec import ValidationError
 
 from fencepost.atomic_write import replace
@@ -66,6 +66,7 @@ def _environment() -> Environment:
         "seconds": lambda time_ns: "not seen" if time_ns is None else seconds(time_ns),
         "script_data": script_data,
         "plain": plain,
+        "with_code": with_code,
     }
     made.globals["source"] = lambda name: Markup(source(name))
     return made
@@ -91,6 +92,15 @@ def script_data(value: Any) -> Markup:
     """Return JSON for a script element, which would end at the first "</" even inside quotes."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(text.replace("<", "\\u003c"))
+
+
+def with_code(text: Any) -> Markup:
+    """Return plain text with its parts between backticks as code."""
+    parts = str(text).split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    code = Markup("<code>{}</code>").format
+    return Markup("").join(code(part) if n % 2 else part for n, part in enumerate(parts))
 
 
 def report_of(run: Any) -> str | None:

@@ -44,6 +44,14 @@ def test_a_badge_counts_the_open_defects_of_a_version(written):
     assert said == {"redis-5.0.8": "2 open defects", "redis-6.4.0": "1 open defect"}
 
 
+def test_what_stands_between_backticks_is_code(written):
+    folder = written(replace(ROW, title="`a<b>` is", happens="one ` alone"))
+    for name in ("index", ROW.name):
+        assert "<code>a&lt;b&gt;</code> is" in (folder / f"{name}.html").read_text(encoding="utf-8")
+    shown = (folder / f"{ROW.name}.html").read_text(encoding="utf-8")
+    assert "one ` alone" in shown and shown.count("<svg ") == len(ROW.versions)
+
+
 def test_text_of_a_row_is_no_markup(written):
     folder = written(replace(ROW, title="<b>x</b>", software="a<i>"))
     for page in folder.glob("*.html"):

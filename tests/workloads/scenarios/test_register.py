@@ -63,11 +63,15 @@ def run(script: Path, **changed: str) -> subprocess.CompletedProcess[str]:
 
 
 def concerns_installed(row: Row) -> bool:
-    if not row.mended or row.ecosystem != "pypi":
-        return True
+    return not row.mended or row.ecosystem == "npm" or row.concerns(installed(row))
+
+
+def installed(row: Row) -> str:
+    """Return the version of a row's package, or of its server."""
     asked = f"import importlib.metadata as m; print(m.version({row.package!r}))"
-    found = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=True)
-    return row.concerns(found.stdout.strip())
+    words = [PYTHON, "-c", asked] if row.ecosystem == "pypi" else [row.programs[0], "--version"]
+    found = subprocess.run(words, capture_output=True, text=True, check=True)
+    return re.findall(r"\d[\w.]+", found.stdout)[0]
 
 
 @pytest.mark.slow

@@ -61,10 +61,11 @@ class Row:
     def concerns(self, version: str) -> bool:
         """Return whether a version lies between the lowest that showed the defect and the first
         that did not. A version newer than all that were run counts, because no fix is known."""
-        asked = numbers(version)
-        if asked < numbers(self.versions[0]):
-            return False
-        return not self.mended or asked < numbers(self.mended)
+        return numbers(version) >= numbers(self.versions[0]) and not self.mends(version)
+
+    def mends(self, version: str) -> bool:
+        """Return whether a version is the first that did not show the defect, or a newer one."""
+        return bool(self.mended) and numbers(version) >= numbers(self.mended)
 
 
 @dataclass(frozen=True)

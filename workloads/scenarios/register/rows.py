@@ -5,12 +5,13 @@ Tests run each script against the installed version (tests/workloads/scenarios/t
 
 from __future__ import annotations
 
-from fencepost.workloads.scenarios.register import files_and_jobs, npm
+from fencepost.workloads.scenarios.register import files_and_jobs, npm, zookeeper_and_etcd
 from fencepost.workloads.scenarios.register.row import NotShown, Row, Runs
 
-_TODAY = "2026-11-26"
+_TODAY, _NEXT = "2026-11-26", "2026-11-27"
 _THREE = Runs(3, 3, _TODAY, _TODAY)
-_THREE_TODAY = Runs(3, 3, "2026-11-27", "2026-11-27")
+_SEVEN = Runs(7, 7, _TODAY, _NEXT)
+_THREE_TODAY = Runs(3, 3, _NEXT, _NEXT)
 _REDIS, _ETCD = ("redis-server",), ("etcd",)
 _POSTGRES = ("initdb",)
 _TOOZ = "tooz"
@@ -31,7 +32,7 @@ _FORGETS = {
 ROWS = (
     Row(
         "redis-py-cancelled-acquire", "redis-py, asyncio Lock", "redis",
-        ("5.0.8", "6.4.0", "7.0.1", "8.1.0"),
+        ("5.0.8", "5.3.1", "6.4.0", "7.0.1", "7.4.1", "8.1.0"),
         "stuck",
         "asyncio Lock: acquire cancelled while the answer travels leaves the key",
         "A task is cancelled in `Lock.acquire` after SET reached the server. The key stays: without"
@@ -39,11 +40,11 @@ ROWS = (
         "A cancelled `acquire` leaves the lock free, or its owner can release it.",
         "The token is a local variable until the answer is read, so nothing can delete the key.",
         "On CancelledError, run the release script with the token (shielded), then raise.",
-        ("redis",), _REDIS, _THREE,
+        ("redis",), _REDIS, _SEVEN,
     ),
     Row(
         "redis-py-reacquire-zero", "redis-py, Lock", "redis",
-        ("4.6.0", "5.0.8", "6.4.0", "7.0.1", "8.1.0"),
+        ("4.6.0", "5.0.8", "5.3.1", "6.4.0", "7.0.1", "7.4.1", "8.1.0"),
         "two holders",
         "Lock(timeout=0): reacquire() deletes the lock and returns True",
         "With `timeout=0`, `acquire` sets a key without a TTL. `reacquire()` returns True, and the "
@@ -51,31 +52,32 @@ ROWS = (
         "`reacquire` keeps the lock, or refuses as it does with `timeout=None`.",
         "`acquire` tests `if self.timeout`, `reacquire` tests `is None`: it sends PEXPIRE 0.",
         "Refuse `timeout=0` in the constructor, or treat it as None everywhere.",
-        ("redis",), _REDIS, _THREE, thread="https://github.com/redis/redis-py/issues/4279",
+        ("redis",), _REDIS, _SEVEN, thread="https://github.com/redis/redis-py/issues/4279",
     ),
     Row(
         "redis-py-release-forgets", "redis-py, Lock", "redis",
-        ("4.6.0", "5.0.8", "6.4.0", "7.0.1", "8.1.0"),
+        ("4.6.0", "5.0.8", "5.3.1", "6.4.0", "7.0.1", "7.4.1", "8.1.0"),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("redis",), programs=_REDIS, runs=_THREE, npm=(), **_FORGETS,
+        modules=("redis",), programs=_REDIS, runs=_SEVEN, npm=(), **_FORGETS,
         thread="https://github.com/redis/redis-py/issues/4258",
     ),
     Row(
         "valkey-py-release-forgets", "valkey-py, Lock", "valkey", ("6.2.0",),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("valkey",), programs=_REDIS, runs=_THREE, npm=(), **_FORGETS,
+        modules=("valkey",), programs=_REDIS, runs=Runs(4, 4, _TODAY, _NEXT), npm=(), **_FORGETS,
     ),
     Row(
         "redis-py-reply-lost", "redis-py, Lock", "redis",
-        ("6.4.0", "7.0.1", "8.1.0"),
+        ("6.0.0", "6.1.1", "6.2.0", "6.3.0", "6.4.0", "7.0.1", "7.4.1", "8.1.0"),
         "stuck",
         "Lock: if the answer to SET is lost, acquire returns False and the lock is stuck",
         "The connection ends before the answer to SET arrives. The client sends SET again, finds "
-        "its own key, and `acquire` returns False. No client holds the lock.",
+        "its own key, and `acquire` returns False. No client holds the lock. (5.3.1 does not "
+        "try again: it raises.)",
         "`acquire` returns True, because the key holds the caller's token.",
         "The retry of the connection repeats SET NX, which is not idempotent.",
         "When SET NX is refused, compare the key's value with the token (SET with NX and GET).",
-        ("redis",), _REDIS, _THREE, track_record="redis-py-reply-lost",
+        ("redis",), _REDIS, Runs(11, 11, _TODAY, _NEXT), track_record="redis-py-reply-lost",
     ),
     Row(
         "redlock-py-minority-down", "redlock-py", "redlock-py", ("1.0.8",), "stuck",
@@ -220,16 +222,22 @@ ROWS = (
     ),
     *npm.ROWS,
     *files_and_jobs.ROWS,
+    *zookeeper_and_etcd.ROWS,
 )  # fmt: skip
 
 _NO_SCRIPT = "not tried yet without fencepost; the track record shows it"
 NOT_SHOWN = (
     NotShown("python-redis-lock", "the renewal thread ends in silence",
              "the lock has no attribute or callback that could be asserted without a request"),
-    NotShown("django-pglocks", "the session's lock is lost on reconnect", "not tried yet"),
-    NotShown("NATS, JetStream KV", "two holders after power loss", "not tried yet"),
-    NotShown("etcd 3.4, lock API", "an expired waiter is granted the lock", _NO_SCRIPT),
+    NotShown("django-pglocks", "the session's lock is lost on reconnect",
+             "read, not run: the release of 1.0.4 uses the cursor of the lost session: it raises"),
+    NotShown("NATS, JetStream KV", "two holders after power loss",
+             "not tried: a killed server loses no write that the kernel has; this needs a disk "
+             "that loses unflushed writes"),
     NotShown("redlock (npm)", "an extension without a quorum releases the lock", _NO_SCRIPT),
-    NotShown("kazoo, Curator", "no deadline; timeout without connection", _NO_SCRIPT),
+    NotShown("kazoo, Curator", "no call reports the end of the session to a holder that was paused",
+             _NO_SCRIPT),
+    NotShown("Curator", "two holders after the session's end; a node stays after a release",
+             "not tried yet"),
     NotShown("aetcd", "every failed attempt leaves a lease", _NO_SCRIPT),
 )  # fmt: skip
