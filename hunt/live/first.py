@@ -1,6 +1,6 @@
 """The schedules with which a search with real clients begins: simple ones, in order.
 
-A schedule takes real time here, so a search plays a small part of what a simulation plays. Most
+A schedule takes real time here, so a search plays far fewer of them than a simulation. Most
 defects need at most one fault, if it strikes the right message while another client is about to
 ask. So the search first tries some set-ups without a fault, then each fault of client-1 and of a
 message at each message of client-1. The clients run the same program, so one of them is enough.

@@ -1,4 +1,4 @@
-"""A run with real clients goes on, or ends, whatever its clients do."""
+"""A run with real clients neither blocks nor lasts for ever if its clients never rest."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hunt(tmp_path):
 
 @pytest.fixture
 def run(hunt):
-    """A run whose clients are ready, and in which nothing was heard from them since."""
+    """A run whose clients are ready and have sent nothing yet."""
     programs = [Program() for _ in hunt.setting.clients]
     made = RealRun(hunt.setting, Schedule(), table(hunt.setting), programs)
     made.started_ns = made.world.begin()
