@@ -16,6 +16,7 @@ from fencepost.hunt.intercept.context import Place, here
 from fencepost.hunt.intercept.duplex import Down, Duplex
 from fencepost.hunt.intercept.keepalive import Keepalive
 from fencepost.hunt.intercept.readiness import number, poke
+from fencepost.hunt.intercept.socket_file import SocketFile
 from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.sim.network import Network, Request, Server, Session
 from fencepost.hunt.sim.unknown import Unknown
@@ -239,11 +240,9 @@ class Socket:
         world = place.world
         if self._timeout == 0:
             self._take_what_came(world.now)
-            if self._inbox or self._ended:
-                return
-            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
-        for_ns = _SENDS_NS if self._timeout is None else round(self._timeout * 1e9)
-        until = world.now + for_ns
+            if not self._inbox and not self._ended:
+                raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        until = world.now + (_SENDS_NS if self._timeout is None else round(self._timeout * 1e9))
         while not self._inbox and not self._ended:
             if world.now >= until:
                 if self._timeout is None:
@@ -350,7 +349,7 @@ class Socket:
         return -1
 
     def makefile(self, mode: str = "r", buffering: int | None = None, **text: Any) -> Any:
-        raw = _Raw(self)
+        raw = SocketFile(self)
         if "b" not in mode:
             return io.TextIOWrapper(io.BufferedRWPair(raw, raw), **text)
         if "w" in mode:
@@ -369,25 +368,6 @@ class Socket:
         if self._place is None:
             raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
         return self._place
-
-
-class _Raw(io.RawIOBase):
-    """Reads and writes a socket as a file."""
-
-    def __init__(self, of: Socket) -> None:
-        self._of = of
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self._of.recv_into(buffer)
-
-    def write(self, data: Any) -> int:
-        return self._of.send(bytes(data))
 
 
 def address_info(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:

@@ -23,7 +23,7 @@ class Pending:
 
 @dataclass
 class Group:
-    """A consumer group: what it was given last, its consumers, and what is pending."""
+    """A consumer group: the last entry that it was given, its consumers, and its pending entries."""
 
     last: ID
     consumers: dict[str, None] = field(default_factory=dict)

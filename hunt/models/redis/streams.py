@@ -188,7 +188,7 @@ def _counted(options: list[str]) -> int | None:
 
 
 class Asked(NamedTuple):
-    """What XREAD or XREADGROUP asks for. `most`: entries of each stream; None: all."""
+    """The arguments of XREAD or XREADGROUP. `most`: entries of each stream; None: all."""
 
     most: int | None
     waits: bool

@@ -32,7 +32,7 @@ _TAKES: dict[str, tuple[Take, type]] = {
 
 @dataclass(eq=False)
 class Waiter:
-    """A blocked request. `take`: takes what it waits for from a key that has it.
+    """A blocked request. `take`: takes an element from a key, which has a value `of` this type.
 
     `until_ms`: its timeout by the wall clock; NEVER: none. `left_ns`: when the server would notice
     that the client has closed the connection.
