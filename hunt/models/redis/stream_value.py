@@ -23,7 +23,7 @@ class Pending:
 
 @dataclass
 class Group:
-    """A consumer group: its last given entry, its consumers, and its pending entries."""
+    """A consumer group: the last entry given to it, its consumers, and its pending entries."""
 
     last: ID
     consumers: dict[str, None] = field(default_factory=dict)
