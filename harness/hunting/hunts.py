@@ -231,6 +231,8 @@ def described(
     if live:
         real = {"ttl": f"{_lease_ms(name, own)}ms", "liveness_bound_s": BOUND_S}
     spec = from_arguments.spec(name, options, real | given | {"concurrency": clients}, own)
+    if "stops" in given and not spec.lock_type.elector:
+        raise BadArguments(f"--stops is for electors, and {spec.lock} is a lock: leave it out")
     if live and depth is not None:
         raise BadArguments(
             "--search exhaustive is for simulated clients: real ones repeat a schedule nearly "

@@ -54,8 +54,6 @@ def validate(spec: Spec) -> Spec:
         )
     _must_have_servers(spec)
     _must_suit(spec)
-    if spec.stops != SETTINGS["stops"].default and not spec.lock_type.elector:
-        raise BadArguments(f"--stops is for electors, and {spec.lock} is a lock: leave it out")
     lock = spec.lock_type
     if spec.ttl_ms < lock.least_ttl_ms:
         raise BadArguments(
