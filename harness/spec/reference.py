@@ -38,15 +38,18 @@ _REFERENCES = (
 )
 
 
-def of(spec: Spec, in_session: bool = True) -> Spec | None:
+def of(spec: Spec, in_session: bool | None = None) -> Spec | None:
     """Return the test of the reference lock of a user lock; None if it has no reference.
 
-    `in_session`: the user lock's holder keeps a lock in its session with the server.
+    `in_session`: the user lock's holder keeps a lock in its session with the server; None: unknown,
+    so that a lock whose grants end with their connection has no reference.
     """
     lock = spec.lock_type
     if spec.own is None or lock.replicated:
         return None
-    ends_with = lock.ends_with if in_session else "lease"
+    if lock.ends_with == "connection" and in_session is None:
+        return None
+    ends_with = "lease" if in_session is False else lock.ends_with
     for one in _REFERENCES:
         if (one.kind, one.ends_with) == (lock.kind, ends_with) and one.single in (
             None, lock.servers == 1,

@@ -67,5 +67,5 @@ def test_without_a_fault_or_a_promise_to_compare_nothing_is_said(outcome, checke
     assert "compared" not in compare(spec(), outcome(checker, *faults)).results
 
 
-def test_there_is_no_reference_lock_for_servers_without_a_model(outcome):
+def test_there_is_no_reference_lock_if_it_is_unknown_what_a_session_keeps(outcome):
     assert "compared" not in compare(spec("postgres:1"), outcome("liveness", ("kill", "x"))).results

@@ -70,7 +70,8 @@ def test_an_invalid_option_is_an_error_that_names_the_choices(lock, given, messa
 def test_the_grants_of_a_lock_end_as_is_usual_on_its_servers_or_only_by_their_lease():
     for lock in LOCKS.values():
         usual = KINDS[lock.kind].ends_with
-        assert lock.ends_with == usual or (lock.library and lock.ends_with == "lease"), lock.name
+        by_lease = lock.ends_with == "lease" and (lock.library or lock.name == "postgres-lease")
+        assert lock.ends_with == usual or by_lease, lock.name
 
 
 def test_a_lock_can_declare_only_properties_that_checkers_understand():

@@ -57,9 +57,11 @@ def test_every_lock_is_described_where_no_client_library_is_installed():
 
 
 def test_a_lock_imports_its_client_library_when_it_is_made_and_not_in_its_first_acquire():
-    # Locks on Redis get their connections; a lock with a program makes its own.
-    others = {lock.name for lock in LOCKS.values() if lock.kind != "redis" or lock.library}
-    assert printed(MAKE) == {name for name in others if LOCKS[name].make is not None}
+    # Locks on Redis get their connections, those on PostgreSQL use plain sockets, and a lock with a
+    # program makes its own.
+    others = {name for name, lock in LOCKS.items() if lock.kind != "redis" or lock.library}
+    clients = {name for name in others if not LOCKS[name].dials}
+    assert printed(MAKE) == {name for name in clients if LOCKS[name].make is not None}
 
 
 def test_a_deferred_module_is_imported_when_an_attribute_is_read(tmp_path, monkeypatch):
