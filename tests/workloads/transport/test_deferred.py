@@ -20,6 +20,7 @@ CLIENTS = (
 WITHOUT_CLIENTS = f"""
 import sys
 from random import Random
+from threading import Lock
 from types import SimpleNamespace
 for name in {CLIENTS}:
     sys.modules[name] = None  # whoever imports it gets an ImportError
@@ -33,7 +34,7 @@ for lock in LOCKS.values():
 MAKE = """
 env = SimpleNamespace(
     now=None, random=Random(1), address=lambda node: (node, 1), pool=None,
-    connect=lambda node, timeout_s: None,
+    connect=lambda node, timeout_s: None, renewed=None, lost=None, mutex=Lock,
 )
 for lock in LOCKS.values():
     if lock.make is not None:
