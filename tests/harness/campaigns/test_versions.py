@@ -1,6 +1,6 @@
 """Rows on several versions of their package: outcomes, environments, and errors.
 
-The installer is replaced, or pip has a folder of wheels and no index.
+The installer is replaced.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import dataclasses
 import json
 import os
 import sys
-import zipfile
 
 import pytest
 
@@ -187,34 +186,3 @@ def test_a_row_of_a_server_says_that_no_registry_has_its_version(monkeypatch):
 )
 def test_the_error_of_an_installer_becomes_one_sentence(said, reason):
     assert environments.reason(said) == reason
-
-
-def wheel(folder, version):
-    with zipfile.ZipFile(folder / f"lockling-{version}-py3-none-any.whl", "w") as made:
-        made.writestr("lockling.py", f"VERSION = {version!r}\n")
-        info = f"lockling-{version}.dist-info"
-        named = f"Metadata-Version: 2.1\nName: lockling\nVersion: {version}\n"
-        made.writestr(f"{info}/METADATA", named)
-        made.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        files = ("lockling.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD")
-        made.writestr(f"{info}/RECORD", "".join(f"{one},,\n" for one in files))
-
-
-@pytest.mark.slow
-def test_pip_installs_the_newest_release_of_a_version_into_a_venv(monkeypatch, call, tmp_path):
-    for version in ("1.0", "2.0", "2.1", "3.0"):
-        wheel(tmp_path, version)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    code, said, _ = call("--versions", "lockling=2..3,2.0,9", "--json")
-    found = [line for line in lines(said) if "row" in line]
-    assert [one.get("versions", {}).get("lockling") for one in found] == ["2.1", "3.0", "2.0", None]
-    assert [one.get("outcome") for one in found] == ["seen", "not seen", "seen", None]
-    assert found[-1]["crashed"] == (
-        "pip cannot install lockling==9.*: no index that answered has this release "
-        "(the newest is 3.0)"
-    )
-    assert code == 2
