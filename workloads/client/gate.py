@@ -30,6 +30,8 @@ WAITS, REPLY = 1, 2
 _LOOK_S = 0.002
 """Between two looks at a stopped program; how long to wait for requests that are sent at once."""
 _CHUNK = 1 << 16
+_EXITING = 0x4  # PF_EXITING, include/linux/sched.h
+_KILLED = 1 << 8  # SIGKILL is signal 9
 
 
 def number(place: int, server: int, servers: int) -> int:
@@ -187,14 +189,19 @@ class Gate:
         return self._state() != "Z"
 
     def _state(self) -> str:
-        """Return the state of the program's process (proc(5)); Z if it has ended."""
+        """Return the state of the program's process; Z if it has ended, or is about to.
+
+        A killed process wakes first: its state is R until it handles the signal. Source: proc(5),
+        fields 3 (state), 9 (flags) and 31 (pending signals) of /proc/PID/stat.
+        """
         try:
             with open(f"/proc/{self._pid}/stat", "rb") as file:
-                text = file.read()
+                fields = file.read().rpartition(b")")[2].split()
         except OSError:
             return "Z"
-        state = text[text.rfind(b")") + 2 :][:1].decode()
-        return "Z" if state == "X" else state
+        state, flags, pending = fields[0].decode(), int(fields[6]), int(fields[28])
+        ends = state == "X" or flags & _EXITING or pending & _KILLED
+        return "Z" if ends else state
 
 
 def _say(data: bytes) -> None:
