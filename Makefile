@@ -20,12 +20,12 @@ CLUSTER = $(PYTEST) -o cache_dir=build/cluster-cache
 # test passes alone; its failure stays in the output, and its name in the list of stages.
 ALONE = $(CLUSTER) -p no:xdist -rA --show-capture=no --last-failed --last-failed-no-failures none
 AGAIN = { (($$? == 1)) && echo 'again, one at a time:' && \
-        $(ALONE) -m 'cluster and not alone' tests/cluster | tee build/again.txt && \
+        $(ALONE) -m 'cluster and not alone and not long' tests/cluster | tee build/again.txt && \
         sed -n 's/^PASSED /          passed only alone: /p' build/again.txt >> $(STAGES); }
 # $(call stage,NAME,COMMAND): run it, and note how long it took.
 stage = @mkdir -p build; begun=$$(date +%s); echo '$(1):'; $(2); code=$$?; \
         printf '%6d s  %s%s\n' $$(($$(date +%s) - begun)) '$(1)' "$$( ((code)) && echo ': failed')" >> $(STAGES); exit $$code
-.PHONY: help install test test-unit test-slow test-oracles test-cluster test-kubernetes fuzz soak soak-checkers lint format docs nightly site bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
+.PHONY: help install test test-unit test-slow test-oracles test-cluster test-long test-kubernetes fuzz soak soak-checkers lint format docs nightly site bench bench-adapters bench-checkers bench-flat bench-harness bench-hunt \
         bench-judge bench-own-locks bench-lincheck bench-nemesis bench-start api defects track-record heal clean lock mutants test-redlock
 
 help: ## what there is
@@ -77,12 +77,15 @@ test-unit: install ## the tests that need no cluster and no second
 	$(call stage,unit tests,$(PYTEST) -n auto --dist loadfile -m 'not cluster and not oracle and not slow and not kubernetes' $(ARGS))
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster
-	$(call stage,slow tests,nice $(PYTEST) -m 'slow and not oracle' --durations=15 $(ARGS))
+	$(call stage,slow tests,nice $(PYTEST) -n 2 --dist loadfile -m 'slow and not oracle' --durations=15 $(ARGS))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side; one that fails is run again alone, and named
 	@rm -rf build/cluster-cache
-	$(call stage,cluster side by side,$(CLUSTER) -n 3 -m 'cluster and not alone' --durations=15 tests/cluster || $(AGAIN))
+	$(call stage,cluster side by side,$(CLUSTER) -n 3 -m 'cluster and not alone and not long' --durations=15 tests/cluster || $(AGAIN))
 	$(call stage,cluster alone,$(CLUSTER) -p no:xdist -m 'cluster and alone' --durations=5 tests/cluster)
+
+test-long: install ## the tests on real servers that take minutes each; not part of make test
+	$(CLUSTER) -n 3 -m 'cluster and long' --durations=15 tests/cluster
 
 test-kubernetes: install ## real API servers: builds kube-apiserver, once; the model against one that is on the path
 	$(BIN)/pytest -q -m kubernetes --durations=15 $(ARGS)

@@ -16,7 +16,7 @@ from tests.cluster.healed import healed
 ROOT = Path(__file__).parents[2]
 
 
-pytestmark = pytest.mark.usefixtures("kept_up")
+pytestmark = [pytest.mark.usefixtures("kept_up"), pytest.mark.long]
 
 
 @pytest.mark.parametrize("page", ["api", "ci"])

@@ -56,6 +56,7 @@ def test_a_sound_elector_is_not_accused_under_faults_of_servers(fencepost):
     assert code in (0, 2), said
 
 
+@pytest.mark.long
 def test_an_elector_that_never_stops_is_found(fencepost):
     faults = ("--faults", "partition,pause:server", *FAULTS[2:])
     for seed in ("3", "4", "5", "6"):  # not every schedule meets a leader

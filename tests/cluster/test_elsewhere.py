@@ -17,7 +17,7 @@ from tests.cluster import own
 from tests.cluster.healed import healed
 from tests.dasked import dasked, needs_dask
 
-pytestmark = needs_dask
+pytestmark = [needs_dask, pytest.mark.long]
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
 SUITE = ("suite", "redis", "--only", "control", "--only", "evicted", "--seed", "5")

@@ -281,6 +281,7 @@ def test_a_server_of_a_user_s_kind_has_clock_leader_and_version(place, container
     assert all(fault["proved"] and fault["healed"] for fault in found), found
 
 
+@pytest.mark.long
 def test_an_impossible_request_gives_one_sentence_and_leaves_nothing(place, containers):
     docker("create", "--name", "down", BARE)
     docker("run", "-d", "--name", "loop", BARE, "/redis-server", "--bind", "127.0.0.1")

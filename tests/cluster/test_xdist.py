@@ -36,6 +36,7 @@ def test_my_lock(fencepost, seed, worker_id):
 """
 
 
+@pytest.mark.long
 def test_each_worker_has_a_cluster_of_its_own_and_all_are_removed(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     assert healed()[0] == 0

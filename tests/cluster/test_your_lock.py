@@ -30,6 +30,7 @@ def fencepost(folder, *words):
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.long
 def test_the_tutorial_has_the_described_results(tmp_path):
     steps = STEP.findall(PAGE)
     assert [kind for kind, *_ in steps].count("run") >= 4
@@ -51,6 +52,7 @@ def test_the_lock_that_init_writes_keeps_the_contract_and_is_valid(tmp_path, opt
     assert code == 0, said
 
 
+@pytest.mark.long
 def test_the_lock_that_init_writes_is_detected_if_its_release_deletes_another_s(tmp_path):
     assert fencepost(tmp_path, "init")[0] == 0
     lock = tmp_path / "mylock.py"
