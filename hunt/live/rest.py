@@ -14,7 +14,7 @@ _WAITS = frozenset(b"STtZX")
 """States in which a thread does nothing (proc(5)); D, a wait for a disk, ends by itself."""
 _ONE_THREAD = ("node", "nodejs")
 """Programs whose first thread does all the work. Others of Node collect garbage and compile."""
-_UTIME, _TICKS = 11, os.sysconf("SC_CLK_TCK")
+_UTIME = 11
 """The place of the user's time in stat, behind the name; the system's follows."""
 _POLLS = b"epoll"
 """In the name of the kernel's function in which the first thread of Node waits for messages and
@@ -53,7 +53,7 @@ class Rest:
         except OSError:
             return 0.0
         fields = text[text.rfind(b")") + 2 :].split()
-        return (int(fields[_UTIME]) + int(fields[_UTIME + 1])) / _TICKS
+        return (int(fields[_UTIME]) + int(fields[_UTIME + 1])) / os.sysconf("SC_CLK_TCK")
 
     def _polls(self) -> bool:
         """Whether the first thread waits for messages and timers; a system that hides where threads

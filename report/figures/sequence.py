@@ -158,9 +158,10 @@ def holds_of(first: Evidence, found: Sequence[Hold]) -> list[Hold]:
 
 def window(broken: Sequence[Evidence], about: Sequence[Hold]) -> tuple[float, float]:
     """Return the time to show: from the acquire of the first hold until the violation is complete,
-    and until damage to the data that follows from it."""
+    and until damage to the data that follows from it. A violation without a hold follows from what
+    came before it."""
     first = broken[0]
-    start = min([first.time, *(hold.asked for hold in about)])
+    start = min([first.time, *(hold.asked for hold in about)]) if about else 0
     end = max([first.until, *(one.time for one in _damage(broken))])
     return max(start, first.time - _FAR_NS), min(end, first.time + _FAR_NS)
 

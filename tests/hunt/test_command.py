@@ -100,7 +100,6 @@ def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(
     ("arguments", "said"),
     [
         (("etcd9",), "there is no lock 'etcd9'"),
-        (("postgres",), "libpq makes its connections outside of Python"),
         (("etcd", "--faults", "memory"), "only Redis servers have such a limit"),
         (
             ("redis", "--server", "redis=valkey"),

@@ -97,7 +97,7 @@ def _wait(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
 def test_random_dialogues_with_a_real_server_are_those_with_the_model(
     real: tuple[str, int],
 ) -> None:
-    first = int(os.environ.get("FENCEPOST_MODEL_SEED") or time.time_ns() % 1_000_000)
+    first = int(os.environ.get("FENCEPOST_MODEL_SEED") or 1)
     for seed in range(first, first + DIALOGUES):
         print(f"seed {seed}")
         dialogue.compare(real, seed, STEPS)
