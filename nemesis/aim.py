@@ -136,10 +136,11 @@ class Aim:
         if self._given:
             yield from self._given
             return
-        for number in count(1):
-            drawn = triggers.draw(self._entries, self._seed, number, self._layout)
-            missed = [one for one, often in self._missed.items() if often >= _MISSES.get(one, 2)]
-            yield triggers.at_other_points(drawn, missed, self._layout)
+        yield from triggers.draws(self._entries, self._seed, self._layout, self._given_up)
+
+    def _given_up(self) -> list[str]:
+        """Return the failpoints that clients have missed too often."""
+        return [one for one, often in self._missed.items() if often >= _MISSES.get(one, 2)]
 
     def _run_one(self, trigger: Trigger, injector: Injector) -> None:
         on: list[tuple[str, int]] = []

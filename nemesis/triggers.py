@@ -19,7 +19,9 @@ as a schedule names the leading server `primary`; aim.py resolves it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -111,14 +113,32 @@ def must_make_sense(found: Sequence[Trigger], at: Layout) -> None:
                 raise ValueError(f"trigger {number}: {error}") from error
 
 
-def draw(entries: Sequence[str], seed: int, number: int, at: Layout) -> Trigger:
-    """Draw the trigger with this number, from 1. The same seed and number give the same one."""
-    random = Random(f"{seed}/aim/{number}")
+def draws(
+    entries: Sequence[str], seed: int, at: Layout, missed: Callable[[], Collection[str]] = tuple
+) -> Iterator[Trigger]:
+    """Draw triggers without end. The same seed gives the same ones.
+
+    `missed` returns the failpoints that clients turned out not to reach: none of them is drawn
+    from then on.
+    """
     asked = check(entries, at)
-    one = _turn(random, asked, seed, number)
-    rest_s = random.uniform(0.1, 0.3) * at.ttl_s
+    points: dict[str, _Points] = {}
+    for number in count(1):
+        one = _turn(asked, seed, number)
+        turn = points.setdefault(one.text, _Points(f"{seed}/aim/points/{one.text}"))
+        away = missed()
+        kept = tuple(point for point in at.failpoints if point not in away)
+        there = dataclasses.replace(at, failpoints=kept)
+        yield _at_other_points(_draw(asked, one, seed, number, there, turn), away, there)
+
+
+def _draw(
+    asked: Sequence[Asked], one: Asked, seed: int, number: int, at: Layout, points: _Points
+) -> Trigger:
+    """Draw the trigger with this number, of this entry."""
+    random = Random(f"{seed}/aim/{number}")
     round_ = (number - 1) // len(asked)
-    points = _Points(f"{seed}/aim/points/{one.text}", round_)
+    rest_s = random.uniform(0.1, 0.3) * at.ttl_s
     if round_ % _LONG == _LONG - 1 and (long := _long(random, at, one, rest_s)) is not None:
         return long
     if random.random() < 0.7 and (trigger := _split(random, at, asked, one, rest_s)) is not None:
@@ -148,7 +168,7 @@ def meets_a_grant(trigger: Trigger) -> bool:
     )
 
 
-def at_other_points(trigger: Trigger, missed: Collection[str], at: Layout) -> Trigger:
+def _at_other_points(trigger: Trigger, missed: Collection[str], at: Layout) -> Trigger:
     """Return the trigger; if it waits for a failpoint that clients do not reach (`missed`), for
     another one instead. Without another one the holder is hit wherever it is, and a pause lasts
     until another client holds the lock."""
@@ -162,10 +182,11 @@ def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: La
     if one.arguments.get("point") not in missed:
         return one
     arguments = {k: v for k, v in one.arguments.items() if k not in ("point", "client")}
-    own = [point for point in at.failpoints if point not in missed]
     meets = "client" in one.arguments
     if left := [
-        point for point in own if (point in REQUESTS[1:] if meets else _OFTEN.get(point, 1))
+        point
+        for point in at.failpoints
+        if (point in REQUESTS[1:] if meets else _OFTEN.get(point, 1))
     ]:
         kept = {k: v for k, v in one.arguments.items() if k == "client"}
         other = Random(f"{trigger.rest_s}").choice(left)
@@ -182,17 +203,20 @@ def _until_s(at: Layout) -> float:
 
 
 class _Points:
-    """Chooses the failpoints of an entry's triggers in turn, in a new order each time, so that a
-    short run meets all of them. `round_`: how many triggers the entry has had."""
+    """The failpoints of an entry's triggers, in a new order each cycle, so that a short run meets
+    all of them. Only a trigger that waits for a failpoint takes a turn."""
 
-    def __init__(self, seed: str, round_: int) -> None:
-        self._seed, self._round = seed, round_
+    def __init__(self, seed: str) -> None:
+        self._random = Random(seed)
+        self._left: list[str] = []
 
     def next(self, points: Sequence[str], often: Mapping[str, int]) -> str:
-        """Return the failpoint of this round. A point of weight 2 has two turns of a cycle."""
-        turns = [point for point in points for _ in range(often.get(point, 1))]
-        cycle, place = divmod(self._round, len(turns))
-        return Random(f"{self._seed}/{cycle}").sample(turns, len(turns))[place]
+        """Return the next of these failpoints. A point of weight 2 has two turns of a cycle."""
+        self._left = [point for point in self._left if point in points]
+        if not self._left:
+            turns = [point for point in points for _ in range(often.get(point, 1))] or [*points]
+            self._left = self._random.sample(turns, len(turns))
+        return self._left.pop()
 
 
 # One at which to pause or kill is mostly between two requests, where a check may be out of date. A
@@ -200,12 +224,12 @@ class _Points:
 _OFTEN = {"between-check-and-delete": 2, "between-requests": 2, "before-acquire": 0}
 
 
-def _turn(random: Random, asked: Sequence[Asked], seed: int, number: int) -> Asked:
+def _turn(asked: Sequence[Asked], seed: int, number: int) -> Asked:
     """Choose an entry in turn, in a new order each round, so that a short run has all of them. With
     weights it is drawn."""
     weights = [each.weight for each in asked]
     if len(set(weights)) > 1:
-        (one,) = random.choices(asked, weights)
+        (one,) = Random(f"{seed}/aim/entry/{number}").choices(asked, weights)
         return one
     turn, place = divmod(number - 1, len(asked))
     return Random(f"{seed}/aim/turn/{turn}").sample(list(asked), len(asked))[place]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import pytest
 
@@ -190,9 +191,7 @@ def test_without_given_triggers_they_are_drawn_from_the_seed_until_the_run_ends(
     run.held = [Lease("client-1", -(10**9), 10**12)]
     done = Aim(["pause"], 7, AT, run)
     done.run(run, lambda: len(run.log) >= 6)
-    drawn = [
-        triggers.draw(["pause"], 7, number, AT) for number in range(1, len(done.triggered) + 1)
-    ]
+    drawn = [*islice(triggers.draws(["pause"], 7, AT), len(done.triggered))]
     assert [one.strike for one in done.triggered] == [one.strike for one in drawn]
     assert verbs(run).count("inject") == verbs(run).count("heal")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 
 import msgspec
 import pytest
@@ -15,7 +16,7 @@ from fencepost.harness.servers.kinds import KINDS as SERVER_KINDS
 from fencepost.nemesis.failpoints import REQUESTS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
-from fencepost.nemesis.triggers import HOLDER, KINDS, Trigger, draw, must_fit, must_make_sense
+from fencepost.nemesis.triggers import HOLDER, KINDS, Trigger, draws, must_fit, must_make_sense
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
@@ -36,11 +37,15 @@ RENEWED = replace(REDIS, renews=True)
 EVERY = tuple(name for name in FAMILIES if name not in ("failover", "membership", "memory"))
 
 SEEDS = st.integers(0, 2**32)
-NUMBERS = st.integers(1, 10**6)
+NUMBERS = st.integers(1, 60)
 ENTRIES = st.permutations(EVERY).flatmap(
     lambda names: st.integers(1, len(names)).map(lambda n: names[:n])
 )
 LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED, COUNTED, RENEWED])
+
+
+def drawn(entries, seed, at, many):
+    return [*islice(draws(entries, seed, at), many)]
 
 
 @given(SEEDS, NUMBERS, ENTRIES, LAYOUTS)
@@ -48,8 +53,8 @@ LAYOUTS = st.sampled_from([REDLOCK, REDIS, ETCD, POINTED, COUNTED, RENEWED])
 def test_a_triggered_fault_is_drawn_from_its_seed_and_can_be_replayed_and_stored(
     seed, number, entries, at
 ):
-    play = draw(entries, seed, number, at)
-    assert play == draw(entries, seed, number, at)
+    play = drawn(entries, seed, at, number)[-1]
+    assert play == drawn(entries, seed, at, number)[-1]
     must_fit(entries, at)
     must_make_sense([play], at)
     assert {blow.family for blow in (*play.before, *play.strike)} <= set(entries)
@@ -65,7 +70,7 @@ def test_a_triggered_fault_is_drawn_from_its_seed_and_can_be_replayed_and_stored
 @given(SEEDS)
 @settings(max_examples=30)
 def test_where_requests_are_counted_faults_of_the_network_and_of_servers_meet_them(seed):
-    plays = [draw(("partition", "packet", "pause"), seed, n, COUNTED) for n in range(1, 120)]
+    plays = drawn(("partition", "packet", "pause"), seed, COUNTED, 119)
     meets = [play.strike[0] for play in plays if play.kind == "request"]
     assert {one.family for one in meets} == {"partition", "packet"}
     for one in meets:
@@ -75,21 +80,21 @@ def test_where_requests_are_counted_faults_of_the_network_and_of_servers_meet_th
         at = one.at("client-3")
         assert at.arguments["client"] == "client-3"
         assert at.targets[0] in SERVERS or set(at.targets) <= {at.arguments["client"], *SERVERS}
-    servers = [draw(("pause:one",), seed, number, COUNTED) for number in range(1, 20)]
+    servers = drawn(("pause:one",), seed, COUNTED, 19)
     assert any(play.kind == "request" for play in servers)
-    assert all(draw(("partition",), seed, n, REDIS).kind != "request" for n in range(1, 20))
+    assert all(one.kind != "request" for one in drawn(("partition",), seed, REDIS, 19))
 
 
 @given(SEEDS, st.sampled_from(["pause:one", "partition:minority", "packet:one/loss"]))
 def test_every_third_fault_of_servers_outlasts_a_lease_and_the_bound(seed, entry):
-    plays = [draw((entry,), seed, number, COUNTED) for number in range(3, 20, 3)]
+    plays = drawn((entry,), seed, COUNTED, 18)[2::3]
     assert all(play.lasts_s >= 1.2 * COUNTED.ttl_s + COUNTED.bound_s for play in plays)
-    both = [draw((entry, "kill:client"), seed, number, COUNTED) for number in range(1, 7)]
+    both = drawn((entry, "kill:client"), seed, COUNTED, 6)
     assert any(play.lasts_s >= 1.2 * COUNTED.ttl_s + COUNTED.bound_s for play in both)
 
 
 def test_a_pause_until_another_grant_lasts_until_a_lock_that_is_kept_shows_it():
-    plays = [draw(("pause:client",), 1, number, COUNTED) for number in range(1, 20)]
+    plays = drawn(("pause:client",), 1, COUNTED, 19)
     held = [play for play in plays if play.until_grant]
     assert held
     assert any(play.lasts_s > COUNTED.ttl_s + COUNTED.bound_s for play in held)
@@ -106,7 +111,7 @@ def test_a_split_leaves_each_client_a_bare_majority_and_hits_the_servers_of_both
 ):
     servers = [f"redis-{n}" for n in range(many)]
     at = replace(REDLOCK, servers=servers)
-    plays = [draw((family, "partition"), seed, number, at) for number in range(1, 12)]
+    plays = drawn((family, "partition"), seed, at, 11)
     splits = [play for play in plays if play.kind == "split"]
     assert splits
     for play in splits:
@@ -138,19 +143,19 @@ def test_a_split_leaves_each_client_a_bare_majority_and_hits_the_servers_of_both
     ],
 )
 def test_nothing_is_split_where_that_was_not_asked_for_or_frees_no_lock(entries, at):
-    assert all(draw(entries, 7, number, at).kind != "split" for number in range(1, 60))
+    assert all(one.kind != "split" for one in drawn(entries, 7, at, 59))
 
 
 def test_requested_triggers_take_turns():
     families = ("pause", "partition", "kill", "clock")
     for seed in range(5):
         for turn in range(3):
-            plays = [draw(families, seed, 4 * turn + place, REDIS) for place in (1, 2, 3, 4)]
+            plays = drawn(families, seed, REDIS, 12)[4 * turn : 4 * turn + 4]
             assert {blow.family for play in plays for blow in play.strike} == {*families}
 
 
 def test_where_the_lock_s_code_has_a_failpoint_holders_are_stopped_there():
-    plays = [draw(("pause",), 7, number, POINTED) for number in range(1, 100)]
+    plays = drawn(("pause",), 7, POINTED, 99)
     pointed = [play for play in plays if play.kind == "point"]
     assert len(pointed) > 10
     for play in pointed:
@@ -165,7 +170,7 @@ def test_the_failpoints_of_an_entry_take_turns():
     points = ("replies-in-flight", "before-release", "before-extend")
     at = replace(REDIS, failpoints=("before-acquire", *points))
     for seed in range(5):
-        plays = [draw(("pause:client",), seed, number, at) for number in range(1, 300)]
+        plays = drawn(("pause:client",), seed, at, 299)
         found = [play.strike[0].arguments.get("point") for play in plays if play.kind == "point"]
         met = Counter(found)
         met.pop("before-acquire", None)  # drawn as without --aim
@@ -173,9 +178,28 @@ def test_the_failpoints_of_an_entry_take_turns():
         assert max(met.values()) < 1.5 * min(met.values())
 
 
+@given(SEEDS, st.sampled_from(["packet/loss", "partition:client", "pause:one"]))
+def test_a_failpoint_s_turn_waits_for_a_trigger_that_uses_it(seed, entry):
+    """Else a run of a minute, which has about six triggers of an entry, meets some ops never."""
+    requests = [one for one in drawn((entry, "kill"), seed, COUNTED, 60) if one.kind == "request"]
+    points = [one.strike[0].arguments["point"] for one in requests]
+    every = {point for point in COUNTED.failpoints if point in REQUESTS[1:]}
+    size = len(every)
+    for start in range(0, len(points) - size + 1, size):
+        assert {*points[start : start + size]} == every
+
+
+def test_a_failpoint_that_clients_do_not_reach_has_no_turn():
+    given_up = ["between-requests"]
+    plays = islice(draws(("packet/loss",), 7, COUNTED, lambda: given_up), 60)
+    points = Counter(one.strike[0].arguments["point"] for one in plays if one.kind == "request")
+    assert "between-requests" not in points
+    assert max(points.values()) - min(points.values()) <= 1
+
+
 def test_a_request_is_met_by_a_loss_of_nearly_all_packets_for_a_short_or_a_long_time():
     at = replace(REDIS, failpoints=("before-acquire", "before-release", "before-extend"))
-    plays = [draw(("packet/loss",), 7, number, at) for number in range(1, 200)]
+    plays = drawn(("packet/loss",), 7, at, 199)
     met = [play for play in plays if play.kind == "request"]
     assert {play.strike[0].arguments["share"] for play in met} == {0.9}
     assert {play.strike[0].arguments["point"] for play in met} == {*at.failpoints}
@@ -185,14 +209,13 @@ def test_a_request_is_met_by_a_loss_of_nearly_all_packets_for_a_short_or_a_long_
 
 def test_most_cancelled_calls_are_at_a_failpoint_of_the_lock():
     at = replace(REDIS, failpoints=("replies-in-flight", "before-release"), cancels=True)
-    plays = [draw(("cancel",), 7, number, at) for number in range(1, 60)]
+    plays = drawn(("cancel",), 7, at, 59)
     points = Counter(play.strike[0].arguments.get("point") for play in plays)
     assert points["replies-in-flight"] > 10 and points["before-release"] > 10
 
 
 def test_a_requested_target_or_method_is_kept():
-    for number in range(1, 60):
-        play = draw(("pause:client/acquired", "kill:redis-2", "clock/+1h"), 7, number, REDLOCK)
+    for play in drawn(("pause:client/acquired", "kill:redis-2", "clock/+1h"), 7, REDLOCK, 59):
         (blow,) = play.strike
         if blow.family == "pause":
             assert blow.arguments["point"] == "acquired"
@@ -204,7 +227,7 @@ def test_a_requested_target_or_method_is_kept():
 
 @pytest.mark.parametrize("entry", ["pause", "pause:client"])
 def test_the_renewal_of_a_holder_is_hit_if_it_has_a_thread(entry):
-    plays = [draw([entry], 1, number, RENEWED) for number in range(1, 200)]
+    plays = drawn([entry], 1, RENEWED, 199)
     struck = [play for play in plays if play.strike[0].arguments.get("threads") == "renewal"]
     assert 40 <= len(struck) <= 90
     for play in struck:
@@ -213,13 +236,13 @@ def test_the_renewal_of_a_holder_is_hit_if_it_has_a_thread(entry):
         assert 1.3 * RENEWED.ttl_s <= play.lasts_s <= 2.2 * RENEWED.ttl_s
         assert not play.until_grant
     for at in (REDIS, replace(REDIS, renews=None)):
-        plays = [draw([entry], 1, number, at) for number in range(1, 200)]
+        plays = drawn([entry], 1, at, 199)
         assert not any("threads" in play.strike[0].arguments for play in plays)
 
 
 def test_a_requested_renewal_fault_is_drawn_if_it_is_unknown_whether_the_lock_renews():
     at = replace(REDIS, renews=None)
-    plays = [draw(["pause:holder/renewal"], 1, number, at) for number in range(1, 20)]
+    plays = drawn(["pause:holder/renewal"], 1, at, 19)
     assert {str(blow.arguments) for play in plays for blow in play.strike} == {
         "{'threads': 'renewal'}"
     }
