@@ -41,8 +41,9 @@ LEFT = 0.05
 MEETS = ("delay", "http", "packet", "partition", "pause")
 """The families whose faults can be aimed at a request."""
 _LONG = 3
-"""Every third fault of an entry lasts longer than a lease and the bound of liveness, if it hits
-servers. Only such a fault shows whether the lock is granted while these servers are away."""
+"""Every third fault of an entry lasts longer than a lease and the bound of liveness, if it may
+keep servers from answering. Only such a fault shows whether the lock is granted while these servers
+are away."""
 _REQUESTS = 0.7
 """How often a fault that can meet a request is aimed at one."""
 _SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
@@ -290,12 +291,19 @@ def _request(
 
 def _long(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger | None:
     """Return a fault of servers that outlasts a lease and the bound of liveness; None if the
-    family's own draw hits no servers."""
+    family's own draw hits no servers, or leaves them within reach."""
     injection, lasts_s = _own(random, at, one, 0.0)
-    if not _hits_servers(injection, at):
+    if not (_hits_servers(injection, at) and _takes_away(injection)):
         return None
     lasts_s = max(lasts_s, random.uniform(1.2, 2) * at.ttl_s + at.bound_s)
     return Trigger("hold", [], [injection], 0.05, lasts_s, False, rest_s)
+
+
+def _takes_away(injection: Injection) -> bool:
+    """Return whether a fault may keep its targets from answering, and not only slow them down or
+    lose some of their messages: a long one of those shows no more than a short one."""
+    family, at = FAMILIES[injection.family], (injection.targets, injection.arguments)
+    return family.forgets or bool(family.links(*at)) or bool(family.stops(*at))
 
 
 def _hits_servers(injection: Injection, at: Layout) -> bool:

@@ -85,12 +85,18 @@ def test_where_requests_are_counted_faults_of_the_network_and_of_servers_meet_th
     assert all(one.kind != "request" for one in drawn(("partition",), seed, REDIS, 19))
 
 
-@given(SEEDS, st.sampled_from(["pause:one", "partition:minority", "packet:one/loss"]))
+@given(SEEDS, st.sampled_from(["pause:one", "partition:minority", "kill:one"]))
 def test_every_third_fault_of_servers_outlasts_a_lease_and_the_bound(seed, entry):
     plays = drawn((entry,), seed, COUNTED, 18)[2::3]
     assert all(play.lasts_s >= 1.2 * COUNTED.ttl_s + COUNTED.bound_s for play in plays)
     both = drawn((entry, "kill:client"), seed, COUNTED, 6)
     assert any(play.lasts_s >= 1.2 * COUNTED.ttl_s + COUNTED.bound_s for play in both)
+
+
+@given(SEEDS, st.sampled_from(["packet:one/loss", "packet", "cpu"]))
+def test_a_fault_that_leaves_servers_within_reach_is_never_that_long(seed, entry):
+    plays = drawn((entry,), seed, COUNTED, 18)
+    assert all(play.lasts_s <= 2 * COUNTED.ttl_s for play in plays)
 
 
 def test_a_pause_until_another_grant_lasts_until_a_lock_that_is_kept_shows_it():
