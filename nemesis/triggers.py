@@ -48,6 +48,8 @@ _REQUESTS = 0.7
 """How often a fault that can meet a request is aimed at one."""
 _SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
 """The lengths of such a fault, in leases."""
+_BRIEF = 0.1
+"""The length, in leases, of half of the crashes of a split's common servers."""
 _OUTLAST = (0.5, 3.0)
 """Those of a fault of the holder's HTTP requests."""
 _TRIES = 20
@@ -264,7 +266,9 @@ def _split(
         return None
     share = random.uniform(0.05, 0.4)
     found = [injection for injection in strikes if injection is not None]
-    return Trigger("split", [cut], found, share, 1.2 * at.ttl_s, True, rest_s)
+    # A crashed server grants again what it forgot only if it is back while the lease still runs.
+    lasts = 1.2 if one.family == "clock" else random.choice((_BRIEF, 1.2))
+    return Trigger("split", [cut], found, share, lasts * at.ttl_s, True, rest_s)
 
 
 def _request(

@@ -136,6 +136,13 @@ def test_a_split_leaves_each_client_a_bare_majority_and_hits_the_servers_of_both
                 assert 1.05 * at.ttl_s <= blow.arguments["offset_s"] <= 1.6 * at.ttl_s
 
 
+@pytest.mark.parametrize("family", ["kill", "power"])
+def test_a_server_of_both_groups_is_back_at_times_while_the_lease_it_forgot_still_runs(family):
+    splits = [one for one in drawn((family, "partition"), 7, REDLOCK, 60) if one.kind == "split"]
+    brief = [one for one in splits if one.lasts_s < 0.2 * REDLOCK.ttl_s]
+    assert 0.25 * len(splits) < len(brief) < 0.75 * len(splits)
+
+
 @pytest.mark.parametrize(
     ("entries", "at"),
     [
