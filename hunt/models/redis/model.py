@@ -30,6 +30,7 @@ MODEL = Model(
     servers=_servers,
     stores={"redis": storage},
     steps=True,
+    live=True,
     sockets=True,
     wall_leases=True,
     evicts=True,
