@@ -249,9 +249,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 def _must_speak(at: Layout) -> None:
     if not at.kind.http:
-        raise ValueError(
-            f"it needs servers that speak plain HTTP, and these are {at.kind.name}"
-        )
+        raise ValueError(f"it needs servers that speak plain HTTP, and these are {at.kind.name}")
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
@@ -293,6 +291,8 @@ FAMILY = Family(
     targets=TARGETS,
     variants=KINDS,
     validate=validate,
+    meets=lambda asked: True,
+    points="aimed",
     clashes=clashes,
     leftovers=leftovers,
     files=(_FILE,),

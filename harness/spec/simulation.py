@@ -43,10 +43,11 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     model, version = _model(spec)
     live = lock.make is None
     if live and not model.live:
+        able = ", ".join(one.name for one in MODELS.values() if one.live)
         raise BadArguments(
             f"{spec.lock} cannot be hunted: its client is a program of its own, and only servers "
-            f"of {', '.join(one.name for one in MODELS.values() if one.live)} are simulated for real clients. `fencepost test {spec.lock}` "
-            "runs it on real servers"
+            f"of {able} are simulated for real clients. `fencepost test {spec.lock}` runs it on "
+            "real servers"
         )
     library = model.client if installed(model.client) else lock.imported
     brings = lock.library or model.client or lock.dials or lock.elector

@@ -51,6 +51,4 @@ def _refuses(setting: Setting) -> str:
 
 
 # Unusual: it needs other users of the same server.
-SIMULATED = Simulated(
-    "memory", _memory, refuses=_refuses, unusual=("memory",), betrays_store=True
-)
+SIMULATED = Simulated("memory", _memory, refuses=_refuses, unusual=("memory",), betrays_store=True)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
+from fencepost.checker.checkers import of_time
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import name_of, table
 from fencepost.hunt.faults.simulated import Action

@@ -42,6 +42,7 @@ class Model:
     hunt/sim/link.py and hunt/models/http.py, and libraries over simulated sockets if servers have a
     `session`.
 
+    - `title`: the name of such servers in sentences; the model's own unless given.
     - `stores`: where a resource can be kept (workloads/resources), each with the constructor of its
       storage server.
     - `steps`: each request of a lock is a step of its op (workloads/client/steps.py), so a real
@@ -61,6 +62,7 @@ class Model:
     name: str
     servers: Callable[[Setting, Network], list[Server]]
     stores: Mapping[str, Callable[[Storage], Server]] = field(default_factory=dict)
+    title: str = ""
     steps: bool = False
     live: bool = False
     sockets: bool = False

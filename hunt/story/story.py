@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import NEMESIS, SPONTANEOUS
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.run import Run

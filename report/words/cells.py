@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from fencepost.checker.checkers import of_time
 from fencepost.checker.verdict import Valid, worst
 from fencepost.report.words import leaders
 from fencepost.report.words.intervals import median, not_seen, share
@@ -90,7 +91,9 @@ def _marks(cell: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], crashed: 
         found.append("broken")
     if by_question["data"] is False:
         found.append("damaged")
-    late = any(run["checkers"][name] is False for run in runs for name in run["checkers"] if of_time(name))
+    late = any(
+        run["checkers"][name] is False for run in runs for name in run["checkers"] if of_time(name)
+    )
     if late or not any(run["granted"] for run in runs):
         found.append("unavailable")
     if by_question["clients"] is False and "damaged" not in found:

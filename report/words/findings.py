@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from fencepost.checker.checkers import of_time
 from fencepost.report.words import cells, leaders
 from fencepost.report.words.cells import STATES, between, figure, unseen
 

@@ -29,6 +29,7 @@ MODEL = Model(
     "redis",
     servers=_servers,
     stores={"redis": storage},
+    title="Redis",
     steps=True,
     live=True,
     sockets=True,
