@@ -193,10 +193,9 @@ def counts_requests(spec: Spec) -> bool:
     if not counted or lock.failpoints:
         return False
     asked = list(map(parse, spec.nemesis))
-    named = any(
-        one.variant in REQUESTS[1:] or FAMILIES[one.family].points == "always" for one in asked
-    )
-    aimed = spec.aim and any(FAMILIES[one.family].points for one in asked)
+    points = {FAMILIES[one.family].points for one in asked if one.family in FAMILIES}
+    named = "always" in points or any(one.variant in REQUESTS[1:] for one in asked)
+    aimed = spec.aim and "aimed" in points
     return named or aimed or spec.scheduled
 
 

@@ -1,9 +1,9 @@
 """Injects the faults of the nemesis into a simulated run: with its own targets and arguments.
 
 A hunt has a table of short actions. A long history takes the words of `--faults` instead, and draws
-from them as the nemesis does (nemesis/families.py). Each simulated family says how it injects what
-is drawn (`Simulated.drawn`), or its actions are used as they are. The simulated world lacks all
-others, and says so.
+from them as the nemesis does (nemesis/families.py). Each simulated family injects a
+drawn fault in its own way (`Simulated.drawn`), or its actions are used as they are. The simulated
+world lacks all others, and says so.
 """
 
 from __future__ import annotations
