@@ -1,7 +1,7 @@
 """A thing of a registry is known by its bundle: no code elsewhere decides by its name.
 
 A fault family, a kind of server, a checker, a guard, a lock, a store, a model: a package can add
-one. A comparison with the name of one of ours, a table by such names, or a list of them leaves it
+one. A comparison with a built-in name, a table by such names, or a list of them leaves the added one
 out. So each decision is a field of the bundle. ALLOWED lists the others, with their reasons.
 """
 
@@ -20,9 +20,9 @@ from fencepost.workloads.resources.registry import GUARDS, STORES
 from tests.test_architecture import PACKAGE, modules
 
 REGISTRIES = (FAMILIES, KINDS, CHECKERS, GUARDS, LOCKS, STORES, MODELS)
-# Names that are ordinary words of this code as well, mostly fields of an op or of a setting.
+# These names are ordinary words of this code as well: fields of an op, values of a setting.
 WORDS = frozenset(("none", "server", "resource", "store", "deadline", "transaction", "cpu"))
-# What is published about ours, and the bundles themselves.
+# The bundles' own folders, and runs that are published about ours.
 HOMES = (
     "workloads/scenarios/", "workloads/defects/", "workloads/locks/", "workloads/electors/",
     "workloads/resources/", "harness/servers/", "hunt/models/", "node/",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fencepost.checker.verdict import Verdict as Verdict
     from fencepost.hunt.faults.simulated import Action as Action
     from fencepost.hunt.faults.simulated import Simulated as Simulated
-    from fencepost.hunt.models.model import Model as ServerModel
+    from fencepost.hunt.models import model as _model
     from fencepost.hunt.models.model import Storage as Storage
     from fencepost.hunt.sim.network import Network as Network
     from fencepost.hunt.sim.network import Server as Server
@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from fencepost.workloads.scenarios.suite import TimedRun as TimedRun
     from fencepost.workloads.transport.deferred import Deferred as Deferred
     from fencepost.workloads.transport.deferred import load as load
+
+    ServerModel = _model.Model
 
 _NAMES = {
     "fencepost.checker.checker": "Checker Run of_history",
