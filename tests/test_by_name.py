@@ -1,7 +1,7 @@
 """A thing of a registry is known by its bundle: no code elsewhere decides by its name.
 
 A fault family, a kind of server, a checker, a guard, a lock, a store, a model: a package can add
-one. A comparison with a built-in name, a table by such names, or a list of them leaves the added one
+one. A comparison with a built-in name, a table by such names, or a list of them leaves it
 out. So each decision is a field of the bundle. ALLOWED lists the others, with their reasons.
 """
 
