@@ -49,7 +49,9 @@ class Checker:
     """One question. `question` is the sentence that is true if the answer is yes.
 
     about: the questions of the report that it helps to answer. check: its verdict on a run.
-    at_the_end: it has no verdict on a run in progress. applies: why it does not apply to a test,
+    at_the_end: it has no verdict on a run in progress. needs_logs: it reads the servers' logs,
+    which a simulated run lacks. of_time: its violation is that something came too late or never,
+    which a busy machine can cause, too. applies: why it does not apply to a test,
     from its test.json; None: it does. touches: whether a history without a test has ops for it.
     control: its verdict on a run in which nothing goes wrong; None: no expectation. column: its
     short title in tables.
@@ -71,6 +73,8 @@ class Checker:
     touches: Callable[[History], bool] = _has_something
     control: Valid | None = True
     at_the_end: bool = False
+    needs_logs: bool = False
+    of_time: bool = False
     goal: bool = False
     goal_rank: int = 100
     suspect: Callable[[Signs], bool] = always

@@ -54,6 +54,11 @@ def _check(name: str, run: Run) -> Verdict:
         return Verdict("unknown", "The memory did not suffice to judge this.")
 
 
+def of_time(name: str) -> bool:
+    """Return whether a violation of this checker is that something came too late or never."""
+    return name in CHECKERS and CHECKERS[name].of_time
+
+
 def valid(verdicts: Mapping[str, Verdict]) -> Valid:
     """Return the run's verdict: the worst of all."""
     return worst(verdict.valid for verdict in verdicts.values())

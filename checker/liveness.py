@@ -326,4 +326,5 @@ CHECKER = Checker(
     goal_rank=40,
     suspect=any_of(WAITED),
     at_the_end=True,
+    of_time=True,
 )

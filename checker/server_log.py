@@ -133,4 +133,5 @@ CHECKER = Checker(
     column="log",
     touches=lambda history: False,  # a history without its folder has no logs
     at_the_end=True,  # logs are fetched after the run
+    needs_logs=True,
 )

@@ -11,6 +11,7 @@ from types import FrameType
 from greenlet import GreenletExit
 
 from fencepost.hunt.faults.kill import BOOT, end_client
+from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.intercept import patches
 from fencepost.hunt.intercept.context import Place
@@ -122,7 +123,7 @@ class Run:
         world.decision = self._next()
         self.start_clients()
         if MODELS[self.setting.model].client:
-            self._relent_later(("kill", "power"))
+            self._relent_later(_until_restarted())
         with self._patched() if self.setting.outside else nullcontext():
             world.run()
             steps = world.step
@@ -153,7 +154,7 @@ class Run:
                 if family not in not_yet:
                     self.faults.on[name]()
             if self.working:
-                self._relent_later(("kill", "power") if not not_yet else ())
+                self._relent_later(() if not_yet else _until_restarted())
 
         world = self.world
         at = world.now + _PATIENCE * self.setting.ttl_ns
@@ -387,3 +388,8 @@ def _cancel(client: Client, task: Task, then: Callable[[], None]) -> None:
 
 def _never(steps: int, action: int) -> None:
     """Ignore the injection: the run has ended."""
+
+
+def _until_restarted() -> tuple[str, ...]:
+    """Return the families whose faults keep nodes away until they restart."""
+    return tuple(one.name for one in SIMULATED.values() if one.restarts)

@@ -84,6 +84,7 @@ FAMILY = Family(
     targets=TARGETS,
     variants=failpoints.ALL_FAILPOINTS,
     validate=validate,
+    points="always",
     holder=failpoints.who_comes,
     moment=failpoints.await_failpoint,
     impairs=lambda targets, arguments: [],

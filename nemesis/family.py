@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from fencepost.nemesis.axis import FaultAxis
 from fencepost.nemesis.chains import Chains
@@ -71,6 +71,10 @@ def _stops_none(targets: list[str], arguments: dict[str, Any]) -> list[str]:
     return []
 
 
+def _meets_none(asked: Asked) -> bool:
+    return False
+
+
 def _with_none(mine: Strike, other: Strike, at: Layout) -> bool:
     return False
 
@@ -89,6 +93,10 @@ class Family:
     - `exclusive`: a node has one fault of all such families at a time. `clashes`: whether a fault
       of this family cannot be active together with another one, beyond that. The schedule separates
       them.
+
+    Which faults `--aim` sends to a failpoint of the lock's code:
+    - `meets`: whether a fault of an entry can meet a request of the holder.
+    - `points`: whether its faults can wait for a failpoint, "aimed" alone or "always".
 
     How a fault is carried out:
     - `make`: builds the nemesis. It is called once per run.
@@ -127,6 +135,8 @@ class Family:
     validate: Callable[[Layout, list[str], dict[str, Any]], None] = _all
     exclusive: bool = True
     clashes: Callable[[Strike, Strike, Layout], bool] = _with_none
+    meets: Callable[[Asked], bool] = _meets_none
+    points: Literal["", "aimed", "always"] = ""
     holder: Callable[[Site, Fault], tuple[str, str]] = lambda site, fault: holder(site)
     moment: Callable[[Site, Fault], None] | None = None
     over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None

@@ -28,8 +28,6 @@ KINDS = ("hang", "reset", *STATUSES, "slow", "lost")
 PROBE = "fencepost-probe"
 """The User-Agent by which the proxy knows a probe."""
 TARGETS = ("client", "clients", HOLDER)
-SPEAKERS = ("kubernetes",)
-"""The kinds of servers that speak plain HTTP (`Kind.http`)."""
 _FILE = "/run/fencepost/http.json"
 _LEAST_S, _MOST_S = 0.5, 3600.0
 """The bounds of a delay: a probe must not see the answer."""
@@ -251,10 +249,7 @@ def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
 
 def _must_speak(at: Layout) -> None:
     if not at.kind.http:
-        raise ValueError(
-            f"it needs servers that speak plain HTTP ({listed(SPEAKERS)}), and these are "
-            f"{at.kind.name}"
-        )
+        raise ValueError(f"it needs servers that speak plain HTTP, and these are {at.kind.name}")
 
 
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
@@ -296,6 +291,8 @@ FAMILY = Family(
     targets=TARGETS,
     variants=KINDS,
     validate=validate,
+    meets=lambda asked: True,
+    points="aimed",
     clashes=clashes,
     leftovers=leftovers,
     files=(_FILE,),

@@ -158,6 +158,7 @@ FAMILY = Family(
     variants=VARIANTS,
     validate=validate,
     clashes=clashes,
+    points="aimed",
     holder=failpoints.who_comes,
     moment=failpoints.await_failpoint,
     forgets=True,

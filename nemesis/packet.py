@@ -202,6 +202,8 @@ FAMILY = Family(
     targets=TARGETS,
     variants=tuple(KINDS),
     validate=validate,
+    meets=lambda asked: True,
+    points="aimed",
     leftovers=leftovers,
     loses=lambda targets, arguments: arguments.get("kind") == "loss",
     colour=Colour("#b483c2", "#d0a6dc"),

@@ -38,8 +38,6 @@ from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, renamed
 KINDS = ("split", "hold", "edge", "point", "request", "free")
 LEFT = 0.05
 """The part of a lease that is left at its edge."""
-MEETS = ("delay", "http", "packet", "partition", "pause")
-"""The families whose faults can be aimed at a request."""
 _LONG = 3
 """Every third fault of an entry lasts longer than a lease and the bound of liveness, if it may
 keep servers from answering. Only such a fault shows whether the lock is granted while these servers
@@ -276,8 +274,7 @@ def _request(
 ) -> Trigger | None:
     """Return a fault that meets a request of the holder; None if it cannot."""
     points = [point for point in at.failpoints if point in REQUESTS[1:]]
-    stops_clients = one.family in ("kill", "pause") and one.target not in SERVERS
-    if not points or stops_clients or one.family not in MEETS:
+    if not points or not FAMILIES[one.family].meets(one):
         return None
     injection, _, _ = _injection(random, at, one, at.ttl_s, turn)
     meant = HOLDER in injection.targets and not set(injection.targets) & set(at.stores)

@@ -52,6 +52,28 @@ from dataclasses import replace
 from fencepost.workloads.locks.broken import NO_OWNER_CHECK
 LOCK = replace(NO_OWNER_CHECK, name="toy-lock", what="a lock of wood", kind="toy-server")
 """,
+    "toy_elector": """
+import threading
+from fencepost.plugins import ElectorLock, LockType
+
+class Scout:
+    def __init__(self, servers, **options):
+        self._over = threading.Event()
+
+    def run(self, name, identity, ttl, started, stopped):
+        started()
+        self._over.wait()
+        stopped()
+
+    def resign(self):
+        self._over.set()
+
+ELECTOR = LockType(
+    name="toy-elector", what="an elector of wood, which asks nobody", kind="toy-server", servers=1,
+    make=lambda env, nodes, options: ElectorLock("toy-elector", Scout, env, nodes, options),
+    extends=False, elector=True,
+)
+""",
     "toy_guard": """
 from fencepost.plugins import Guard, Rule
 GUARD = Guard(
@@ -118,6 +140,8 @@ KIND = replace(REDIS, name="toy-server", module=__name__, model="toy-model")
     "toy_model": """
 from dataclasses import replace
 from fencepost.hunt.models.redis.model import MODEL as REDIS
+from fencepost.plugins import ServerModel
+assert isinstance(REDIS, ServerModel)
 MODEL = replace(REDIS, name="toy-model", stores={"toy-store": REDIS.stores["redis"]})
 """,
     "toy_simulated": """
@@ -131,7 +155,7 @@ SIMULATED = Simulated("toy-fault", lambda setting: [Action("toy-fault", "server"
 """,
 }
 POINTS = {
-    "fencepost.locks": "toy-lock = toy_lock:LOCK",
+    "fencepost.locks": "toy-lock = toy_lock:LOCK\ntoy-elector = toy_elector:ELECTOR",
     "fencepost.guards": "toy-guard = toy_guard:GUARD",
     "fencepost.stores": "toy-store = toy_store:STORE",
     "fencepost.checkers": "toy-checker = toy_checker:CHECKER",
@@ -185,13 +209,14 @@ def spec(**changed):
 def test_each_thing_is_registered_after_ours(registry):
     ours = list(registry._ours)
     assert list(registry)[: len(ours)] == ours
-    assert len(list(registry)) == len(ours) + 1
+    assert len(list(registry)) == len(ours) + len(POINTS[registry.group].splitlines())
 
 
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
         (("locks",), "toy-lock toy-server x1"),
+        (("locks",), "toy-elector toy-server x1"),
         (("locks", "toy-lock"), "toy-lock: a lock of wood"),
         (("guards",), "toy-guard any lock toy-store accepts any write"),
         (("suite",), "toy-suite 1 runs: fencepost suite toy-suite"),
@@ -290,10 +315,19 @@ def test_a_hunt_searches_for_its_checker_s_violation_under_its_guard(run, tmp_pa
     assert "No client ever lets go." in report.read_text()
 
 
+def test_a_hunt_finds_two_leaders_of_an_elector_that_asks_nobody(run, tmp_path):
+    words = ("--goal", "leadership", "--faults", "pause", "--seed", "1", "--processes", "1")
+    code, said = run("hunt", "toy-elector", *words)
+    assert code == 1 and "leadership is violated" in said
+    (report,) = (tmp_path / "results").glob("hunt-toy-elector/*Z/report.html")
+    assert "toy-elector" in report.read_text()
+
+
 @pytest.mark.parametrize(
     ("table", "row"),
     [
         ("locks", "| `toy-lock` | 1 toy-server |"),
+        ("locks", "| `toy-elector` | 1 toy-server |"),
         ("guards", "| `toy-guard` | any lock | `toy-store` | accepts any write"),
         ("stores", "| `toy-store` | a box of wood |"),
         ("suites", "| `toy-suite` | Wooden locks under woodworm. |"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from fencepost.checker import leadership
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.facts.holds import FOREVER, holds
 from fencepost.checker.facts.reigns import figures, reigns, take_overs
@@ -61,7 +62,11 @@ def tally(outcome: Outcome) -> dict[str, Any]:
         "longest_s": longest(times, [(begin_s, end_s)]),
         "longest_calm_s": longest(times, calm(on, begin_s, end_s)),
         "faults": len(outcome.results["faults"]),
-        **({"leaders": leaders(run.history, run.test)} if "leadership" in checkers else {}),
+        **(
+            {"leaders": leaders(run.history, run.test)}
+            if leadership.CHECKER.name in checkers
+            else {}
+        ),
     }
 
 

@@ -18,6 +18,7 @@ from fencepost.harness.cluster.cluster import Cluster, Spawn
 from fencepost.harness.remote.processes import CLIENT, kill_marked
 from fencepost.harness.remote.remote import Program
 from fencepost.harness.servers.wait import Say, silent
+from fencepost.harness.spec.models import passes_a_gate
 from fencepost.harness.spec.spec import Spec, counts_requests
 from fencepost.harness.userlock.requirements import SITE
 from fencepost.harness.userlock.user_lock import OWN
@@ -87,7 +88,7 @@ class ClientFleet:
         own = self._spec.own
         packages = f"{OWN}/{SITE}" if own and own.python and own.packages else ""
         lock = self._spec.lock_type
-        gated = self._counted and bool(lock.program) and lock.kind == "redis"
+        gated = self._counted and bool(lock.program) and passes_a_gate(lock.kind)
         return command(lock, packages, CODE_FILE if own else CODE_PATH, gated)
 
     @property

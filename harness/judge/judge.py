@@ -83,6 +83,7 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
     run = Run(history, test, results.server_logs(folder))
     missing = Missing(rejected.complete_until(folder), *rejected.read_rejected(folder))
     found = checked(run, missing.until_ns)
+    history.notes[:0] = _sorted_before(folder, history, missing)
     notes = [*(_noted(folder, test, live) if notes is None else notes), *_amiss(history, written)]
     notes = notes or stopped_in_vain(run, found)
     if notes or missing.lost:
@@ -149,6 +150,13 @@ def _noted(folder: Path, test: dict[str, Any], live: bool) -> list[str]:
     if (stored := results.of_ended(folder)) is not None:
         return list(stored.get("run_notes", []))
     return [ENDED_FROM_OUTSIDE] if "started" in test else []
+
+
+def _sorted_before(folder: Path, history: History, missing: Missing) -> list[str]:
+    """Return the stored notes on the history itself: an earlier judgement put it in order."""
+    stored = results.of_ended(folder) or {}
+    known = {*stored.get("run_notes", ()), *missing.lost, *missing.harmless, *history.notes}
+    return [note for note in stored.get("notes", ()) if note not in known]
 
 
 def _amiss(history: History, written: int | None) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fencepost import times
+from fencepost.checker import leadership
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.errors import BadArguments
@@ -14,7 +15,7 @@ ANY = "any"
 """In `until`: a violation that any checker finds stops the run."""
 OVERLAP = "overlap>"
 """In `until`, with a time: two leaders that work at once for longer stop the run."""
-_LEADERSHIP = "leadership"
+_LEADERSHIP = leadership.CHECKER.name
 
 
 def at_the_end(name: str) -> bool:

@@ -1,41 +1,18 @@
 """The reference lock of a user lock: fencepost's own on the same servers (hunt/search/inherent.py).
 
-It has grants that end in the same way, because a promise of a session is no promise of a lease. One
-Redis server: `redis`, with its counter as token. Several: `redlock`. PostgreSQL: `postgres`, whose
-session holds an advisory lock, or `postgres-lease`, a row that expires by the server's clock.
+It has grants that end in the same way, because a promise of a session is no promise of a lease.
+Each lock says whether it is one (`LockType.reference`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+from fencepost.harness.servers.kinds import independent
+from fencepost.harness.spec.models import model_of
 from fencepost.harness.spec.spec import Spec
+from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
-
-
-@dataclass(frozen=True)
-class _Reference:
-    """A reference lock. `single`: for one server; None: for any number."""
-
-    lock: str
-    kind: str
-    ends_with: str = "lease"
-    single: bool | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-
-
-_NAMES = {"redis": "Redis", "zookeeper": "ZooKeeper", "postgres": "PostgreSQL"}
-# A wait that is much longer than a lease would be a late grant by itself.
-_SHORT = {"wait_ms": "2000"}
-_REFERENCES = (
-    _Reference("redis", "redis", single=True, options={"token": "incr"}),
-    _Reference("redlock", "redis", single=False),
-    _Reference("etcd", "etcd"),
-    _Reference("zookeeper", "zookeeper", ends_with="close", options=_SHORT),
-    _Reference("postgres", "postgres", ends_with="connection", options=_SHORT),
-    _Reference("postgres-lease", "postgres"),
-)
 
 
 def of(spec: Spec, in_session: bool | None = None) -> Spec | None:
@@ -50,19 +27,23 @@ def of(spec: Spec, in_session: bool | None = None) -> Spec | None:
     if lock.ends_with == "connection" and in_session is None:
         return None
     ends_with = "lease" if in_session is False else lock.ends_with
-    for one in _REFERENCES:
-        if (one.kind, one.ends_with) == (lock.kind, ends_with) and one.single in (
-            None, lock.servers == 1,
-        ):  # fmt: skip
-            options = LOCKS[one.lock].read_options(one.options)
-            return replace(spec, own=None, lock=one.lock, options=options)
+    for name, one in LOCKS.items():
+        if one.reference and one.reference.ends_with == ends_with and _same_servers(one, lock):
+            options = one.read_options(one.reference.options)
+            return replace(spec, own=None, lock=name, options=options)
     return None
+
+
+def _same_servers(one: LockType, other: LockType) -> bool:
+    single = not independent(one.kind) or (one.servers == 1) == (other.servers == 1)
+    return one.kind == other.kind and single
 
 
 def servers(spec: Spec) -> str:
     """Return the servers of a test in words."""
     count, kind = spec.lock_type.servers, spec.lock_type.kind
-    name = _NAMES.get(kind, kind)
+    model = model_of(kind)
+    name = (model.title if model else "") or kind
     words = f"one {name} server" if count == 1 else f"{count} {name} servers"
     return (
         f"{words} without persistence" if kind == "redis" and spec.persistence == "none" else words

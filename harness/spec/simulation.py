@@ -30,8 +30,6 @@ from fencepost.workloads.electors.plain import CALLBACK
 from fencepost.workloads.locks.user_lock import modules as own_modules
 
 LEADERSHIP = leadership.CHECKER.name
-LIVE = ("redis",)
-"""The models that real clients can use (hunt/live)."""
 
 
 def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) -> Setting:
@@ -44,11 +42,12 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     lock = spec.lock_type
     model, version = _model(spec)
     live = lock.make is None
-    if live and model.name not in LIVE:
+    if live and not model.live:
+        able = ", ".join(one.name for one in MODELS.values() if one.live)
         raise BadArguments(
             f"{spec.lock} cannot be hunted: its client is a program of its own, and only servers "
-            f"of {', '.join(LIVE)} are simulated for real clients. `fencepost test {spec.lock}` "
-            "runs it on real servers"
+            f"of {able} are simulated for real clients. `fencepost test {spec.lock}` runs it on "
+            "real servers"
         )
     library = model.client if installed(model.client) else lock.imported
     brings = lock.library or model.client or lock.dials or lock.elector
@@ -216,8 +215,9 @@ def _own(spec: Spec) -> dict[str, Any]:
 def _description(spec: Spec) -> dict[str, Any]:
     """Return test.json of a simulated run: it has no servers that could have logs."""
     test = replace(spec, time_s=0.0).to_json() | {"nemesis": [], "simulated": True}
-    test["checkers"] = [name for name in test["checkers"] if name != "server-log"]
-    test["not_checked"]["server-log"] = "simulated servers have no logs"
+    for name in [name for name in test["checkers"] if CHECKERS[name].needs_logs]:
+        test["checkers"].remove(name)
+        test["not_checked"][name] = "simulated servers have no logs"
     return test
 
 
@@ -245,11 +245,10 @@ def _goals(spec: Spec, asked: str | None, guarded: bool) -> tuple[str, ...]:
     if asked is None:
         # How long a candidate waits for an answer is its client's choice, not the service's. If
         # only the callback ends the work, two leaders may work, and only one of them believes.
-        left_out = {"liveness"} if spec.lock_type.elector else set()
         return tuple(
             goal.name
             for goal in fit
-            if ("service" in goal.about and goal.name not in left_out)
+            if ("service" in goal.about and not (goal.of_time and spec.lock_type.elector))
             or (guarded and _is_of_data(goal))
             or (goal.name == LEADERSHIP and spec.stops == CALLBACK)
         )

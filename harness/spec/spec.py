@@ -14,13 +14,15 @@ from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
+from fencepost.harness.spec.models import counts_steps
 from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.nemesis.failpoints import REQUESTS
+from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.fault_spec import families, parse
 from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import Scheduled, draw
 from fencepost.nemesis.targets import Layout, UnknownKind
-from fencepost.nemesis.triggers import MEETS, Trigger
+from fencepost.nemesis.triggers import Trigger
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.client import critical_section
 from fencepost.workloads.contract.locktype import LockType
@@ -187,12 +189,13 @@ def counts_requests(spec: Spec) -> bool:
     """Return whether clients count their lock's requests, so that each is a failpoint: for --aim,
     for faults that name such a failpoint or draw one, and for a stored schedule, which may."""
     lock = spec.lock_type
-    counted = bool(spec.own.python) if spec.own else lock.kind == "redis" and not lock.program
+    counted = bool(spec.own.python) if spec.own else counts_steps(lock.kind) and not lock.program
     if not counted or lock.failpoints:
         return False
     asked = list(map(parse, spec.nemesis))
-    named = any(one.variant in REQUESTS[1:] or one.family == "cancel" for one in asked)
-    aimed = spec.aim and any(one.family in (*MEETS, "kill") for one in asked)
+    points = {FAMILIES[one.family].points for one in asked if one.family in FAMILIES}
+    named = "always" in points or any(one.variant in REQUESTS[1:] for one in asked)
+    aimed = spec.aim and "aimed" in points
     return named or aimed or spec.scheduled
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.results.results import must_name_a_folder
-from fencepost.harness.servers.kinds import KINDS, chosen, independent
+from fencepost.harness.servers.kinds import KINDS, chosen, independent, roles
 from fencepost.harness.spec.early_stop import check_until
+from fencepost.harness.spec.models import passes_a_gate
 from fencepost.harness.spec.spec import Spec, layout_of, restart_s, work_of
 from fencepost.harness.userlock.servers import Servers
 from fencepost.nemesis.families import check
@@ -131,10 +132,11 @@ def _must_reach_steps(spec: Spec) -> None:
             "--schedule: it stops clients at their messages, which is not possible in an image: "
             "leave --client-image out, and ship the program with --ship"
         )
-    if lock.kind != "redis":
+    if not passes_a_gate(lock.kind):
+        gated = ", ".join(role for role in roles() if passes_a_gate(role))
         raise BadArguments(
             f"--schedule: it stops clients at their messages, which is possible for programs on "
-            f"redis only, and {lock.name} runs on {lock.kind}"
+            f"{gated} only, and {lock.name} runs on {lock.kind}"
         )
 
 

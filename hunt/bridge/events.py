@@ -223,7 +223,7 @@ class _Reader:
         if call is None:
             self._found.append(unplayed)
         else:
-            how = LATE if fault.family == "delay" else LOST
+            how = LATE if SIMULATED[fault.family].late else LOST
             which = REQUEST if request else REPLY
             before = self._hits.get(call)
             words = fault.words if before is None else f"{before.words}, and then {fault.words}"

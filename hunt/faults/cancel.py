@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from fencepost.hunt.faults.simulated import Action, Simulated
+from fencepost.hunt.faults.simulated import Action, Inject, Simulated
 from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
+from fencepost.nemesis.targets import Drawn
 
 
 def _cancel(setting: Setting) -> Iterator[Action]:
@@ -38,4 +39,16 @@ def cancel(run: Run, node: ClientNode, arguments: dict[str, Any]) -> None:
         run.begin(node, lambda: node.cancel(cancelled))
 
 
-SIMULATED = Simulated("cancel", _cancel, usual=lambda setting: setting.in_loop, in_a_call=True)
+def _drawn(drawn: Drawn, lasts: int) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        for client in run.clients:
+            if client.name in drawn.targets:
+                cancel(run, client, drawn.arguments)
+        return True
+
+    return inject
+
+
+SIMULATED = Simulated(
+    "cancel", _cancel, usual=lambda setting: setting.in_loop, drawn=_drawn, in_a_call=True
+)

@@ -37,4 +37,4 @@ def _late(by: int, run: Run, event: Event | None) -> bool:
     return True
 
 
-SIMULATED = Simulated("delay", _delay, messages=True)
+SIMULATED = Simulated("delay", _delay, messages=True, late=True)

@@ -45,5 +45,9 @@ def _refuses(setting: Setting) -> str:
 
 
 SIMULATED = Simulated(
-    "failover", _failover, refuses=_refuses, betrays_store=True, unreplicated_lost=True
+    "failover",
+    _failover,
+    refuses=_refuses,
+    betrays_store=True,
+    unreplicated_lost=True,
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from fencepost.hunt.faults.simulated import Action, Simulated
+from fencepost.hunt.faults.simulated import Action, Inject, Simulated
 from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Reaper
+from fencepost.nemesis.fault_spec import Asked
+from fencepost.nemesis.targets import Drawn
 from fencepost.workloads.contract.lock import Failed
 
 BOOT = 5 * MS
@@ -86,4 +88,31 @@ def _end(run: Run, node: ClientNode, words: str) -> None:
     world.at(world.now, Reaper(world.nowhere, die))
 
 
-SIMULATED = Simulated("kill", _kill, betrays_store=True, kills=True)
+def drawn_crash(power: bool, drawn: Drawn, lasts: int) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        for number, server in enumerate(run.servers):
+            if server.name in drawn.targets:
+                crash(number, power, run, event)
+        for number, client in enumerate(run.clients):
+            if client.name in drawn.targets:
+                kill_client(number, run, event)
+        return True
+
+    return inject
+
+
+def lacks(asked: Asked, setting: Setting) -> str:
+    """Say why the simulated world has no such crash: a server restarts as the setting says."""
+    lacking = asked.variant in ("kept", "wiped", "never")
+    return f"the simulated world has no {asked.family}/{asked.variant}" if lacking else ""
+
+
+SIMULATED = Simulated(
+    "kill",
+    _kill,
+    drawn=partial(drawn_crash, False),
+    lacks=lacks,
+    restarts=True,
+    betrays_store=True,
+    kills=True,
+)

@@ -45,5 +45,9 @@ def _twice(by: int, run: Run, event: Event | None) -> bool:
 
 # No TCP connection delivers a message twice.
 SIMULATED = Simulated(
-    "packet", _packet, kinds=(LOSS, DUPLICATE), unusual=(DUPLICATE,), messages=True
+    "packet",
+    _packet,
+    kinds=(LOSS, DUPLICATE),
+    unusual=(DUPLICATE,),
+    messages=True,
 )

@@ -7,10 +7,12 @@ from functools import partial
 from itertools import combinations
 
 from fencepost.hunt.faults.failover import primary
-from fencepost.hunt.faults.simulated import Action, Simulated
+from fencepost.hunt.faults.simulated import Action, Inject, Simulated
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
+from fencepost.nemesis.fault_spec import Asked
+from fencepost.nemesis.targets import Drawn
 
 
 def _partition(setting: Setting) -> Iterator[Action]:
@@ -81,4 +83,37 @@ def _cut_replica(run: Run, event: Event | None) -> None:
     run.faults.begin("partition", names, {"links": [names]}, words, old.reconnect)
 
 
-SIMULATED = Simulated("partition", _partition)
+def _drawn(drawn: Drawn, lasts: int) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        index = {one.name: one.index for one in (*run.servers, *run.clients, run.storage)}
+        clients = {client.name for client in run.clients}
+        ends = []
+        for pair in drawn.arguments["links"]:
+            client, server = pair if pair[0] in clients else (pair[1], pair[0])
+            if client in clients and server in index:
+                ends.append((index[client], index[server]))
+        lost, network = drawn.arguments.get("lost", "both"), run.network
+        cuts = [
+            (cut, [end for end in ends if end not in cut])
+            for cut, side in ((network.requests_cut, "requests"), (network.replies_cut, "replies"))
+            if lost in ("both", side)
+        ]
+        for cut, new in cuts:
+            cut.update(new)
+
+        def undo() -> None:
+            for cut, new in cuts:
+                cut.difference_update(new)
+
+        words = f"{drawn.targets[0]} is cut off"
+        run.faults.begin("partition", drawn.targets, drawn.arguments, words, undo, lasts)
+        return True
+
+    return inject
+
+
+def _lacks(asked: Asked, setting: Setting) -> str:
+    return "the simulated world has no partition/reject" if asked.variant == "reject" else ""
+
+
+SIMULATED = Simulated("partition", _partition, drawn=_drawn, lacks=_lacks)

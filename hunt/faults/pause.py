@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from fencepost.hunt.faults.simulated import Action, Simulated, seconds
+from fencepost.hunt.faults.simulated import Action, Inject, Simulated, nodes_of, seconds
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.sim.world import Event, Node
+from fencepost.hunt.sim.world import MS, Event, Node, Timer
+from fencepost.nemesis.fault_spec import Asked
+from fencepost.nemesis.targets import Drawn
+
+_LOOK = 20 * MS
 
 
 def _pause(setting: Setting) -> Iterator[Action]:
@@ -36,5 +40,56 @@ def _stop(run: Run, node: Node, lasts: int) -> None:
         run.faults.begin("pause", [node.name], {}, words, lasts=lasts)
 
 
+def _drawn(drawn: Drawn, lasts: int) -> Inject:
+    def inject(run: Run, event: Event | None) -> bool:
+        nodes = [node for node in nodes_of(run, drawn.targets) if node.up]
+        if not nodes or any(node.paused_until > run.world.now for node in nodes):
+            return True
+        until = drawn.arguments.get("until") == "other-holds"
+        words = f"{', '.join(drawn.targets)} is paused"
+        if not until:
+            for node in nodes:
+                node.paused_until = run.world.now + lasts
+            words = f"{words} for {seconds(lasts)}"
+            run.faults.begin("pause", drawn.targets, drawn.arguments, words, _nothing, lasts)
+            return True
+        name = run.faults.begin("pause", drawn.targets, drawn.arguments, words, _nothing, lasts)
+        _until_granted(run, nodes[0], name, len(run.rows))
+        return True
+
+    return inject
+
+
+def _until_granted(run: Run, node: Node, name: str, first: int) -> None:
+    """Pause a client until another one is granted the lock, or until the fault ends."""
+    world = run.world
+
+    def look() -> None:
+        if name not in run.faults.on or not node.up:
+            return
+        if any(row[2:4] == ("ok", "acquire") and row[6] != node.name for row in run.rows[first:]):
+            run.faults.on[name]()
+            return
+        node.paused_until = world.now + _LOOK + 1
+        world.at(world.now + _LOOK, Timer(world.nowhere, look))
+
+    look()
+
+
+def _nothing() -> None:
+    """Undo nothing: the fault ends by itself."""
+
+
+def _lacks(asked: Asked, setting: Setting) -> str:
+    return "the simulated world has no pause/renewal" if asked.variant == "renewal" else ""
+
+
 # A leader that is paused past its lease cannot know it, unless its elector has named a deadline.
-SIMULATED = Simulated("pause", _pause, usual=lambda setting: setting.deadlines, slows=True)
+SIMULATED = Simulated(
+    "pause",
+    _pause,
+    usual=lambda setting: setting.deadlines,
+    drawn=_drawn,
+    lacks=_lacks,
+    slows=True,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from fencepost.hunt.faults.kill import crash
+from fencepost.hunt.faults.kill import crash, drawn_crash, lacks
 from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.sim.setting import Setting
 
@@ -20,4 +20,13 @@ def _usual(setting: Setting) -> bool:
     return setting.persistence != "none"
 
 
-SIMULATED = Simulated("power", _power, usual=_usual, betrays_store=True, unsynced_lost=True)
+SIMULATED = Simulated(
+    "power",
+    _power,
+    usual=_usual,
+    drawn=partial(drawn_crash, True),
+    lacks=lacks,
+    restarts=True,
+    betrays_store=True,
+    unsynced_lost=True,
+)

@@ -13,12 +13,14 @@ installed package adds one with an entry point:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.sim.world import Event
+from fencepost.hunt.sim.world import Event, Node
+from fencepost.nemesis.fault_spec import Asked
+from fencepost.nemesis.targets import Drawn
 
 Inject = Callable[[Run, Event | None], bool | None]
 """Injects the fault. If it returns False, it could not, and is called again at the next event."""
@@ -42,6 +44,12 @@ def seconds(ns: int) -> str:
     return f"{ns / 1e9:.3g} s" if ns >= 1_000_000_000 else f"{ns / 1e6:.3g} ms"
 
 
+def nodes_of(run: Run, names: Sequence[str]) -> list[Node]:
+    """Return the nodes of a run with these names."""
+    known: dict[str, Node] = {one.name: one for one in (*run.servers, *run.clients, run.storage)}
+    return [known[name] for name in names if name in known]
+
+
 @dataclass(frozen=True)
 class Simulated:
     """A simulated family.
@@ -56,10 +64,17 @@ class Simulated:
     - `refuses`: why a setting cannot have it; "" if it can.
     - `usual`: whether a hunt that names no faults uses it.
     - `slows`: it can make a client work past its lease.
+    - `restarts`: its nodes are away until they restart, which a hunt does not end early.
     - `betrays_store`: it takes away the clock or the memory that a lock on one store relies on.
 
+    Long runs take the words of `--nemesis` (hunt/history), and draw as the nemesis does:
+    - `drawn`: makes the injection of a drawn fault and its duration (ns). Without it, long runs use
+      the actions as they are.
+    - `lacks`: why the simulated world has no such drawn fault; "" if it has it.
+
     How real servers and clients can reproduce it (hunt/bridge):
-    - `messages`: it concerns single messages, not nodes or links.
+    - `messages`: it concerns single messages, not nodes or links; `late`: these come late, and are
+      not lost.
     - `kills`: a client that it concerns does not return.
     - `unsynced_lost`: its servers lose unsynced data.
     - `in_a_call`: it meets a place in a client's call that no step of a scenario names.
@@ -72,9 +87,13 @@ class Simulated:
     unusual: tuple[str, ...] = ()
     refuses: Callable[[Setting], str] = lambda setting: ""
     usual: Callable[[Setting], bool] = lambda setting: True
+    drawn: Callable[[Drawn, int], Inject] | None = None
+    lacks: Callable[[Asked, Setting], str] = lambda asked, setting: ""
+    restarts: bool = False
     slows: bool = False
     betrays_store: bool = False
     messages: bool = False
+    late: bool = False
     kills: bool = False
     unsynced_lost: bool = False
     unreplicated_lost: bool = False

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
+from fencepost.checker.checkers import of_time
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import name_of, table
 from fencepost.hunt.faults.simulated import Action
@@ -236,7 +237,7 @@ class Search:
         if not shown:
             return None
         run, witness, broken = shown[0]
-        if next(iter(broken)) == "liveness" and len(shown) < len(played):
+        if of_time(next(iter(broken))) and len(shown) < len(played):
             return None  # in real time, a promise about time is broken by a busy machine, too
         find = Counterexample(
             met, schedule, run, broken, tell(run, witness.teller, broken), runs + len(played),
@@ -305,7 +306,7 @@ def _is_late(run: RealRun) -> bool:
 def _broken(run: RealRun, goals: Sequence[str], surely: bool = False) -> dict[str, Verdict]:
     """Judge a run. On a machine that was too busy for it, no lock is blamed for being late."""
     if _is_late(run):
-        goals = [goal for goal in goals if goal != "liveness"]
+        goals = [goal for goal in goals if not of_time(goal)]
     return violations(run, goals, surely)
 
 

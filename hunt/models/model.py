@@ -42,11 +42,13 @@ class Model:
     hunt/sim/link.py and hunt/models/http.py, and libraries over simulated sockets if servers have a
     `session`.
 
+    - `title`: the name of such servers in sentences; the model's own unless given.
     - `stores`: where a resource can be kept (workloads/resources), each with the constructor of its
       storage server.
     - `steps`: each request of a lock is a step of its op (workloads/client/steps.py), so a real
-      client
-      can be stopped before it.
+      client can be stopped before it.
+    - `live`: clients in any language can use it: hunts play it for real processes (hunt/live), and
+      a gate on a client's node knows its requests (workloads/client/gate.py).
     - `sockets`: libraries that bring their own connections can use it.
     - `client`: the library that locks on such servers use, fencepost's own as well: they bring
       their own connections.
@@ -60,7 +62,9 @@ class Model:
     name: str
     servers: Callable[[Setting, Network], list[Server]]
     stores: Mapping[str, Callable[[Storage], Server]] = field(default_factory=dict)
+    title: str = ""
     steps: bool = False
+    live: bool = False
     sockets: bool = False
     client: str = ""
     in_session: Callable[[Server, int], bool] | None = None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import NEMESIS, SPONTANEOUS
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.run import Run
@@ -28,8 +29,6 @@ _DOES = {
     "close": "closes",
 }
 _GRANTED = "{} is granted the lock"
-_DATA = ("resource", "fencing", "store")
-_OF_CLIENTS = ("mutual_exclusion", "leadership")
 
 
 @dataclass(frozen=True)
@@ -283,8 +282,9 @@ def acquires(rows: Sequence[Row]) -> list[tuple[int, int]]:
 def tell(run: Run, teller: Teller, broken: dict[str, Verdict]) -> list[Step]:
     """Return the story of a run that broke promises, mainly of the first of `broken`."""
     name, verdict = next(iter(broken.items()))
-    until = run.world.now if name == "liveness" else _shown(run.rows, verdict)
-    teller.about(run, until, name in _DATA or name in _OF_CLIENTS)
+    checker = CHECKERS[name]
+    until = run.world.now if checker.of_time else _shown(run.rows, verdict)
+    teller.about(run, until, not {"clients", "resource"}.isdisjoint(checker.about))
     if run.setting.elector and verdict.evidence:
         teller.steps += teller.silent(run, verdict.evidence[0], until)
     what = _shorter(verdict.evidence[0]) if verdict.evidence else verdict.summary

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from fencepost.checker.checkers import of_time
 from fencepost.checker.verdict import Valid, worst
 from fencepost.report.words import leaders
 from fencepost.report.words.intervals import median, not_seen, share
@@ -90,7 +91,9 @@ def _marks(cell: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], crashed: 
         found.append("broken")
     if by_question["data"] is False:
         found.append("damaged")
-    late = any(run["checkers"].get("liveness") is False for run in runs)
+    late = any(
+        run["checkers"][name] is False for run in runs for name in run["checkers"] if of_time(name)
+    )
     if late or not any(run["granted"] for run in runs):
         found.append("unavailable")
     if by_question["clients"] is False and "damaged" not in found:
@@ -101,8 +104,8 @@ def _marks(cell: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], crashed: 
 
 
 def _service(run: Mapping[str, Any]) -> list[Valid]:
-    """Return the verdicts on the service, without the one on liveness."""
-    return [verdict(valid) for name, valid in run["service"].items() if name != "liveness"]
+    """Return the verdicts on the service, without those on time."""
+    return [verdict(valid) for name, valid in run["service"].items() if not of_time(name)]
 
 
 def _asked(runs: Sequence[Mapping[str, Any]], question: str) -> list[Valid]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from fencepost.checker.checkers import of_time
 from fencepost.report.words import cells, leaders
 from fencepost.report.words.cells import STATES, between, figure, unseen
 
@@ -127,10 +128,10 @@ def _although(kept: int, of: int) -> str:
 
 def _absences(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:
     for fault, mine in _by(_marked(rows, "unavailable"), "fault").items():
-        late = [row for row in mine if row["sum"]["checkers"].get("liveness", {}).get("false")]
+        late = [row for row in mine if _late(row)]
         never = [row for row in mine if not row["sum"]["holds_a_second"]]
         if late:
-            runs = sum(row["sum"]["checkers"]["liveness"]["false"] for row in late)
+            runs = sum(map(_late, late))
             of = sum(row["sum"]["runs"] for row in late)
             yield _finding(
                 "unavailable",
@@ -140,6 +141,12 @@ def _absences(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[
         if never:
             words = f"{under(fault)}, the lock was never granted: {_locks(never)}."
             yield _finding("unavailable", words)
+
+
+def _late(row: Mapping[str, Any]) -> int:
+    """Return in how many runs something came too late or never."""
+    found = row["sum"]["checkers"]
+    return max((found[name].get("false", 0) for name in found if of_time(name)), default=0)
 
 
 def _saved(rows: Sequence[Mapping[str, Any]], under: Under) -> Iterable[dict[str, str]]:

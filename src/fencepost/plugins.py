@@ -4,6 +4,7 @@ The module that defines a name may move from one version to the next; the name h
 is loaded before it is used. A node imports this file as well, with the rest of its package missing,
 so it needs the standard library alone.
 
+An elector is a `LockType` with `elector=True`, whose `make` wraps the elector in an `ElectorLock`.
 `Grant` is the one that a `Lock` returns; a user lock (docs/your-lock.md) returns `fencepost.Grant`.
 """
 
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from fencepost.checker.verdict import Verdict as Verdict
     from fencepost.hunt.faults.simulated import Action as Action
     from fencepost.hunt.faults.simulated import Simulated as Simulated
+    from fencepost.hunt.models import model as _model
+    from fencepost.hunt.models.model import Storage as Storage
+    from fencepost.hunt.sim.network import Network as Network
+    from fencepost.hunt.sim.network import Server as Server
+    from fencepost.hunt.sim.setting import Setting as Setting
+    from fencepost.hunt.sim.unknown import Unknown as Unknown
     from fencepost.nemesis.axis import FaultAxis as FaultAxis
     from fencepost.nemesis.family import Colour as Colour
     from fencepost.nemesis.family import Column as Column
@@ -51,10 +58,12 @@ if TYPE_CHECKING:
     from fencepost.workloads.contract.lock import Lock as Lock
     from fencepost.workloads.contract.lock import SharedLock as SharedLock
     from fencepost.workloads.contract.locktype import LockType as LockType
+    from fencepost.workloads.contract.locktype import Reference as Reference
     from fencepost.workloads.contract.option import Option as Option
     from fencepost.workloads.contract.resource import Resource as Resource
     from fencepost.workloads.contract.store import Opening as Opening
     from fencepost.workloads.contract.store import Store as Store
+    from fencepost.workloads.electors.plain import ElectorLock as ElectorLock
     from fencepost.workloads.scenarios.claim import Claim as Claim
     from fencepost.workloads.scenarios.scenario import Scenario as Scenario
     from fencepost.workloads.scenarios.suite import Cost as Cost
@@ -64,6 +73,8 @@ if TYPE_CHECKING:
     from fencepost.workloads.transport.deferred import Deferred as Deferred
     from fencepost.workloads.transport.deferred import load as load
 
+    ServerModel = _model.Model
+
 _NAMES = {
     "fencepost.checker.checker": "Checker Run of_history",
     "fencepost.checker.history.history": "History",
@@ -71,6 +82,10 @@ _NAMES = {
     "fencepost.checker.lincheck.model": "Model",
     "fencepost.checker.verdict": "Verdict",
     "fencepost.hunt.faults.simulated": "Action Simulated",
+    "fencepost.hunt.models.model": "ServerModel Storage",
+    "fencepost.hunt.sim.network": "Network Server",
+    "fencepost.hunt.sim.setting": "Setting",
+    "fencepost.hunt.sim.unknown": "Unknown",
     "fencepost.nemesis.axis": "FaultAxis",
     "fencepost.nemesis.family": "Colour Column Family",
     "fencepost.nemesis.fault_spec": "Asked",
@@ -81,23 +96,26 @@ _NAMES = {
     "fencepost.node.watch": "Watch",
     "fencepost.workloads.contract.guard": "Guard Rule",
     "fencepost.workloads.contract.lock": "Env Failed Grant Indeterminate Link Lock SharedLock",
-    "fencepost.workloads.contract.locktype": "LockType",
+    "fencepost.workloads.contract.locktype": "LockType Reference",
     "fencepost.workloads.contract.option": "Option",
     "fencepost.workloads.contract.resource": "Resource",
     "fencepost.workloads.contract.store": "Opening Store",
+    "fencepost.workloads.electors.plain": "ElectorLock",
     "fencepost.workloads.scenarios.claim": "Claim",
     "fencepost.workloads.scenarios.scenario": "Scenario",
     "fencepost.workloads.scenarios.suite": "Cost Rate Suite TimedRun",
     "fencepost.workloads.transport.deferred": "Deferred load",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_THERE = {"ServerModel": "Model"}
+"""Names that differ from those in their modules: `Model` is one of lincheck."""
 
 __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_HOMES[name]), _THERE.get(name, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

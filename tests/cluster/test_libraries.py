@@ -19,7 +19,7 @@ SERVERS = {
 }
 
 
-# One of them is enough where a library has not changed; all are in the night.
+# One of them is enough where a library has not changed; all are in the nightly workflow.
 @pytest.mark.parametrize(
     "lock",
     [

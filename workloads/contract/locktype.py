@@ -34,6 +34,18 @@ ENDS_WITH = ("lease", "close", "connection")
 
 
 @dataclass(frozen=True)
+class Reference:
+    """How a lock is the reference of user locks on such servers (harness/spec/reference.py).
+
+    `ends_with`: how their grants end. `options` are those of the reference. If servers are
+    independent, a lock on one server has a reference on one, and one on several on several.
+    """
+
+    ends_with: str = "lease"
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class LockType:
     """A lock by name. `servers` is how many nodes of `kind` it runs on.
 
@@ -64,7 +76,7 @@ class LockType:
     `usual_ttl_ms`: the lease of a test that names none, if its numbers need a longer one than other
     locks; 0: as for these. `loads`: modules that its library imports at their first use; a hunt
     imports them before its first run. `elector`: it elects a leader (workloads/electors), and a
-    grant is a reign.
+    grant is a reign. `reference`: how it is the reference of user locks; None: it is not.
 
     Raises ValueError for an invalid field.
     """
@@ -96,6 +108,7 @@ class LockType:
     elector: bool = False
     loads: tuple[str, ...] = ()
     dials: bool = False
+    reference: Reference | None = None
 
     def __post_init__(self) -> None:
         if self.ends_with not in ENDS_WITH:

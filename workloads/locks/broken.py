@@ -204,6 +204,7 @@ ENDLESS_WATCHDOG = replace(
 HERD = replace(
     zookeeper.LOCK,
     name="broken-herd",
+    reference=None,
     what="broken on purpose: ZooKeeper's recipe with every waiter watching the holder's znode",
     make=herd,
 )

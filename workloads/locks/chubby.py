@@ -194,6 +194,7 @@ def _none_under(prefix: str) -> dict[str, Any]:
 LOCK = replace(
     etcd.LOCK,
     name="chubby",
+    reference=None,
     what="Chubby's sequencer, generation and lock-delay, on etcd (Burrows 2006)",
     make=ChubbyLock,
     options={

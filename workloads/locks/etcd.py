@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.etcd_session import Session
 from fencepost.workloads.transport.etcd_gateway import Gateway, after, key_is, plain, text
@@ -141,4 +141,5 @@ LOCK = LockType(
     # A client that closes revokes its lease, and the keys go with it.
     ends_with="close",
     renews=True,
+    reference=Reference(),
 )

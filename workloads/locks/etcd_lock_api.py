@@ -82,6 +82,7 @@ class EtcdLockApi:
 LOCK = replace(
     etcd.LOCK,
     name="etcd-lock-api",
+    reference=None,
     what="the lock service of the etcd server itself, trusted as it answers",
     make=EtcdLockApi,
     options={

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant
-from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.transport.postgres_link import PostgresLink, Refused, quoted
@@ -201,4 +201,6 @@ LOCK = LockType(
     whole_seconds=True,
     ends_with="connection",
     dials=True,
+    # A wait that is much longer than a lease would be a late grant by itself.
+    reference=Reference("connection", {"wait_ms": "2000"}),
 )

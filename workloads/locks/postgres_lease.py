@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import Option
 from fencepost.workloads.transport.postgres_link import PostgresLink, Refused, Rows, quoted
 
@@ -109,4 +109,5 @@ LOCK = LockType(
     },
     promises={"true_refusals": True},
     dials=True,
+    reference=Reference(),
 )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Link
-from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import POLLS, Option
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.locks.retry import tries
@@ -169,4 +169,5 @@ LOCK = LockType(
     },
     promises={"true_refusals": True},
     renews="watchdog",
+    reference=Reference(options={"token": "incr"}),
 )

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate, Link
-from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import POLLS, Option
 from fencepost.workloads.locks.redis import ACQUIRE_COUNTED, EXTEND, RELEASE, counter, key
 from fencepost.workloads.locks.retry import tries
@@ -178,4 +178,5 @@ LOCK = LockType(
         **POLLS,
     },
     promises={"minority": True},
+    reference=Reference(),
 )

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
-from fencepost.workloads.contract.locktype import LockType
+from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.zookeeper_session import Session, gone, unsure
 from fencepost.workloads.transport.deferred import Deferred
@@ -191,4 +191,6 @@ LOCK = LockType(
     # Closing the client ends its session, and the ephemeral znodes go with it.
     ends_with="close",
     renews=True,
+    # A wait that is much longer than a lease would be a late grant by itself.
+    reference=Reference("close", {"wait_ms": "2000"}),
 )

@@ -26,6 +26,7 @@ def _in_session(server: Server, at_ns: int) -> bool:
 
 MODEL = Model(
     "postgres",
+    title="PostgreSQL",
     servers=_servers,
     sockets=True,
     wall_leases=True,

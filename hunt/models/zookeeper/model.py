@@ -14,4 +14,4 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
     return [ZooKeeperServer(name, index, ensemble) for index, name in enumerate(setting.servers)]
 
 
-MODEL = Model("zookeeper", servers=_servers, sockets=True, client="kazoo.client")
+MODEL = Model("zookeeper", servers=_servers, title="ZooKeeper", sockets=True, client="kazoo.client")

@@ -1,0 +1,182 @@
+"""A thing of a registry is known by its bundle: no code elsewhere decides by its name.
+
+A fault family, a kind of server, a checker, a guard, a lock, a store, a model: a package can add
+one. A comparison with a built-in name, a table by such names, or a list of them leaves it
+out. So each decision is a field of the bundle. ALLOWED lists the others, with their reasons.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+
+from fencepost.checker.checkers import CHECKERS
+from fencepost.harness.servers.kinds import KINDS
+from fencepost.hunt.models.registry import MODELS
+from fencepost.nemesis.families import FAMILIES
+from fencepost.workloads.locks.registry import LOCKS
+from fencepost.workloads.resources.registry import GUARDS, STORES
+from tests.test_architecture import PACKAGE, modules
+
+REGISTRIES = (FAMILIES, KINDS, CHECKERS, GUARDS, LOCKS, STORES, MODELS)
+# These names are ordinary words of this code as well: fields of an op, values of a setting.
+WORDS = frozenset(("none", "server", "resource", "store", "deadline", "transaction", "cpu"))
+# The bundles' own folders, and runs that are published about ours.
+HOMES = (
+    "workloads/scenarios/", "workloads/defects/", "workloads/locks/", "workloads/electors/",
+    "workloads/resources/", "harness/servers/", "hunt/models/", "node/",
+)  # fmt: skip
+OTHER = "an ordinary word here"
+DEFAULT = "a default, which the user can change"
+FALLBACK = "another family is drawn as it draws itself"
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "checker/facts/crash_lines.py": (
+        "all lines are searched in every log: none depends on its server's kind",
+        "etcd",
+        "postgres",
+        "redis",
+        "zookeeper",
+    ),
+    "checker/facts/faults.py": ("only a pause's receipt says at which failpoint it is", "pause"),
+    "checker/facts/reigns.py": ("names of causes in stored figures", "kill", "pause"),
+    "checker/facts/time_order.py": (OTHER, "clock"),
+    "checker/resource.py": ("stored tests of 0.1.0 lack the field", "compare-and-set"),
+    "harness/campaigns/bench.py": (DEFAULT, "redis"),
+    "harness/campaigns/defect_plays.py": ("fencing judges tokens and writes apart", "fencing"),
+    "harness/campaigns/issue.py": (OTHER, "http"),
+    "harness/campaigns/matrix.py": (DEFAULT, "fenced"),
+    "harness/execute/contract.py": (
+        "faults that the check of the contract injects",
+        "kill",
+        "pause",
+    ),
+    "harness/execute/stage.py": ("a client that is killed has no call to finish", "kill"),
+    "harness/publish/documents.py": (OTHER, "http"),
+    "harness/spec/reference.py": ("--persistence is a setting of Redis", "redis"),
+    "harness/spec/respec.py": ("stored tests of 0.1.0 had an option `etcd`", "etcd"),
+    "harness/spec/validation.py": (
+        "a custom image lacks the clock of a client that kill restarts; "
+        "SDKs write to a resource in Redis alone",
+        "clock",
+        "kill",
+        "redis",
+    ),
+    "harness/web/guard.py": (OTHER, "http"),
+    "hunt/bridge/to_scenario.py": (
+        "a simulated message is reproduced by these faults; the gate knows RESP alone",
+        "delay",
+        "partition",
+        "redis",
+    ),
+    "hunt/intercept/patches.py": ("a module's name", "kazoo"),
+    "hunt/sim/client_node.py": (OTHER, "cancel", "clock"),
+    "hunt/sim/network.py": (OTHER, "clock"),
+    "hunt/sim/setting.py": (DEFAULT, "redis"),
+    "nemesis/packet.py": ("its own variant", "delay"),
+    "nemesis/triggers.py": (
+        FALLBACK,
+        "cancel",
+        "clock",
+        "delay",
+        "http",
+        "kill",
+        "packet",
+        "partition",
+        "pause",
+    ),
+    "report/words/leaders.py": ("names of causes in stored figures", "kill", "pause"),
+    "report/words/questions.py": ("fencing judges tokens and writes apart", "fencing"),
+    "workloads/client/gate.py": ("it reads RESP", "redis"),
+    "workloads/client/orders.py": (OTHER, "clock"),
+    "workloads/client/program.py": ("its sockets read RESP", "redis"),
+    "workloads/client/wire.py": (DEFAULT, "redis"),
+    "workloads/contract/guard.py": ("an option's value", "paired"),
+    "workloads/contract/locktype.py": (DEFAULT, "redis"),
+    "workloads/contract/store.py": (DEFAULT, "redis"),
+    "workloads/transport/request_link.py": (OTHER, "http"),
+}
+
+
+def named() -> set[str]:
+    """Return the names of all built-in things that are no ordinary words."""
+    return {name for registry in REGISTRIES for name in registry._ours} - WORDS
+
+
+def is_name(text: str, names: set[str]) -> bool:
+    """Return whether a text is a registered name, or FAMILY/VARIANT or FAMILY:TARGET."""
+    family = text.partition("/")[0].partition(":")[0]
+    return text in names or (family != text and family in FAMILIES._ours and " " not in text)
+
+
+def literals(node: ast.AST | None) -> Iterator[ast.Constant]:
+    match node:
+        case ast.Constant(value=str()):
+            yield node
+        case ast.Tuple() | ast.Set() | ast.List():
+            for part in node.elts:
+                yield from literals(part)
+        case ast.Call(func=ast.Name(id="frozenset" | "set" | "tuple")):
+            for part in node.args:
+                yield from literals(part)
+
+
+def decisions(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield each text that is compared, matched, the key of a table, or in a named list."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare():
+                parts: list[ast.AST | None] = [node.left, *node.comparators]
+            case ast.MatchValue() | ast.Assign() | ast.AnnAssign():
+                parts = [node.value]
+            case ast.Dict():
+                parts = [*node.keys]
+            case _:
+                parts = []
+        for part in parts:
+            yield from literals(part)
+
+
+def sites(tree: ast.AST, names: set[str]) -> set[str]:
+    return {str(one.value) for one in decisions(tree) if is_name(str(one.value), names)}
+
+
+@cache
+def found() -> dict[str, set[str]]:
+    """Return, by file, the registered names by which it decides."""
+    rows = {}
+    for path in modules().values():
+        file = path.relative_to(PACKAGE).as_posix()
+        # nemesis/pause.py and hunt/faults/pause.py are the bundle's own.
+        own = path.stem if file.startswith(("nemesis/", "hunt/faults/", "checker/")) else ""
+        if not file.startswith(HOMES):
+            names = named() - {own.replace("_", "-"), own}
+            texts = sites(ast.parse(path.read_text(encoding="utf-8")), names)
+            if texts := {one for one in texts if one.partition("/")[0] != own}:
+                rows[file] = texts
+    return rows
+
+
+def test_no_code_outside_of_a_bundle_decides_by_its_name():
+    new = {file: texts - set(ALLOWED.get(file, ("",))[1:]) for file, texts in found().items()}
+    assert {file: texts for file, texts in new.items() if texts} == {}, (
+        "make it a field of the bundle, or give a reason in ALLOWED"
+    )
+
+
+def test_each_exception_is_still_there_and_has_a_reason():
+    for file, (why, *texts) in ALLOWED.items():
+        assert len(why) > 10 and texts, file
+        assert set(texts) <= found().get(file, set()), file
+
+
+def test_a_decision_by_name_is_found_in_each_form():
+    names = {"kill", "etcd"}
+    for code in (
+        'if family == "kill": pass', 'if family in ("kill", "x"): pass', 'X = ("kill", "x")',
+        'X = {"kill": 1}', 'match x:\n    case "kill": pass', 'X: tuple = frozenset(("kill",))',
+        'if {"kill"} <= x: pass',
+    ):  # fmt: skip
+        assert sites(ast.parse(code), names) == {"kill"}, code
+    assert sites(ast.parse('faults.begin("kill", f(etcd="x"))'), names) == set()
+    assert sites(ast.parse('X = "kill/point"'), names) == {"kill/point"}
