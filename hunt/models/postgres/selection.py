@@ -1,4 +1,4 @@
-"""Executes SELECT, and locks rows, in the isolation level Read Committed.
+"""Executes SELECT, in the isolation level Read Committed.
 
 A statement reads the rows of its snapshot. A row that another transaction is changing is waited
 for; if it was changed, the statement looks at the new version again (EvalPlanQual).
@@ -128,9 +128,8 @@ class Selects:
             for version in candidates:
                 context.row = version.values if version else ()
                 if asked.locking is not None and version is not None:
-                    found = yield from self._locked(
-                        table, version, asked.locking, where, context
-                    )
+                    assert table is not None, "a version is a table's"
+                    found = yield from self._locked(table, version, asked.locking, where, context)
                     if found is None:
                         continue
                     context.row = found.values
