@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fencepost.hunt.models.postgres import syntax
+from fencepost.hunt.models.postgres import row_locks, syntax
 from fencepost.hunt.models.postgres.analysis import Scope
 from fencepost.hunt.models.postgres.errors import PgError
 from fencepost.hunt.models.postgres.heap import Key, Table, Version
 from fencepost.hunt.models.postgres.locks import Waits
+from fencepost.hunt.models.postgres.row_locks import NO_KEY_UPDATE, UPDATE
 from fencepost.hunt.models.postgres.selection import Plan, Selects
 from fencepost.hunt.models.postgres.values import Context, Typed, Value
 
@@ -47,18 +48,43 @@ class Planner(Selects):
             yield from self._subqueries(scope, context)
             rows: list[Any] = []
             done = 0
-            strength = 3 if _touches_keys(table, sets) else 2
             for version in list(self._candidates(table, where, context)):
                 assert version is not None
-                found = yield from self._locked(table, version, strength, where, context)
-                if found is None:
+                row = yield from self._updated(table, version, sets, where, context)
+                if row is None:
                     continue
-                row = yield from self._replace(table, found, sets, context)
                 done += 1
                 self._returned(columns, context, row, rows)
             return rows, f"UPDATE {done}"
 
         return Plan(columns, table, run, self.params)
+
+    def _updated(
+        self, table: Table, version: Version, sets: list[tuple[int, Value]],
+        where: Value | None, context: Context,
+    ) -> Waits:  # fmt: skip
+        """Update a row, and return its values; None: it is gone, or no longer fits."""
+        values = self._set(table, version, sets, context)
+        strength = _strength(table, version.values, values)
+        found = yield from row_locks.newest(
+            self.session, table, version, strength, _most(table, sets)
+        )
+        if not self._fits(version, found, where, context):
+            return None
+        if found is not version:
+            values = self._set(table, found, sets, context)
+        return (yield from self._replace(table, found, values))
+
+    def _set(
+        self, table: Table, old: Version, sets: list[tuple[int, Value]], context: Context
+    ) -> tuple[Any, ...]:
+        """Return the values of a row after an update."""
+        context.row = old.values
+        values = list(old.values)
+        for place, value in sets:
+            values[place] = value(context)
+        self._check(table, values)
+        return tuple(values)
 
     def _sets(
         self, table: Table, given: Sequence[tuple[str, Any]], scope: Scope
@@ -84,22 +110,16 @@ class Planner(Selects):
             limited(self.folding)
         return limited
 
-    def _replace(
-        self, table: Table, old: Version, sets: list[tuple[int, Value]], context: Context
-    ) -> Waits:
-        """Add the next version of a row that is locked."""
+    def _replace(self, table: Table, old: Version, values: tuple[Any, ...]) -> Waits:
+        """Add the next version of a row that is locked; those that have locked it stay."""
         session = self.session
-        context.row = old.values
-        values = list(old.values)
-        for place, value in sets:
-            values[place] = value(context)
-        self._check(table, values)
-        new = Version(tuple(values), session.xact)
-        keys = _touches_keys(table, sets, old.values, values)
+        new = Version(values, session.xact)
         for key in table.keys:
             if [values[p] for p in key.places] != [old.values[p] for p in key.places]:
                 yield from self._unique(table, key, values)
-        old.xmax, old.next, old.strength = session.xact, new, 3 if keys else 2
+        old.xmax, old.next = session.xact, new
+        old.strength = _strength(table, old.values, values)
+        new.lockers = old.others(session.top)
         table.versions.append(new)
         session.touches(table)
         return new.values
@@ -148,10 +168,10 @@ class Planner(Selects):
             done = 0
             for version in list(self._candidates(table, where, context)):
                 assert version is not None
-                found = yield from self._locked(table, version, 3, where, context)
-                if found is None:
+                found = yield from row_locks.newest(session, table, version, UPDATE, UPDATE)
+                if not self._fits(version, found, where, context):
                     continue
-                found.xmax, found.next, found.strength = session.xact, None, 3
+                found.xmax, found.next, found.strength = session.xact, None, UPDATE
                 session.touches(table)
                 done += 1
                 self._returned(columns, context, found.values, rows)
@@ -280,15 +300,14 @@ class Planner(Selects):
             ):
                 words = "ON CONFLICT DO UPDATE command cannot affect row a second time"
                 raise PgError("21000", words)
-            strength = 3 if _touches_keys(table, sets) else 2
             context.excluded = values
-            found = yield from self._locked(table, other, strength, None, context)
-            if found is None or found is not other:
+            done = yield from row_locks.lock(session, table, other, _most(table, sets))
+            if done != row_locks.LOCKED:
                 continue  # it has changed meanwhile
-            context.row = found.values
+            context.row = other.values
             if where is not None and where(context) is not True:
                 return None
-            row = yield from self._replace(table, found, sets, context)
+            row = yield from self._replace(table, other, self._set(table, other, sets, context))
             session.inserted.add(table.versions[-1])
             return row
         for key in table.keys:
@@ -310,10 +329,16 @@ def _limited(value: Value, length: int) -> Value:
     return checked
 
 
-def _touches_keys(
-    table: Table, sets: list[tuple[int, Value]], old: Sequence[Any] = (), new: Sequence[Any] = ()
-) -> bool:
-    """Whether an update changes a unique key."""
-    of_keys = {place for key in table.keys for place in key.places}
-    changed = [place for place, _ in sets if not old or old[place] != new[place]]
-    return any(place in of_keys for place in changed)
+def _key_places(table: Table) -> set[int]:
+    return {place for key in table.keys for place in key.places}
+
+
+def _strength(table: Table, old: Sequence[Any], new: Sequence[Any]) -> int:
+    """Return how strongly an update locks a row: whether it changes a unique key."""
+    changed = any(old[place] != new[place] for place in _key_places(table))
+    return UPDATE if changed else NO_KEY_UPDATE
+
+
+def _most(table: Table, sets: list[tuple[int, Value]]) -> int:
+    """Return how strongly an update locks a row before its new values are known."""
+    return UPDATE if _key_places(table) & {place for place, _ in sets} else NO_KEY_UPDATE

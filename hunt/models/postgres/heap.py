@@ -95,6 +95,15 @@ class Version:
                 found[one] = None
         return list(found)
 
+    def others(self, me: Xact) -> dict[Xact, int]:
+        """Return what others have locked."""
+        return {
+            one: held for one, held in self.lockers.items() if one.running and one.top is not me
+        }
+
+    def locked_by(self, me: Xact) -> bool:
+        return any(one.top is me and one.running for one in self.lockers)
+
 
 def _seen(xact: Xact, snapshot: int, me: Xact) -> bool:
     if xact.dead:

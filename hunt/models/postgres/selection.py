@@ -1,4 +1,4 @@
-"""Executes SELECT, and locks rows, in the isolation level Read Committed.
+"""Executes SELECT, in the isolation level Read Committed.
 
 A statement reads the rows of its snapshot. A row that another transaction is changing is waited
 for; if it was changed, the statement looks at the new version again (EvalPlanQual).
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from fencepost.hunt.models.postgres import locks, syntax
+from fencepost.hunt.models.postgres import locks, row_locks, syntax
 from fencepost.hunt.models.postgres.analysis import Scope
 from fencepost.hunt.models.postgres.errors import PgError
 from fencepost.hunt.models.postgres.functions import AGGREGATES
@@ -18,8 +18,6 @@ from fencepost.hunt.models.postgres.heap import Table, Version
 from fencepost.hunt.models.postgres.locks import Waits
 from fencepost.hunt.models.postgres.types import INT8, Type, implicit
 from fencepost.hunt.models.postgres.values import Context, Typed, Value
-
-_TUPLE_MODES = {0: 1, 1: 2, 2: 7, 3: 8}
 
 
 @dataclass
@@ -130,10 +128,8 @@ class Selects:
             for version in candidates:
                 context.row = version.values if version else ()
                 if asked.locking is not None and version is not None:
-                    found = yield from self._locked(
-                        table, version, asked.locking.strength, where, context,
-                        asked.locking.policy,
-                    )  # fmt: skip
+                    assert table is not None, "a version is a table's"
+                    found = yield from self._locked(table, version, asked.locking, where, context)
                     if found is None:
                         continue
                     context.row = found.values
@@ -227,52 +223,24 @@ class Selects:
     # Row locks.
 
     def _locked(
-        self, table: Any, version: Version, strength: int, where: Value | None, context: Context,
-        policy: str = "wait",
+        self, table: Table, version: Version, asked: syntax.Locking, where: Value | None,
+        context: Context,
     ) -> Waits:  # fmt: skip
         """Lock a row, and return its newest version; None: it is gone, or no longer fits."""
-        session, changed = self.session, False
-        session.assign()
-        while True:
-            ended = version.ended
-            if ended is not None and ended.top is session.top:
-                return None  # this statement has changed it already
-            if ended is not None and not ended.running:
-                if session.isolation != "read committed":
-                    what = "update" if version.next is not None else "delete"
-                    words = f"could not serialize access due to concurrent {what}"
-                    raise PgError("40001", words)
-                if version.next is None:
-                    return None
-                version, changed = version.next, True
-                continue
-            if version.in_the_way(strength, session.top):
-                if policy != "wait":
-                    if policy == "skip":
-                        return None
-                    words = f'could not obtain lock on row in relation "{table.name}"'
-                    raise PgError("55P03", words)
-                yield from self._wait_for(version, strength)
-                continue
-            sub = session.xact
-            version.lockers[sub] = max(strength, version.lockers.get(sub, 0))
-            break
-        if changed:
-            context.row = version.values
-            if where is not None and where(context) is not True:
-                return None
-        return version
+        strength, policy = asked.strength, asked.policy
+        found = yield from row_locks.newest(
+            self.session, table, version, strength, strength, policy
+        )
+        return found if self._fits(version, found, where, context) else None
 
-    def _wait_for(self, version: Version, strength: int) -> Waits:
-        """Wait for the transactions that keep a row, one client after the other."""
-        session = self.session
-        tag, mode = ("tuple", id(version), version), _TUPLE_MODES[strength]
-        yield from session.server.locks.acquire(session, tag, mode)
-        try:
-            for xact in version.in_the_way(strength, session.top):
-                yield from session.wait_for(xact)
-        finally:
-            session.server.locks.release(session, tag, mode)
+    def _fits(
+        self, version: Version, found: Version | None, where: Value | None, context: Context
+    ) -> bool:
+        """Whether a row that has changed since it was read fulfils the condition still."""
+        if found is None or found is version or where is None:
+            return found is not None
+        context.row = found.values
+        return where(context) is True
 
 
 def _aggregates(expr: Any) -> bool:

@@ -29,6 +29,7 @@ from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.transport.postgres_link import PostgresLink, Refused
 
 dialogue = pytest.importorskip("tests.hunt.models.postgres_dialogue")
+directed = pytest.importorskip("tests.hunt.models.postgres_directed")
 BIN = Path("/usr/lib/postgresql/15/bin")
 HOST, START_S = "127.0.0.1", 60.0
 DIALOGUES, STEPS = 5, 150
@@ -87,12 +88,29 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
 def test_random_dialogues_with_a_real_server_are_those_with_the_model(
     real: tuple[str, int],
 ) -> None:
-    # Of fresh dialogues, one in some fifty still differs (SELECT FOR KEY SHARE on a row for which
-    # an UPDATE waits): FENCEPOST_MODEL_SEED=... plays others.
     first = int(os.environ.get("FENCEPOST_MODEL_SEED") or 786_234)
     for seed in range(first, first + DIALOGUES):
         print(f"seed {seed}")
         dialogue.compare(real, seed, STEPS)
+
+
+@pytest.mark.parametrize("name", directed.ROW_LOCKS)
+def test_row_locks_of_the_model_wait_as_in_postgresql_15(name: str) -> None:
+    steps = directed.ROW_LOCKS[name]
+    found = directed.answered(dialogue.Modelled(), dialogue.SETUP, steps)
+    assert [one for one, _ in found] == [expected for _, _, expected in steps]
+
+
+@pytest.mark.slow
+def test_row_locks_of_a_real_server_wait_as_in_the_model(real: tuple[str, int]) -> None:
+    for name, steps in directed.ROW_LOCKS.items():
+        side = dialogue.Real(real)
+        try:
+            found = directed.answered(side, dialogue.SETUP, steps)
+        finally:
+            side.close()
+        assert [one for one, _ in found] == [expected for _, _, expected in steps], name
+        assert found == directed.answered(dialogue.Modelled(), dialogue.SETUP, steps), name
 
 
 def _env(address: tuple[str, int], told: list[str]) -> Env:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -65,6 +66,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     config.write_text(
         f"tickTime={TICK // MS}\ndataDir={folder}/data\nclientPort={port}\n"
         f"clientPortAddress={HOST}\nmaxClientCnxns=0\nadmin.enableServer=false\n"
+        "maxSessionTimeout=60000\n"
     )
     main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
     with (folder / "log").open("w") as log:
@@ -91,6 +93,27 @@ def _wait(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
                 return
         time.sleep(0.1)
     raise AssertionError(f"ZooKeeper does not serve: {log.read_text()[-2000:]}")
+
+
+def test_a_dropped_connection_is_closed_at_the_server_before_the_next_step() -> None:
+    """Otherwise ZooKeeper might not close a connection whose session another one takes over."""
+    closed = []
+    with socket.create_server((HOST, 0)) as listening:
+
+        def serve() -> None:
+            with closing(listening.accept()[0]) as link:
+                while link.recv(100):
+                    pass
+                time.sleep(0.2)
+                closed.append(True)
+
+        server = Thread(target=serve)
+        server.start()
+        side = sides.Real(listening.getsockname())
+        side.open(0, b"")
+        side.drop(0)
+        assert closed
+        server.join()
 
 
 @pytest.mark.slow

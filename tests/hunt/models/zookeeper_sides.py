@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from contextlib import closing, suppress
 from typing import Any, Protocol
 
 from fencepost.hunt.models.zookeeper.connection import Connection
@@ -40,7 +41,16 @@ class Real:
         self._sockets[number].sendall(struct.pack(">i", len(record)) + record)
 
     def drop(self, number: int) -> None:
-        self._sockets.pop(number).close()
+        """Close a connection, and wait until the server has closed its end.
+
+        Until then a later connection must not take over its session. The server forgets the
+        connection of a session by the session's number (removeCnxnFromSessionMap), so it might
+        forget the later one, and not close that if the session moves again.
+        """
+        with closing(self._sockets.pop(number)) as link, suppress(ConnectionError):
+            link.shutdown(socket.SHUT_WR)
+            while link.recv(65536):
+                pass
 
     def receive(self, number: int) -> bytes | None:
         head = self._some(number, 4)
