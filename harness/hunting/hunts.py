@@ -233,6 +233,11 @@ def described(
     spec = from_arguments.spec(name, options, real | given | {"concurrency": clients}, own)
     if "stops" in given and not spec.lock_type.elector:
         raise BadArguments(f"--stops is for electors, and {spec.lock} is a lock: leave it out")
+    if live and spec.lock_type.elector:
+        raise BadArguments(
+            f"{spec.lock} is an elector in another language, which a hunt cannot run. "
+            f"`fencepost test {spec.lock}` runs it on real servers"
+        )
     if live and depth is not None:
         raise BadArguments(
             "--search exhaustive is for simulated clients: real ones repeat a schedule nearly "
