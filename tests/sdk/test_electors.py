@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import shlex
+import threading
+from pathlib import Path
 
 import pytest
 
+from fencepost.hunt.models.kubernetes import serve
+from tests.sdk import page
 from tests.sdk.conftest import build
 
 pytestmark = pytest.mark.slow
 
+PAGE = Path(__file__).parents[2] / "docs" / "your-elector.md"
 RESOURCES = (f"reign-{number}" for number in itertools.count())
 
 
@@ -139,3 +145,23 @@ def test_a_mistake_of_an_elector_is_told(elector, name, why):
     program.say(f="acquire", value={"lock": name, "ttl": 10**9})
     (broken,) = [line for line in program.hear_all() if line.get("control") == "broken"]
     assert why in broken["why"]
+
+
+def test_the_elector_of_the_page_leads_alone_and_hands_over(tmp_path, monkeypatch, start_command):
+    options = page.build("go", tmp_path, monkeypatch, PAGE)
+    monkeypatch.chdir(tmp_path / options["--ship"])
+    api = serve.server("127.0.0.1", 0, serve.source_of(str(tmp_path / "objects.json")))
+    threading.Thread(target=api.serve_forever, daemon=True).start()
+    at = ("127.0.0.1", api.server_address[1])
+    words = shlex.split(options["--program"])
+    first, second = (start_command(words, at, stops="exit", process=process) for process in (3, 4))
+    first.hear(), second.hear()
+    ttl_ms = 60_000  # a request may take an eighth of it
+    held = first.acquire("page", ttl_ms)
+    second.say(f="acquire", value={"lock": "page", "ttl": ttl_ms * 1_000_000})
+    assert second.hear()["type"] == "invoke"
+    resigned = first.op("release", lock="page", hold=held["value"]["hold"])
+    led = second.hear()
+    api.shutdown()
+    assert (resigned["type"], led["type"]) == ("ok", "ok")
+    assert led["time"] + second.setup["origin_ns"] > held["time"] + first.setup["origin_ns"]
