@@ -104,7 +104,7 @@ def test_a_program_that_cannot_run_is_refused_before_anything_starts(given, says
     assert says in str(error.value)
 
 
-def test_a_program_that_is_an_elector_is_one_in_the_stored_test_too(build, tmp_path):
+def test_a_program_that_is_an_elector_is_one_in_the_stored_test_too(tmp_path):
     kept = own(elector=True)[1].kept(tmp_path / "run")
     found = from_json(kept.to_json(), tmp_path / "run")
     assert found.elector and found.lock_type("mine", {}).elector
