@@ -575,8 +575,9 @@ class _Worker:
             }
             os.dup2(self._out, 1)
             words = Path("/proc/self/cmdline").read_bytes().split(b"\0")[1:-1]
+            command = [os.fsencode(sys.executable), *words]
             environment = {**os.environ, SUCCESSOR: json.dumps(left)}
-            os.execve(sys.executable, [sys.executable, *words], environment)
+            os.execve(sys.executable, command, environment)
 
     def succeed(self, left: Value) -> None:
         """Take over from the predecessor, whose close is complete now."""
