@@ -74,6 +74,7 @@ class Session:
         requirements: Path | str | None = None,
         program: str = "",
         ship: Path | str | None = None,
+        elector: bool = False,
         client_image: str = "",
         options: Mapping[str, Any] | None = None,
         schedule: Path | str | None = None,
@@ -86,7 +87,7 @@ class Session:
         beside = from_arguments.beside(servers, settings)
         files = Path(ship) if ship is not None else None
         asked = LockRequest(
-            servers, ends_with, needs, beside, program, files, client_image, promises
+            servers, ends_with, needs, beside, program, files, client_image, promises, elector
         )
         name, own = resolve(lock, asked)
         spec = from_arguments.spec(name, options or {}, settings, own)

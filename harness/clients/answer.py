@@ -13,13 +13,16 @@ VERSIONS = (1,)
 class Ready(msgspec.Struct, tag_field="control", tag="ready"):
     """The client is up. `pid`: its pid on its node; `version`: of the protocol that it uses;
     `generates`: it runs the generator itself; `extends`: its lock has that verb;
-    `promises`: those of its lock in addition to exclusion, None if it does not name them."""
+    `promises`: those of its lock in addition to exclusion, None if it does not name them;
+    `elector`: it elects a leader, which can step down if it `resigns`."""
 
     pid: Number
     version: Number = 1
     generates: bool = True
     extends: bool = True
     promises: list[str] | None = None
+    elector: bool = False
+    resigns: bool = True
 
 
 class Idle(msgspec.Struct, tag_field="control", tag="idle"):
@@ -48,6 +51,10 @@ class Cancelled(msgspec.Struct, tag_field="control", tag="cancelled"):
     later: bool = False
 
 
+class Stopped(msgspec.Struct, tag_field="control", tag="stopped"):
+    """The client does not begin the beat that it was sent, because its leader has stopped."""
+
+
 class Broken(msgspec.Struct, tag_field="control", tag="broken"):
     """The client reports its own mistake, not its lock's; `why` says what to change. It ends."""
 
@@ -69,7 +76,21 @@ class Over(msgspec.Struct, tag_field="control", tag="over"):
     code: Number | None = None
 
 
-Answer = Ready | Idle | Point | Clock | Cancelled | Broken | Cut | Over
+Answer = Ready | Idle | Point | Clock | Cancelled | Stopped | Broken | Cut | Over
 
 decode = msgspec.json.Decoder(Answer).decode
 """Parse a line as an answer. Raise ValueError with the reason if it is none."""
+
+
+def refusal(ready: Ready, elects: bool) -> str:
+    """Return why a program cannot be the client that it was started as; "" if it can. `elects`: of
+    an elector."""
+    if ready.version not in VERSIONS:
+        return (
+            f"uses version {ready.version} of the line protocol, but this fencepost supports "
+            f"{', '.join(map(str, VERSIONS))}: build it with the SDK of this version, or see "
+            'docs/protocol.md, "setup, and `ready`"'
+        )
+    if not ready.generates and ready.elector != elects:
+        return f"is {'an elector: add' if ready.elector else 'a lock: omit'} --elector"
+    return ""

@@ -56,6 +56,10 @@ class OpenOp:
         """Record that an op is sent to it."""
         self.completion, self._asked = None, True
 
+    def declined(self, type: str) -> None:
+        """Record that it does not begin the op that it was sent."""
+        self.completion, self._asked = {"type": type}, False
+
     def take_completion(self) -> dict[str, Any] | None:
         found, self.completion = self.completion, None
         return found

@@ -18,8 +18,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
 from fencepost.harness.clients.answer import (
     VERSIONS,
     Answer,
@@ -31,6 +29,8 @@ from fencepost.harness.clients.answer import (
     Over,
     Point,
     Ready,
+    Stopped,
+    refusal,
 )
 from fencepost.harness.clients.answers import Answered, Answers
 from fencepost.harness.clients.client_events import ClientEvents
@@ -38,6 +38,7 @@ from fencepost.harness.clients.driven_hold import DrivenHold
 from fencepost.harness.clients.driver import Driver
 from fencepost.harness.clients.open_op import OpenOp
 from fencepost.harness.clients.recorder import Recorder
+from fencepost.harness.clients.reigns import STOPPED, work_of
 from fencepost.harness.clients.streams import Streams
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.errors import Crashed
@@ -45,7 +46,7 @@ from fencepost.harness.lines import TooLong
 from fencepost.harness.remote.processes import CLIENT, always_runs, kill_marked, own
 from fencepost.harness.remote.remote import Remote
 from fencepost.workloads.client.critical_section import work_seed
-from fencepost.workloads.client.wire import Setup
+from fencepost.workloads.client.wire import Setup, written
 
 # A client takes a second to start; on an overloaded machine, a hundred.
 _START_S = 180.0
@@ -88,7 +89,8 @@ class Worker:
         self._own = setup.own is not None
         self.counts = setup.steps
         self._seed = work_seed(setup.seed, setup.process)
-        self._generates = self.extends = True
+        self._generates = self.extends = self._resigns = True
+        self._stops = setup.stops
         self._answered: Counter[str] = Counter()
         self.promises: list[str] | None = None
         self.broken = ""
@@ -113,7 +115,7 @@ class Worker:
         self._begun = time.monotonic()
         self._streams = Streams((spawn or remote.spawn)(command), self.node)
         self._streams.read(self._take, self._end)
-        self._send({"control": "setup", "versions": VERSIONS, **_written(setup)})
+        self._send({"control": "setup", "versions": VERSIONS, **written(setup)})
 
     @property
     def process(self) -> int:
@@ -133,12 +135,8 @@ class Worker:
             say(f"waiting for {self.node}, which was started {waited_s:.0f} s ago")
 
         ready = self._answer(Ready, _START_S, slow)
-        if ready.version not in VERSIONS:
-            raise Crashed(
-                f"{self._called} uses version {ready.version} of the line protocol, but this "
-                f"fencepost supports {', '.join(map(str, VERSIONS))}: build it with the SDK of "
-                'this version, or see docs/protocol.md, "setup, and `ready`"'
-            )
+        if why := refusal(ready, self._stops is not None):
+            raise Crashed(f"{self._called} {why}")
         process = own(self._remote, ready.pid, CLIENT) if ready.pid > 0 else None
         if process is None:
             raise Crashed(
@@ -147,6 +145,7 @@ class Worker:
             )
         self.pid, self.started = process.pid, process.started
         self._generates, self.extends = ready.generates, ready.extends
+        self._resigns = ready.resigns
         self.promises = ready.promises
 
     def _answer(
@@ -221,7 +220,8 @@ class Worker:
             settings = settings | {"extend": 0}
         self.working = (settings, until_ns)
         if not self._generates:
-            self._driver = Driver(self, settings, self._seed, until_ns, self._recorder.now)
+            work = work_of(settings, self._seed, self._stops, self._resigns)
+            self._driver = Driver(self, work, until_ns, self._recorder.now)
             return
         self._doing.works = True
         self._send({"control": "work", "settings": settings, "until_ns": until_ns})
@@ -255,6 +255,14 @@ class Worker:
             why = ["lost", "its holder goes by the end of its lease"]
             self._recorder.op(self.process, "info", "lost", value, why, self.node)
         return {**asked, "lost": lost, "deadline": deadline}
+
+    def is_lost(self, hold: str) -> bool:
+        with self._changed:
+            return self._hold.is_lost(hold)
+
+    def leave(self) -> None:
+        """Let the process of an elector end, and its successor begin."""
+        self._send({"control": "leave"})
 
     def arm(self, point: str, then: str = "") -> None:
         with self._changed:
@@ -355,6 +363,8 @@ class Worker:
                 case Cut(bytes=count):
                     why = f"its pump dropped {count} bytes, because they were not read in time"
                     self._hearing.miss(why, b"", count, lost=True)
+                case Stopped():
+                    self._doing.declined(STOPPED)
                 case Broken(why):
                     self.broken = why
                 case Over(code):
@@ -389,9 +399,3 @@ class Worker:
                     self.broken = self._ended_by_itself()
                 self.gone = True
                 self._changed.notify_all()
-
-
-def _written(setup: Setup) -> dict[str, Any]:
-    """Return the setup as in the protocol: without the fields that are not set."""
-    rows: dict[str, Any] = msgspec.to_builtins(setup)
-    return {name: value for name, value in rows.items() if value is not None and value is not False}

@@ -11,6 +11,7 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import (
     ClientImage,
+    Elector,
     EndsWith,
     HostsFile,
     LockOptions,
@@ -45,6 +46,7 @@ def check(
     requirements: Requirements = None,
     program: OwnProgram = "",
     ship: Ship = None,
+    elector: Elector = False,
     client_image: ClientImage = "",
     option: LockOptions = None,
     ttl: Annotated[str, typer.Option(help="The lease of a grant.")] = "2s",
@@ -55,7 +57,7 @@ def check(
     settings = {word: value for word, value in settings.items() if value is not None}
     beside = from_arguments.beside(servers, settings)
     asked = LockRequest(
-        servers, ends_with, requirements, beside, program, ship, client_image, promises
+        servers, ends_with, requirements, beside, program, ship, client_image, promises, elector
     )
     name, own = resolve(lock, asked)
     settings |= {"ttl": ttl, "concurrency": 2, "seed": 0, "nemesis": "pause:server,kill:client"}

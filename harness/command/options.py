@@ -140,6 +140,10 @@ Ship = Annotated[
         metavar="DIR", help="The folder to send to the clients' nodes; --program runs in it."
     ),
 ]
+Elector = Annotated[
+    bool,
+    typer.Option("--elector", help="The program is an elector (docs/your-elector.md)."),
+]
 ClientImage = Annotated[
     str, typer.Option(metavar="IMAGE", help="The image in which the clients of a user lock run.")
 ]

@@ -14,6 +14,7 @@ from fencepost.harness.command.files import Files
 from fencepost.harness.command.options import (
     Badge,
     ClientImage,
+    Elector,
     EndsWith,
     FailOn,
     HostsFile,
@@ -86,6 +87,7 @@ def test(
     requirements: Requirements = None,
     program: OwnProgram = "",
     ship: Ship = None,
+    elector: Elector = False,
     client_image: ClientImage = "",
     fail_on: FailOn = None,
     junit: Junit = None,
@@ -103,7 +105,7 @@ def test(
     with reporting(quiet, as_json, Files(junit, summary, badge), asked) as reporter:
         beside = from_arguments.beside(servers, settings)
         own = LockRequest(
-            servers, ends_with, requirements, beside, program, ship, client_image, promises
+            servers, ends_with, requirements, beside, program, ship, client_image, promises, elector
         )
         named = given_lock(lock, own)
         scenario = None if schedule is None else scripted.read(schedule)

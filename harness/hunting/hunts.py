@@ -227,12 +227,17 @@ def described(
         raise BadArguments(f"budget {budget} is out of range (up to a week)")
     given = {word: value for word, value in settings.items() if value is not None}
     live = (own is not None and bool(own.program)) or (own is None and _is_program(name))
-    real: dict[str, Any] = {"ttl": f"{SETTINGS['ttl_ms'].default}ms"}
+    real: dict[str, Any] = {}
     if live:
         real = {"ttl": f"{_lease_ms(name, own)}ms", "liveness_bound_s": BOUND_S}
     spec = from_arguments.spec(name, options, real | given | {"concurrency": clients}, own)
     if "stops" in given and not spec.lock_type.elector:
         raise BadArguments(f"--stops is for electors, and {spec.lock} is a lock: leave it out")
+    if live and spec.lock_type.elector:
+        raise BadArguments(
+            f"{spec.lock} is an elector in another language, which a hunt cannot run. "
+            f"`fencepost test {spec.lock}` runs it on real servers"
+        )
     if live and depth is not None:
         raise BadArguments(
             "--search exhaustive is for simulated clients: real ones repeat a schedule nearly "

@@ -32,6 +32,7 @@ class LockRequest:
     `requirements`: a requirements file, a wheel, or a project's folder to install for it.
     `beside`: its external servers, if it uses such; `servers` names them then.
     `program`: a command instead of a class; it runs in the folder `ship`.
+    `elector`: the program is an elector.
     `client_image`: the image that its clients run in. `promises`: names of PROMISES, separated by
     commas or as a list.
     """
@@ -44,6 +45,7 @@ class LockRequest:
     ship: Path | None = None
     client_image: str = ""
     promises: str | Sequence[str] = ""
+    elector: bool = False
 
 
 def resolve(lock: str | type, asked: LockRequest) -> tuple[str, UserLock | None]:
@@ -55,6 +57,8 @@ def resolve(lock: str | type, asked: LockRequest) -> tuple[str, UserLock | None]
     text = lock if isinstance(lock, str) else name_of(lock)
     if asked.program:
         return of_program(text, asked)
+    if asked.elector:
+        raise BadArguments("--elector needs --program: a class is an elector if it has run")
     if asked.ship:
         raise BadArguments("--ship needs --program: it sends the files of a client program")
     if ":" in text or text.endswith(".py"):
@@ -167,6 +171,7 @@ def of_program(lock: str, asked: LockRequest) -> tuple[str, UserLock]:
         program=found.words,
         image=asked.client_image,
         promises=promises.read(asked.promises),
+        elector=asked.elector,
     )
     return lock or found.name, own
 

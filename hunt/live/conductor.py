@@ -345,6 +345,8 @@ def _take_ready(program: Program, message: dict[str, Any]) -> None:
     if version not in VERSIONS:
         known = ", ".join(map(str, VERSIONS))
         raise Faulty(f"it speaks version {version} of the protocol; fencepost supports {known}")
+    if message.get("elector"):
+        raise Faulty("it is an elector; `fencepost test --elector` runs it on real servers")
     if message.get("generates", True):
         raise Faulty('its `ready` lacks "generates": false, so it takes no ops (docs/protocol.md)')
     program.version, program.extends = version, bool(message.get("extends", True))

@@ -139,9 +139,205 @@ func (c *Client) Renewed(name string, deadline time.Time) {
 // Failpoint marks a place where a test may stop this program, for example "replies-in-flight".
 func (c *Client) Failpoint(point string) { c.worker.reach(point) }
 
+// Elector elects a leader among candidates (docs/your-elector.md). Run campaigns, calls Started of its
+// candidacy once it leads, and returns when it leads no more, after Stopped. Each elector runs once.
+//
+// An elector may also be a Resigner, and have IsLeader (`--stops checked`).
+type Elector interface {
+	Run(candidacy *Candidacy) error
+}
+
+// Resigner is an elector whose leader can step down: Run returns within a lease. Another goroutine
+// than that of Run calls it.
+type Resigner interface{ Resign() }
+
+type checker interface{ IsLeader() bool }
+
+// Candidacy is one run of an elector. Identity is unique to it, TTL is the lease. Its methods may be
+// called from any goroutine.
+type Candidacy struct {
+	Name, Identity string
+	TTL            time.Duration
+	worker         *worker
+	client         *Client
+	elector        Elector
+	changed, ended chan struct{} // closed once it leads or has ended; once Run has returned
+	speaking       sync.Mutex
+	grant          *Grant
+	leads, resigns bool
+	why            string // how Run has ended
+}
+
+// Started reports that it leads from now on, with a fencing token or nil, until a deadline. The zero
+// deadline: until it says otherwise.
+func (c *Candidacy) Started(token *int64, deadline time.Time) {
+	c.speaking.Lock()
+	defer c.speaking.Unlock()
+	if c.grant != nil {
+		c.worker.broken("Started was called twice in one run")
+	}
+	if c.why != "" {
+		c.worker.broken("Started was called after Run had returned")
+	}
+	c.leads = true
+	c.grant = &Grant{Token: token, Deadline: deadline, NoDeadline: deadline.IsZero()}
+	close(c.changed)
+}
+
+// Renewed reports a later deadline of a leader.
+func (c *Candidacy) Renewed(deadline time.Time) {
+	c.speaking.Lock()
+	defer c.speaking.Unlock()
+	if c.leads {
+		c.client.Renewed(c.Name, deadline)
+	}
+}
+
+// Stopped reports that it leads no more.
+func (c *Candidacy) Stopped() {
+	c.speaking.Lock()
+	defer c.speaking.Unlock()
+	if c.grant == nil {
+		c.worker.broken("Stopped was called before Started")
+	}
+	c.stop("stopped was called")
+}
+
+func (c *Candidacy) stop(why string) {
+	if c.leads {
+		c.leads = false
+		c.client.Lost(c.Name, why)
+	}
+}
+
+// run calls Run of the elector; its end ends the reign. An application that waits for the callback
+// alone works on after an error.
+func (c *Candidacy) run() {
+	err := c.elector.Run(c)
+	c.speaking.Lock()
+	defer c.speaking.Unlock()
+	c.why = "Run returned"
+	if err != nil {
+		c.why += " an error: " + err.Error()
+	}
+	if err == nil && c.leads && !c.resigns {
+		c.worker.broken("Run returned while it leads; it should call Stopped first")
+	}
+	if err == nil || c.worker.setup.Stops != "callback" {
+		c.stop(c.why)
+	}
+	if c.grant == nil {
+		close(c.changed)
+	}
+	close(c.ended)
+}
+
+// within returns whether a channel was closed in time.
+func within(closed chan struct{}, limit time.Duration) bool {
+	select {
+	case <-closed:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// campaignsFor is how long a client campaigns before its process gives up, in leases.
+const campaignsFor = 4
+
+// election is the lock that is made of an elector: a reign is a hold.
+type election struct {
+	client    *Client
+	open      func(*Client) (Elector, error)
+	next      Elector
+	candidacy *Candidacy
+}
+
+// Acquire campaigns until the elector leads. Each candidacy has an elector of its own.
+func (e *election) Acquire(name string, ttl time.Duration) (*Grant, error) {
+	old := e.candidacy
+	if old != nil && old.granted() != nil && !within(old.ended, ttl) {
+		return nil, Failed{"Run has not returned after Stopped", "not-granted"}
+	}
+	if old == nil || within(old.ended, 0) {
+		if err := e.begin(name, ttl); err != nil {
+			return nil, Failed{"the elector cannot be made: " + err.Error(), "unreachable"}
+		}
+	}
+	if !within(e.candidacy.changed, campaignsFor*ttl) {
+		return nil, Indeterminate{fmt.Sprintf("it does not lead after %d leases", campaignsFor), "timeout"}
+	}
+	if grant := e.candidacy.granted(); grant != nil {
+		return grant, nil
+	}
+	return nil, Failed{e.candidacy.why, "not-granted"}
+}
+
+func (e *election) begin(name string, ttl time.Duration) error {
+	elector, err := e.next, error(nil)
+	if e.next = nil; elector == nil {
+		if elector, err = e.open(e.client); err != nil {
+			return err
+		}
+	}
+	worker := e.client.worker
+	e.candidacy = &Candidacy{
+		Name: name, Identity: fmt.Sprintf("%s.%d", worker.setup.Node, worker.process), TTL: ttl,
+		worker: worker, client: e.client, elector: elector,
+		changed: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go e.candidacy.run()
+	return nil
+}
+
+func (c *Candidacy) granted() *Grant {
+	c.speaking.Lock()
+	defer c.speaking.Unlock()
+	return c.grant
+}
+
+// Release resigns, and returns once Run has returned.
+func (e *election) Release(name string) error {
+	c := e.candidacy
+	if within(c.ended, 0) {
+		return Failed{c.why, "not-held"}
+	}
+	resigner, can := c.elector.(Resigner)
+	if !can {
+		return Failed{"the elector has no Resign", "not-possible"}
+	}
+	c.speaking.Lock()
+	c.resigns = true
+	c.speaking.Unlock()
+	resigner.Resign()
+	if !within(c.ended, c.TTL) {
+		return Indeterminate{"Run did not return within a lease after Resign", "timeout"}
+	}
+	return nil
+}
+
+// denies returns whether the elector says that it leads no more, if its client asks before each beat.
+func (e *election) denies() bool {
+	asked, can := e.candidacy.elector.(checker)
+	return can && e.client.worker.setup.Stops == "checked" && !asked.IsLeader()
+}
+
+// RunElector runs an elector as a client of fencepost, and does not return. `open` makes the elector,
+// once for each candidacy.
+func RunElector(open func(*Client) (Elector, error)) {
+	runWorker(&worker{elects: true, open: func(client *Client) (Lock, error) {
+		elector, err := open(client)
+		return &election{client: client, open: open, next: elector}, err
+	}})
+}
+
 // Run runs a lock as a client of fencepost, and does not return. `open` makes the lock, once for
 // each process. `promises` are what it promises in addition to exclusion, by name.
 func Run(open func(*Client) (Lock, error), promises ...string) {
+	runWorker(&worker{open: open, promises: promises})
+}
+
+func runWorker(w *worker) {
 	// Standard output is reserved for events: output of a lock or its library goes to standard error.
 	fd, err := syscall.Dup(1)
 	if err == nil {
@@ -150,18 +346,23 @@ func Run(open func(*Client) (Lock, error), promises ...string) {
 	if err != nil {
 		fail("standard output cannot be kept: " + err.Error())
 	}
-	w := &worker{open: open, promises: promises, out: os.NewFile(uintptr(fd), "events")}
+	w.out = os.NewFile(uintptr(fd), "events")
 	w.armed, w.holds = map[string]bool{}, map[string]*hold{}
-	orders := json.NewDecoder(os.Stdin)
-	if err := next(orders, &w.setup); err == io.EOF {
-		os.Exit(0)
-	} else if err != nil {
-		fail("setup cannot be read: " + err.Error())
+	if given := os.Getenv(inherited); given != "" {
+		os.Unsetenv(inherited)
+		w.succeed(given)
+	} else {
+		w.orders = json.NewDecoder(os.Stdin)
+		if err := next(w.orders, &w.setup); err == io.EOF {
+			os.Exit(0)
+		} else if err != nil {
+			fail("setup cannot be read: " + err.Error())
+		}
+		w.start()
 	}
-	w.start()
 	for {
 		var order order
-		if err := next(orders, &order); err == io.EOF {
+		if err := next(w.orders, &order); err == io.EOF {
 			break
 		} else if err != nil {
 			fail("an order cannot be read: " + err.Error())
@@ -210,6 +411,7 @@ type setup struct {
 	Seed        string           `json:"seed"`
 	Versions    []int            `json:"versions"`
 	OriginNs    int64            `json:"origin_ns"`
+	Stops       string           `json:"stops"`
 }
 
 func (s setup) server(name string) Server {
@@ -248,6 +450,9 @@ type worker struct {
 	setup    setup
 	open     func(*Client) (Lock, error)
 	promises []string // nil: not named
+	elects   bool     // its lock is an election
+	orders   *json.Decoder
+	heard    bytes.Reader // orders that the predecessor has read, and not taken
 	out      *os.File
 	process  int64
 	count    int64
@@ -274,6 +479,11 @@ func (w *worker) start() {
 	}
 	if w.promises != nil {
 		ready["promises"] = w.promises
+	}
+	if w.elects {
+		_, resigns := w.lock.(*election).next.(Resigner)
+		ready["elector"], ready["resigns"], ready["extends"] = true, resigns, false
+		ready["version"] = 1 // a reset would not end its goroutines
 	}
 	w.answer(ready)
 }
@@ -319,6 +529,8 @@ func (w *worker) order(order order) {
 		w.speaking.Lock()
 		w.armed[order.Point] = order.Control == "arm"
 		w.speaking.Unlock()
+	case order.Control == "leave":
+		w.leave()
 	case order.Control == "reset":
 		w.reset(order.line)
 	case order.Control == "clock":
@@ -345,6 +557,10 @@ func (w *worker) reset(line []byte) {
 
 // apply does one op, from its invocation to its completion.
 func (w *worker) apply(f string, value fields) {
+	if h := w.find(value); h != nil && (f == "read" || f == "write") && w.stopped(h) {
+		w.answer(fields{"control": "stopped"})
+		return
+	}
 	if f == "write" {
 		w.complete(value)
 	}
@@ -357,6 +573,9 @@ func (w *worker) apply(f string, value fields) {
 			return
 		}
 		w.tellEvent("info", f, value, err)
+		if w.elects {
+			w.leave()
+		}
 		w.close()
 		w.process += w.setup.Stride
 		w.renew()
@@ -611,6 +830,70 @@ func (w *worker) reach(point string) {
 func (w *worker) broken(why string) {
 	w.answer(fields{"control": "broken", "why": why})
 	os.Exit(1)
+}
+
+// inherited is the environment variable by which a successor gets the state of its predecessor.
+const inherited = "FENCEPOST_SUCCESSOR"
+
+type heritage struct {
+	Setup       setup
+	Predecessor int64
+	Heard       []byte
+	Armed       map[string]bool
+}
+
+// leave replaces this program by itself, as the successor of this process: nothing else ends the
+// goroutines of an elector. The pid stays. It does not return.
+func (w *worker) leave() {
+	heard, err := io.ReadAll(io.MultiReader(w.orders.Buffered(), &w.heard))
+	if err != nil {
+		fail("orders cannot be kept: " + err.Error())
+	}
+	program, err := os.Executable()
+	if err != nil {
+		fail("this program has no path: " + err.Error())
+	}
+	w.speaking.Lock() // no report of this process from now on
+	w.event("invoke", "close", fields{}, nil)
+	left := heritage{w.setup, w.process, heard, w.armed}
+	left.Setup.Process = w.process + w.setup.Stride
+	given, err := json.Marshal(left)
+	if err == nil {
+		err = syscall.Dup3(int(w.out.Fd()), 1, 0)
+	}
+	if err == nil {
+		err = syscall.Exec(program, os.Args, append(os.Environ(), inherited+"="+string(given)))
+	}
+	fail("this program cannot execute itself: " + err.Error())
+}
+
+// succeed takes over from the predecessor, whose close is complete now.
+func (w *worker) succeed(given string) {
+	var left heritage
+	if err := decode([]byte(given), &left); err != nil {
+		fail("the state of the predecessor cannot be read: " + err.Error())
+	}
+	w.setup, w.process, w.armed = left.Setup, left.Predecessor, left.Armed
+	w.heard.Reset(left.Heard)
+	w.orders = json.NewDecoder(io.MultiReader(&w.heard, os.Stdin))
+	w.tellEvent("ok", "close", fields{}, nil)
+	w.process = w.setup.Process
+	w.renew()
+}
+
+// stopped returns whether the reign of a hold has ended, for an application that stops its work so.
+func (w *worker) stopped(h *hold) bool {
+	if !w.elects {
+		return false
+	}
+	w.speaking.Lock()
+	lost := h.lost
+	over := h.deadline != nil && !time.Now().Before(*h.deadline)
+	w.speaking.Unlock()
+	if lost || w.setup.Stops == "callback" {
+		return lost
+	}
+	return over || w.lock.(*election).denies()
 }
 
 func monotonicNs() int64 {

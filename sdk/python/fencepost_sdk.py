@@ -23,10 +23,13 @@ means that it may have been: then this client is closed, and a successor is crea
 A lock reports events between requests from any thread, through the client that `run(lambda client:
 MyLock(client))` passes to it: `client.lost(name, why)`, with None for all holds, and
 `client.renewed(name, deadline)`.
+
+`run` also takes an elector (docs/your-elector.md): a class with `run` and without `acquire`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import os
@@ -40,7 +43,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 VERSIONS = (1, 2)
 """Of the protocol; 2 has `reset`."""
@@ -90,7 +93,7 @@ class Grant(NamedTuple):
 
 
 class Misuse(BaseException):
-    """The lock does not follow the rules of this SDK."""
+    """The lock, or the elector, does not follow the rules of this SDK."""
 
 
 class Client:
@@ -140,20 +143,191 @@ def run(make: Callable[..., Any], promises: Sequence[str] | None = None) -> None
     # error.
     out = os.dup(1)
     os.dup2(2, 1)
-    orders = sys.stdin.buffer
-    setup = orders.readline()
-    if not setup:
+    inherited = json.loads(os.environ.pop(SUCCESSOR, "null"))
+    orders = _Orders(inherited["heard"].encode() if inherited else b"")
+    setup = inherited["setup"] if inherited else orders.take()
+    if setup is None:
         return
-    worker = _Worker(json.loads(setup), make, out, promises)
+    worker = _Worker(setup, make, out, orders, promises)
     try:
-        worker.start()
-        for line in orders:
-            worker.order(json.loads(line))
+        if inherited:
+            worker.succeed(inherited)
+        else:
+            worker.start()
+        while (order := orders.take()) is not None:
+            worker.order(order)
         worker.close()
     except Misuse as error:
         worker.say({"control": "broken", "why": str(error)})
         os._exit(1)
     os._exit(0)  # a library may have threads
+
+
+class _Orders:
+    """Standard input, without a hidden buffer. `heard` was read, and not taken."""
+
+    def __init__(self, heard: bytes) -> None:
+        self.heard = heard
+
+    def take(self) -> Value | None:
+        """Return the next message, or None at the end."""
+        while b"\n" not in self.heard:
+            chunk = os.read(0, 65536)
+            if not chunk:
+                return None
+            self.heard += chunk
+        line, _, self.heard = self.heard.partition(b"\n")
+        message: Value = json.loads(line)
+        return message
+
+
+SUCCESSOR = "FENCEPOST_SUCCESSOR"
+"""The environment variable by which a successor gets the state of its predecessor."""
+CALLBACK, CHECKED = "callback", "checked"
+"""What ends the work of a leader, of `stops` in the setup; anything else is `exit`."""
+CAMPAIGNS_FOR = 4
+"""How long a client campaigns before its process gives up, in leases."""
+
+
+class _Candidacy:
+    """One run of an elector. `changed`: it leads or has ended; `ended`: `run` has, and `why`."""
+
+    def __init__(
+        self, worker: _Worker, client: Client, elector: Any, name: str, ttl: float
+    ) -> None:
+        self._worker, self._client = worker, client
+        self.elector, self.name, self.ttl = elector, name, ttl
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._speaking = threading.RLock()
+        self._leads = self._resigns = False
+        self.grant: Grant | None = None
+        self.why = ""
+        self.changed, self.ended = threading.Event(), threading.Event()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        identity = f"{self._worker.setup['node']}.{self._worker.process}"
+        arguments = self.name, identity, self.ttl, self.started, self.stopped
+        try:
+            if inspect.iscoroutinefunction(self.elector.run):
+                asyncio.run(self._in_loop(arguments))
+            else:
+                self.elector.run(*arguments)
+        except (NameError, ImportError, NotImplementedError, SystemExit) as error:
+            self._misuse(f"run raised {error!r}. That is a bug")
+        except Exception as error:  # whatever a library raises
+            traceback.print_exc()
+            self._end(f"run raised {error!r}", told=self._worker.stops != CALLBACK)
+        else:
+            if self._leads and not self._resigns:
+                self._misuse("run returned while it leads; it should call stopped() first")
+            self._end("run returned")
+
+    async def _in_loop(self, arguments: tuple[Any, ...]) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self.elector.run(*arguments)
+
+    def _end(self, why: str, told: bool = True) -> None:
+        with self._speaking:
+            self.why = why
+            if told:
+                self._stop(why)
+        self.ended.set()
+        self.changed.set()
+
+    def _stop(self, why: str) -> None:
+        if self._leads:
+            self._leads = False
+            self._client.lost(self.name, why)
+
+    def started(
+        self, token: int | None = None, deadline: float | None = None
+    ) -> Callable[[float], None]:
+        with self._speaking:
+            if self.grant is not None:
+                self._misuse("started was called twice in one run")
+            if self.ended.is_set():
+                self._misuse("started was called after run had returned")
+            self._leads, self.grant = True, Grant(token, deadline)
+        self.changed.set()
+        return self.renewed
+
+    def renewed(self, deadline: float) -> None:
+        with self._speaking:
+            if self._leads:
+                self._client.renewed(self.name, deadline)
+
+    def stopped(self) -> None:
+        with self._speaking:
+            if self.grant is None:
+                self._misuse("stopped was called before started")
+            self._stop("stopped was called")
+
+    def resign(self) -> bool:
+        """Ask the elector to resign; return whether `run` ended within a lease."""
+        with self._speaking:
+            self._resigns = True
+        if self._loop is None:
+            self.elector.resign()
+        else:
+            asyncio.run_coroutine_threadsafe(self._resigned(), self._loop)
+        return self.ended.wait(self.ttl)
+
+    async def _resigned(self) -> None:
+        found = self.elector.resign()
+        if inspect.isawaitable(found):
+            await found
+
+    def _misuse(self, why: str) -> NoReturn:
+        """End the program, from any thread, whatever exceptions the elector catches."""
+        self._worker.say({"control": "broken", "why": why})
+        os._exit(1)
+
+
+class _Election:
+    """The lock that is made of an elector: a reign is a hold."""
+
+    def __init__(self, worker: _Worker, client: Client, made: Any, make: Callable[[], Any]) -> None:
+        self._worker, self._client = worker, client
+        self._next, self._make = made, make
+        self._candidacy: _Candidacy | None = None
+        self.resigns = hasattr(made, "resign")
+
+    def acquire(self, name: str, ttl: float) -> Grant:
+        """Campaign until the elector leads. Each candidacy has an elector of its own."""
+        old = self._candidacy
+        if old is not None and old.grant is not None and not old.ended.wait(ttl):
+            raise Failed("not-granted", "run has not returned after stopped")
+        if old is None or old.ended.is_set():
+            elector, self._next = self._next or self._make(), None
+            self._candidacy = _Candidacy(self._worker, self._client, elector, name, ttl)
+        candidacy = self._candidacy
+        assert candidacy is not None
+        candidacy.changed.wait(CAMPAIGNS_FOR * ttl)
+        if candidacy.grant is not None:
+            return candidacy.grant
+        if candidacy.ended.is_set():
+            raise Failed("not-granted", candidacy.why)
+        raise Indeterminate("timeout", f"it does not lead after {CAMPAIGNS_FOR} leases")
+
+    def release(self, name: str) -> None:
+        candidacy = self._candidacy
+        assert candidacy is not None
+        if candidacy.ended.is_set():
+            raise Failed("not-held", candidacy.why)
+        if not self.resigns:
+            raise Failed("not-possible", "the elector has no resign")
+        if not candidacy.resign():
+            raise Indeterminate("timeout", "run did not return within a lease after resign")
+
+    def denies(self) -> bool:
+        """Return whether the elector says that it leads no more. One that cannot tell does not."""
+        assert self._candidacy is not None
+        is_leader = getattr(self._candidacy.elector, "is_leader", None)
+        try:
+            return is_leader is not None and not is_leader()
+        except Exception:  # whatever a library raises
+            return True
 
 
 class _Hold:
@@ -176,9 +350,11 @@ class _Worker:
         setup: Value,
         make: Callable[..., Any],
         out: int,
+        orders: _Orders,
         promises: Sequence[str] | None = None,
     ) -> None:
         self.setup = setup
+        self._orders = orders
         self._promises = promises
         self.process: int = setup["process"]
         self._make = make
@@ -201,20 +377,27 @@ class _Worker:
             "write": self._write,
         }
 
+    @property
+    def stops(self) -> str:
+        return str(self.setup.get("stops"))
+
     def start(self) -> None:
         """Report readiness once the lock is made, so that no acquire pays for it."""
         self._open()
-        self.say(
-            {
-                "control": "ready",
-                "version": max({1} | {*VERSIONS} & {*self.setup.get("versions", ())}),
-                "pid": os.getpid(),
-                "generates": False,
-                # Unknown before it is made.
-                "extends": self._lock is None or hasattr(self._lock, "extend"),
-                **({} if self._promises is None else {"promises": list(self._promises)}),
-            }
-        )
+        ready: Value = {
+            "control": "ready",
+            "version": max({1} | {*VERSIONS} & {*self.setup.get("versions", ())}),
+            "pid": os.getpid(),
+            "generates": False,
+            # Unknown before it is made.
+            "extends": self._lock is None or hasattr(self._lock, "extend"),
+        }
+        if self._promises is not None:
+            ready["promises"] = list(self._promises)
+        if isinstance(self._lock, _Election):
+            # No version 2: a reset would not end its threads.
+            ready |= {"version": 1, "elector": True, "resigns": self._lock.resigns}
+        self.say(ready)
 
     def order(self, order: Value) -> None:
         control = order.get("control")
@@ -227,6 +410,8 @@ class _Worker:
         elif control == "clock":
             before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
             self.say({"control": "clock", "low_ns": wall - after, "high_ns": wall - before})
+        elif control == "leave":
+            self._leave()
         elif control == "reset":
             self._reset(order)
 
@@ -258,10 +443,16 @@ class _Worker:
         if self._lock is None:
             self._client = Client(self)
             client = self._client
-            by_class = inspect.isclass(self._make)
-            self._lock = (
-                self._make(client.servers, **client.options) if by_class else self._make(client)
-            )
+
+            def made() -> Any:
+                by_class = inspect.isclass(self._make)
+                return (
+                    self._make(client.servers, **client.options) if by_class else self._make(client)
+                )
+
+            self._lock = made()
+            if callable(getattr(self._lock, "run", None)) and not hasattr(self._lock, "acquire"):
+                self._lock = _Election(self, client, self._lock, made)
             missing = [f for f in ("acquire", "release") if not hasattr(self._lock, f)]
             if missing:
                 raise Misuse(f"the lock has no {' and no '.join(missing)}")
@@ -269,6 +460,9 @@ class _Worker:
 
     def _apply(self, f: str, asked: Value) -> None:
         """Do one op, from its invocation to its completion."""
+        if f in ("read", "write") and self._stopped(asked):
+            self.say({"control": "stopped"})
+            return
         value = self._complete(asked) if f == "write" else asked
         self._event("invoke", f, value)
         try:
@@ -278,7 +472,7 @@ class _Worker:
             info = f != "read" and not isinstance(error, Failed)
             self._event("info" if info else "fail", f, value, error)
             if info:
-                self._succeed()
+                self._leave() if isinstance(self._lock, _Election) else self._succeed()
             return
         finally:
             hold, self._granted = self._granted, None
@@ -357,6 +551,41 @@ class _Worker:
         if not accepted:
             raise Failed("refused", f"guard {guard} compared with {number}")
         return {"stored": int(number)}
+
+    def _stopped(self, value: Value) -> bool:
+        """Return whether the reign of an op has ended, so that its work has."""
+        hold = self._holds.get(value.get("hold") or "")
+        if hold is None or not isinstance(self._lock, _Election):
+            return False
+        if hold.lost or self.stops == CALLBACK:
+            return hold.lost
+        over = hold.deadline is not None and time.monotonic() >= hold.deadline
+        return over or (self.stops == CHECKED and self._lock.denies())
+
+    def _leave(self) -> NoReturn:
+        """Replace this program by itself, as the successor of this process: nothing else ends the
+        threads of an elector. The pid stays."""
+        with self._speaking:  # no report of this process from now on
+            self._event("invoke", "close", {})
+            left = {
+                "setup": {**self.setup, "process": self.process + self.setup["stride"]},
+                "predecessor": self.process,
+                "heard": self._orders.heard.decode(),
+                "armed": sorted(self._armed),
+            }
+            os.dup2(self._out, 1)
+            words = Path("/proc/self/cmdline").read_bytes().split(b"\0")[1:-1]
+            command = [os.fsencode(sys.executable), *words]
+            environment = {**os.environ, SUCCESSOR: json.dumps(left)}
+            os.execve(sys.executable, command, environment)
+
+    def succeed(self, left: Value) -> None:
+        """Take over from the predecessor, whose close is complete now."""
+        self.process = left["predecessor"]
+        self._event("ok", "close", {})
+        self.process = self.setup["process"]
+        self._armed.update(left["armed"])
+        self._open()
 
     def _succeed(self) -> None:
         """Start the successor: no state of the process that is gone is left."""

@@ -191,7 +191,7 @@ def test_the_official_client_elects_without_faults(resource):
 @needs_kubernetes
 def test_numbers_that_the_official_client_refuses_are_told(run):
     code, said = run(
-        "hunt", "kubernetes-client", "-o", "renew_deadline_ms=2500", "--seed", "1", "--budget", "5s"
+        "hunt", "kubernetes-client", "-o", "renew_deadline_ms=4500", "--seed", "1", "--budget", "5s"
     )
     assert code == 255
     assert "lease_duration must be greater than renew_deadline" in said

@@ -36,8 +36,9 @@ class Built:
     typed: bool = False
 
 
-def _python(folder):
-    return Built((sys.executable, str(PUPPETS / "puppet.py")), {"PYTHONPATH": str(SDK / "python")})
+def _python(folder, name="puppet"):
+    program = PUPPETS / f"{name}.py"
+    return Built((sys.executable, str(program)), {"PYTHONPATH": str(SDK / "python")})
 
 
 def _javascript(folder):
@@ -45,11 +46,11 @@ def _javascript(folder):
     return Built(("node", str(PUPPETS / "puppet.js")), {"FENCEPOST_SDK": sdk})
 
 
-def _go(folder):
+def _go(folder, name="puppet"):
     """Lay the files out as a user does who copies the SDK into a folder of their module."""
     (folder / "fencepost").mkdir()
     shutil.copy(SDK / "go" / "fencepost.go", folder / "fencepost")
-    shutil.copy(PUPPETS / "puppet.go", folder / "main.go")
+    shutil.copy(PUPPETS / f"{name}.go", folder / "main.go")
     (folder / "go.mod").write_text("module puppet\n\ngo 1.18\n")
     main = (folder / "main.go").read_text().replace('"fencepost"', '"puppet/fencepost"')
     (folder / "main.go").write_text(main)
@@ -84,10 +85,13 @@ def _must(command, folder):
 
 @pytest.fixture(scope="session", params=LANGUAGES)
 def built(request, tmp_path_factory):
-    language = request.param
+    return build(request.param, tmp_path_factory)
+
+
+def build(language, folders, *name):
     if shutil.which(_NEEDS[language]) is None:
         pytest.skip(f"{_NEEDS[language]} is not installed: the SDK for {language} is not tested")
-    return _BUILD[language](tmp_path_factory.mktemp(language))
+    return _BUILD[language](folders.mktemp(language), *name)
 
 
 @pytest.fixture(scope="session")

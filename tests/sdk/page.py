@@ -17,14 +17,16 @@ FILES = {"go": "main.go", "javascript": "build/worker.js", "java": "MyLock.java"
 _NEEDS = {"go": "go", "javascript": "node", "java": "javac"}
 
 
-def build(language: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def build(
+    language: str, folder: Path, monkeypatch: pytest.MonkeyPatch, page: Path = PAGE
+) -> dict[str, str]:
     """Build it in a folder, which becomes the current one.
 
     Return the options of the page's `fencepost test` for it.
     """
     if shutil.which(_NEEDS[language]) is None:
         pytest.skip(f"{_NEEDS[language]} is not installed")
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     _, snippet, rest = re.split(rf"```{language}\n(.*?)```\n", text, maxsplit=1, flags=re.DOTALL)
     *commands, test = re.findall(r"(?m)^    (.*)$", rest.split("\n###")[0])
     monkeypatch.chdir(folder)
@@ -38,4 +40,5 @@ def build(language: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
             subprocess.run(command, shell=True, check=True, capture_output=True)
     said, *words = shlex.split(test)
     assert (said, words.pop(0)) == ("fencepost", "test")
+    words = [word for word in words if word != "--elector"]
     return dict(zip(words[::2], words[1::2], strict=True))

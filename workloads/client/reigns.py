@@ -18,12 +18,7 @@ from fencepost.workloads.client.critical_section import Settings
 from fencepost.workloads.client.orders import Orders
 from fencepost.workloads.client.succession import Succession
 from fencepost.workloads.client.wire import Outbox
-from fencepost.workloads.electors.plain import CALLBACK, beat_ns
-
-_REST_S = 0.02
-"""Between two campaigns of one process."""
-_REFUSED_S = 0.2
-"""Before a process that was not elected ends, so that restarts do not use up the processor."""
+from fencepost.workloads.electors.plain import CALLBACK, REFUSED_S, REST_S, beat_ns
 
 
 def work(
@@ -60,13 +55,13 @@ class _Reigns:
         self._beat_ns = beat_ns(self._settings.ttl_ns)
 
     def run(self) -> None:
-        while not self._over(_REST_S):
+        while not self._over(REST_S):
             value = {"lock": self._lock, "ttl": self._settings.ttl_ns}
             type, answer = self._client.apply("acquire", value)
             if type == "ok":
                 self._reign(answer["hold"])
             else:
-                self._over(_REFUSED_S)
+                self._over(REFUSED_S)
                 self._client.leave()
 
     def _over(self, wait_s: float) -> bool:

@@ -55,6 +55,12 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     stops: str | None = None
 
 
+def written(setup: Setup) -> dict[str, Any]:
+    """Return the setup as in the protocol: without the fields that are not set."""
+    rows: dict[str, Any] = msgspec.to_builtins(setup)
+    return {name: value for name, value in rows.items() if value is not None and value is not False}
+
+
 class NoMoreOrders(Exception):
     """Standard input has ended: the harness is gone, or does not need this client any more."""
 

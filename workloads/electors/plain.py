@@ -37,6 +37,10 @@ _BEATS = 20
 """Beats of a lease."""
 CAMPAIGNS_FOR = 4
 """How long a client campaigns before its process gives up, in leases."""
+REST_S = 0.02
+"""Between two campaigns of one process."""
+REFUSED_S = 0.2
+"""Before a process that was not elected ends, so that restarts do not use up the processor."""
 _BUGS = (NameError, ImportError, NotImplementedError)
 _MOST = 2**63 - 1
 

@@ -98,6 +98,11 @@ def test_a_program_of_another_protocol_is_refused(program):
     assert "supports 1:" in said
 
 
+def test_a_program_that_is_an_elector_needs_the_option_for_it(program):
+    said = why_not_up(program("ready(elector=True, generates=False)\nsys.stdin.read()"))
+    assert said == "./worker on client-1 is an elector: add --elector"
+
+
 def test_a_program_that_names_no_version_speaks_the_first(program):
     program("ready()\nsys.stdin.read()").wait_ready()
 

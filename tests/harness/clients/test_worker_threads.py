@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.harness.clients import rejected
-from fencepost.harness.clients.driver import Driver
+from fencepost.harness.clients.driver import Driver, sections
 from fencepost.harness.clients.worker import Worker
 from tests.harness.talk import Fed, typed
 
@@ -71,7 +71,7 @@ class Terse:
 def test_the_generator_needs_no_value_of_an_op_that_failed(eventually):
     client = Terse("ok", "fail", "ok", "info", "fail")
     work = {"hold_ms": (0, 0), "think_ms": (0, 0), "extend": 0}
-    driver = Driver(client, work, "7", 10**15, lambda: 0)
+    driver = Driver(client, sections(work, "7"), 10**15, lambda: 0)
     eventually(lambda: client.gone)
     assert driver.rest(120)
     acquire = ("acquire", None)

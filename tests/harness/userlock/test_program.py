@@ -94,6 +94,7 @@ def test_in_an_image_its_program_may_be_a_file_of_the_image():
         ({"program": "'worker"}, "is not a command: No closing quotation"),
         ({"program": " "}, "--program is empty"),
         ({"servers": ""}, "--program './worker' needs servers: add for example --servers redis:1"),
+        ({"program": "", "ship": None, "elector": True}, "--elector needs --program"),
         ({"lock": "mylock.py:MyLock"}, "name two locks: give only one"),
     ],
 )
@@ -101,6 +102,13 @@ def test_a_program_that_cannot_run_is_refused_before_anything_starts(given, says
     with pytest.raises(BadArguments) as error:
         own(**given)
     assert says in str(error.value)
+
+
+def test_a_program_that_is_an_elector_is_one_in_the_stored_test_too(tmp_path):
+    kept = own(elector=True)[1].kept(tmp_path / "run")
+    found = from_json(kept.to_json(), tmp_path / "run")
+    assert found.elector and found.lock_type("mine", {}).elector
+    assert not own()[1].lock_type("mine", {}).elector
 
 
 LOCK = """
