@@ -63,10 +63,14 @@ def of_program(pid: int) -> ProgramClocks | None:
 
 
 def _ahead_ns() -> list[int | None]:
-    """Return how far each clock is ahead of the monotonic one; None for those left alone."""
+    """Return how far each clock is ahead of the monotonic one, never more than it really is; None
+    for those left alone."""
     known = {id for ids in CLOCKS.values() for id in ids}
-    now_ns = time.monotonic_ns()
-    return [
-        time.clock_gettime_ns(_FINE.get(id, id)) - now_ns if id in known else None
-        for id in range(ENTRIES)
-    ]
+    return [_ahead_of_monotonic(_FINE.get(id, id)) if id in known else None for id in range(ENTRIES)]
+
+
+def _ahead_of_monotonic(id: int) -> int:
+    if id == time.CLOCK_MONOTONIC:
+        return 0
+    shown_ns = time.clock_gettime_ns(id)
+    return shown_ns - time.monotonic_ns()
