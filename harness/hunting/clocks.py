@@ -66,7 +66,9 @@ def _ahead_ns() -> list[int | None]:
     """Return how far each clock is ahead of the monotonic one, never more than it really is; None
     for those left alone."""
     known = {id for ids in CLOCKS.values() for id in ids}
-    return [_ahead_of_monotonic(_FINE.get(id, id)) if id in known else None for id in range(ENTRIES)]
+    return [
+        _ahead_of_monotonic(_FINE.get(id, id)) if id in known else None for id in range(ENTRIES)
+    ]
 
 
 def _ahead_of_monotonic(id: int) -> int:
