@@ -1,8 +1,8 @@
-"""The clocks of a run's programs: what a client reads is the time of the run.
+"""The clocks of a run's programs: they show a client the time of the run.
 
-Otherwise its own clock runs on while time stands still. Then a client that polls for a lease gives
-up before the lease ends, and one that is slow for want of a processor meets other answers when a
-schedule is played again.
+Otherwise a client's own clock runs on while time stands still. A client that polls until a lease
+should have ended then gives up before it ends. A client that waits for the processor meets other
+answers when a schedule is played again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def not_set(pid: int) -> Clock | None:
 
 
 class Clocks:
-    """The clocks of all programs of a run. `base_ns`: what they show when the run begins."""
+    """The clocks of all programs of a run. `base_ns`: they show it at time 0 of the run."""
 
     def __init__(self, clocks: Sequence[Clock], base_ns: int) -> None:
         self._clocks = clocks
@@ -45,6 +45,6 @@ class Clocks:
             one.run(self.base_ns + now, since_ns)
 
     def set_right(self, since_ns: int) -> None:
-        """Let them show the real time again: the run is over."""
+        """Let them show the real time again, after the run."""
         for one in self._clocks:
             one.run(since_ns, since_ns)

@@ -11,8 +11,8 @@ before its time on the client's own clock, and no sound lock is accused.
 
 Where the clients' clocks can be set (clocks.py), they show the time of the run. A client that wakes
 by a timer may have read its clock before the conductor sees that it woke. So the run's time then
-goes on to what the client may have read at most: it is never behind a client's clock. An event that
-wakes a client happens at its own time, because until then all clients have waited.
+advances to the latest time that the client may have read: it is never behind a client's clock. An
+event that wakes a client happens at its own time, because until then all clients have waited.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class RealWorld(World):
             self._began_ns, self._runs = (since - self.origin_ns, self.now), True
 
     def ends(self) -> None:
-        """Set the clients' clocks right: the run is over."""
+        """Set the clients' clocks right, after the run."""
         clocks, self.clocks = self.clocks, None
         if clocks is not None:
             self._runs, self.stirred = False, True
@@ -150,8 +150,8 @@ class RealWorld(World):
         return really
 
     def shows(self, really: int) -> bool:
-        """Return whether a client that was just told something has read the clocks that stand still
-        here. A program may read the real ones instead, by a system call."""
+        """Return whether a client, which begins an op, has read the clocks that stand still here. A
+        program may read the real ones instead, by a system call."""
         return self.clocks is not None and self._shown(really) <= self.now
 
     def _shown(self, really: int) -> int:
