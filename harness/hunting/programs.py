@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.hunting.clocks import of_program
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.spec.spec import Spec
 from fencepost.hunt.live.conductor import Conductor
@@ -32,7 +33,8 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
     """
     rule = GUARDS[spec.guard].rules.get("lua", Rule())
     made = _of_user(spec) if spec.own is not None else _of_library(spec)
-    return Conductor(setting, made, write_script(rule), lanes or LANES * (os.cpu_count() or 1))
+    lanes = lanes or LANES * (os.cpu_count() or 1)
+    return Conductor(setting, made, write_script(rule), lanes, of_program)
 
 
 def _of_user(spec: Spec) -> Command:

@@ -38,6 +38,7 @@ class RealClient:
         self._task: Task | None = None
         self._asked = ""
         self._answer: tuple[str, dict[str, Any]] | None = None
+        self._shown = False
         self.step = self.ops = 0
 
     @property
@@ -70,7 +71,9 @@ class RealClient:
         if type not in _TYPES:
             raise Faulty(f"it wrote an event of the type {type!r}")
         self.node.out.process = process
-        at = self._world.time_of(time)
+        if type == "invoke":
+            self._shown = self._world.shows(time)
+        at = self._world.time_of(time, self._shown)
         if isinstance(deadline := value.get("deadline"), int):
             value["deadline"] = at + deadline - time
         row = (at, process, type, f, value, error, self.node.name, self.step)

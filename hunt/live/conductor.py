@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from fencepost.hunt.faults.registry import table
+from fencepost.hunt.live.clocks import OfProgram, not_set
 from fencepost.hunt.live.connection import Connection
 from fencepost.hunt.live.guard import Guard
 from fencepost.hunt.live.program import VERSIONS, Command, Faulty, Program
@@ -59,12 +60,21 @@ class _Lane:
 
 
 class Conductor:
-    """Plays schedules. `script`: the Lua script by which a client writes to the resource."""
+    """Plays schedules. `script`: the Lua script by which a client writes to the resource. `clock`:
+    returns the clocks of a client's process."""
 
-    def __init__(self, setting: Setting, command: Command, script: str, lanes: int) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        command: Command,
+        script: str,
+        lanes: int,
+        clock: OfProgram = not_set,
+    ) -> None:
         self._setting = setting
         self._command = command
         self._script = script
+        self._clock = clock
         self._actions = table(setting)
         self._selector = selectors.DefaultSelector()
         self._guard = Guard()
@@ -308,7 +318,7 @@ class Conductor:
             first = not program.version
             _take_ready(program, message)
             if first:
-                program.is_at(int(message.get("pid", program.pid)))
+                program.is_at(int(message.get("pid", program.pid)), self._clock)
             if not program.awaited:
                 lane.waits.discard(index)
                 if not lane.waits:

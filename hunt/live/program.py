@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from fencepost.hunt.live.clocks import Clock, OfProgram
 from fencepost.hunt.live.rest import Rest
 from fencepost.hunt.sim.unknown import Unknown
 
@@ -44,7 +45,8 @@ class Program:
     """A running program.
 
     `hear(message)` receives each line of its output. `version`: of the protocol; 0 before it is
-    ready. `awaited`: the number of its missing answers to `setup` and `reset`.
+    ready. `awaited`: the number of its missing answers to `setup` and `reset`. `clock`: its clocks,
+    if they can be set.
     """
 
     def __init__(self, command: Command, hear: Callable[[dict[str, Any]], None]) -> None:
@@ -55,6 +57,7 @@ class Program:
         self.awaited = 0
         self.extends = True
         self.stopped = self.dead = False
+        self.clock: Clock | None = None
         try:
             self._process = subprocess.Popen(
                 command.words, cwd=command.folder, env={**os.environ, **command.env},
@@ -80,13 +83,14 @@ class Program:
         with suppress(BrokenPipeError):  # the end of its output says so
             self._process.stdin.write(msgspec.json.encode(message) + b"\n")
 
-    def is_at(self, pid: int) -> None:
+    def is_at(self, pid: int, clock: OfProgram) -> None:
         """Note which process of its group does the work: behind a shell it is another one, and
         behind `env` another program."""
         with suppress(OSError):
             if os.getpgid(pid) == self.pid:
                 self._resting.close()
                 self._resting = Rest(pid)
+                self.clock = clock(pid)
 
     def waits(self) -> bool:
         """Whether it does nothing until something happens."""
@@ -159,6 +163,8 @@ class Program:
         self._process.stdout.close()
         self._resting.close()
         self._errors.close()
+        if self.clock is not None:
+            self.clock.close()
 
 
 def _message(line: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ that is played again meets nearly always the same messages.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -14,10 +15,11 @@ from typing import Any, cast
 
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.live.client import RealClient
+from fencepost.hunt.live.clocks import Clocks
 from fencepost.hunt.live.connection import Connection, RealNetwork
 from fencepost.hunt.live.program import Faulty, Program
 from fencepost.hunt.live.witness import Witness
-from fencepost.hunt.live.world import RealWorld
+from fencepost.hunt.live.world import STILL_NS, RealWorld
 from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.run import Run
@@ -86,12 +88,18 @@ class RealRun(Run):
 
     def start(self) -> None:
         """Begin the clients' work: all of them are ready."""
-        self.started_ns = self.world.begin()
+        self.started_ns = self.world.begin(self._clocks())
         self._worked_before_s = self._work_s()
         if self._witness is not None:
             self.network.sees = self._witness.trace
             self._witness.trace.begin(self.rows, self.parts)
         self.start_clients()
+
+    def _clocks(self) -> Clocks | None:
+        """Return the clocks of the programs, if all of them can be set."""
+        found = [one.clock for one in self.programs if one.clock is not None]
+        whole = len(found) == len(self.programs)
+        return Clocks(found, time.monotonic_ns() - MS) if whole else None
 
     def calms(self, patience_ns: int) -> bool:
         """Let time pass if all clients wait; return whether it passes."""
@@ -99,6 +107,9 @@ class RealRun(Run):
         if self.started_ns < 0:
             world.rest()
             return True
+        world.halt()
+        if world.clocks is not None:
+            patience_ns = max(patience_ns, STILL_NS)
         if not all(one.waits() for one in self.programs):
             world.stir()
             if world.stands_ns <= patience_ns:
@@ -133,6 +144,7 @@ class RealRun(Run):
             self.world.run()
         except Exception as error:
             self._fail(error)
+        self.world.go_on()
 
     def fail(self, error: BaseException) -> None:
         """End the run with an error."""
@@ -141,6 +153,7 @@ class RealRun(Run):
     def end(self) -> None:
         """Stop the clients' tasks, and put the history in order."""
         steps = self.world.step
+        self.world.ends()
         if self._witness is not None:
             self._witness.ends(self.world)
         self.world.stop()

@@ -8,6 +8,11 @@ a client has something to do until the client waits again. So a client that does
 processor, or a conductor that is late, changes nothing in the order of the events. Between any two
 moments no more time passes in a run than in reality. A lease on a server therefore never ends
 before its time on the client's own clock, and no sound lock is accused.
+
+Where the clients' clocks can be set (clocks.py), they show the time of the run. A client that wakes
+by a timer may have read its clock before the conductor sees that it woke. So the run's time then
+advances to the latest time that the client may have read: it is never behind a client's clock. An
+event that wakes a client happens at its own time, because until then all clients have waited.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from collections.abc import Callable
 from heapq import heappop
 from typing import Any
 
+from fencepost.hunt.live.clocks import Clocks
 from fencepost.hunt.sim.network import Request
 from fencepost.hunt.sim.world import MS, NEVER, Task, Wake, World
 
@@ -27,7 +33,7 @@ _LEAP_NS = 20_000
 _GRACE_NS = 1_000_000
 """Time begins to pass this long after all clients have begun to wait: a message may be under way in
 the kernel."""
-_STILL_NS = 1_000_000_000
+STILL_NS = 1_000_000_000
 """Clients that are never all at rest for so long, as one that connects again and again, do not stop
 time for ever: it then catches up."""
 
@@ -37,11 +43,11 @@ class RealWorld(World):
 
     `meet(request)` is called before a message arrives; a fault may stop the message then.
     `stirred`: a client has something to do, so time stands still. `begun`: all clients are ready;
-    before, no time passes.
+    before, no time passes. `clocks`: those of the clients, if they can be set.
     """
 
-    __slots__ = ("_began_ns", "_inside", "_marks", "_moved", "begun", "meet", "origin_ns",
-                 "stirred", "stirred_ns")  # fmt: skip
+    __slots__ = ("_began_ns", "_inside", "_marks", "_moved", "_ran_to", "_runs", "begun", "clocks",
+                 "meet", "origin_ns", "stirred", "stirred_ns")  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +55,9 @@ class RealWorld(World):
         self.stirred = self.begun = self._inside = False
         self.stirred_ns = 0
         self.meet: Callable[[Request], None] = _nothing
+        self.clocks: Clocks | None = None
+        # Whether the clients' clocks run, and the latest time that a client may have read.
+        self._runs, self._ran_to = False, 0
         # When time began to pass: in reality since the origin, and in the run.
         self._began_ns = (0, 0)
         # Pairs of such times, at each moment at which time began to pass or to stand still.
@@ -57,36 +66,75 @@ class RealWorld(World):
 
     def look(self) -> int:
         """Look at the clock, and return the time."""
-        if not self.stirred and self.begun and not self._inside:
+        if self._passes:
             really, there = self._began_ns
             passed = time.monotonic_ns() - self.origin_ns - really
             self.now = max(self.now, min(there + passed, self.due_ns))
         return self.now
 
-    def begin(self) -> int:
+    @property
+    def _passes(self) -> bool:
+        if self.clocks is not None:
+            return self._runs
+        return not self.stirred and self.begun and not self._inside
+
+    def begin(self, clocks: Clocks | None = None) -> int:
         """Let time begin to pass, and return it: the same in each run."""
         self.stir()
-        self.begun, self.now = True, MS
+        self.begun, self.now, self.clocks = True, MS, clocks
+        if clocks is not None:
+            clocks.stand(self.now)
         self._moved = self._mark(), MS
         return self.now
 
     def stir(self) -> None:
         """Let time stand still: a client has something to do."""
-        if not self.stirred:
-            self.look()
-            self.stirred = True
-            self.stirred_ns = self._mark()
+        if self.stirred:
+            return
+        self.look()
+        if self.clocks is not None:
+            if not self._inside:
+                self.halt()
+                self.now = max(self.now, self._ran_to)
+            self.clocks.stand(self.now)
+        self.stirred = True
+        self.stirred_ns = self._mark()
+
+    def halt(self) -> None:
+        """Stop the clients' clocks, at the next event if its time has come."""
+        if self._runs and self.clocks is not None:
+            self.clocks.stand(self.look())
+            really, there = self._began_ns
+            self._ran_to = there + time.monotonic_ns() - self.origin_ns - really
+            self._runs = False
+
+    def go_on(self) -> None:
+        """Let the clients' clocks run until the next event: no client has anything to do."""
+        if self.clocks is None or self._runs:
+            return
+        self._ran_to = self.now
+        if not (self.stirred or self.over or self.is_due):
+            since = time.monotonic_ns()
+            self.clocks.run(self.now, since)
+            self._began_ns, self._runs = (since - self.origin_ns, self.now), True
+
+    def ends(self) -> None:
+        """Set the clients' clocks right, after the run."""
+        clocks, self.clocks = self.clocks, None
+        if clocks is not None:
+            self._runs, self.stirred = False, True
+            clocks.set_right(time.monotonic_ns())
 
     def rest(self) -> int:
         """Let time pass: all clients wait. Return how long it stood still."""
         really = time.monotonic_ns() - self.origin_ns
         if self.now - self._moved[1] >= MS:
             self._moved = really, self.now
-        elif self.begun and really - self._moved[0] > _STILL_NS:
+        elif self.begun and really - self._moved[0] > STILL_NS:
             self.now = max(self.now, min(self.now + really - self._moved[0], self.due_ns))
             self._moved = really, self.now
-        self._mark(_GRACE_NS)
-        self.stirred = False
+        self._mark(0 if self.clocks is not None else _GRACE_NS)
+        self.stirred, self._ran_to = False, self.now
         return really - self.stirred_ns
 
     @property
@@ -101,8 +149,20 @@ class RealWorld(World):
         self._marks.append(self._began_ns)
         return really
 
-    def time_of(self, really: int) -> int:
-        """Return the time in the run for one that a client's clock showed."""
+    def shows(self, really: int) -> bool:
+        """Return whether a client, which begins an op, has read the clocks that stand still here. A
+        program may read the real ones instead, by a system call."""
+        return self.clocks is not None and self._shown(really) <= self.now
+
+    def _shown(self, really: int) -> int:
+        assert self.clocks is not None
+        return really + self.origin_ns - self.clocks.base_ns
+
+    def time_of(self, really: int, shown: bool = False) -> int:
+        """Return the time in the run for one that a client read, in ns since the origin. `shown`:
+        on the clocks that are set here."""
+        if shown and self.clocks is not None:
+            return max(0, min(self._shown(really), self.now))
         place = bisect_right(self._marks, (really, NEVER))
         begun, there = self._marks[max(place - 1, 0)]
         until = self._marks[place][1] if place < len(self._marks) else self.now

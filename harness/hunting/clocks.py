@@ -1,0 +1,78 @@
+"""Sets the clocks that a program of a hunt reads, while it runs (hunt/live/clocks.py).
+
+The program's vDSO is replaced once (node/vdso.py). From then on, a write of its table stops its
+clocks, or lets them run on from another time. The wall clock goes with the monotonic one.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from contextlib import suppress
+
+from fencepost.node import vdso
+from fencepost.node.image import Refused, image
+from fencepost.node.patch import CLOCKS, code_at
+from fencepost.node.stubs import ENTRIES, TABLE_SIZE
+
+_FINE = {5: time.CLOCK_REALTIME, 6: time.CLOCK_MONOTONIC}
+"""Clocks of coarse steps, and the ones that show the same more finely."""
+_STANDS = -(1 << 32)
+"""The rate of a clock that stands still (node/stubs.py)."""
+_ROWS = struct.Struct("<" + "qqqQ" * ENTRIES)
+
+
+class ProgramClocks:
+    """The clocks of one process. OSError or Refused if they cannot be set on this machine."""
+
+    def __init__(self, pid: int) -> None:
+        vdso.skew(pid, {})
+        self._table = image(pid).start + code_at(vdso.pristine()) - TABLE_SIZE
+        self._memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
+        self._ahead = _ahead_ns()
+
+    def stand(self, shown_ns: int) -> None:
+        """Stop the clocks; the monotonic one shows this time."""
+        self._set(shown_ns, time.monotonic_ns(), _STANDS)
+
+    def run(self, shown_ns: int, since_ns: int) -> None:
+        """Let the clocks run; at `since_ns` of the real one, the monotonic one showed this time."""
+        self._set(shown_ns, since_ns, 0)
+
+    def _set(self, shown_ns: int, since_ns: int, rate: int) -> None:
+        rows: list[int] = []
+        for ahead in self._ahead:
+            if ahead is None:
+                rows += (0, 0, 0, 0)
+            else:
+                rows += (since_ns + ahead, shown_ns - since_ns, rate, 0)
+        with suppress(OSError):  # it has ended
+            os.pwrite(self._memory, _ROWS.pack(*rows), self._table)
+
+    def close(self) -> None:
+        os.close(self._memory)
+
+
+def of_program(pid: int) -> ProgramClocks | None:
+    """Return the clocks of a process; None if they cannot be set, as on macOS."""
+    try:
+        return ProgramClocks(pid)
+    except (OSError, Refused):
+        return None
+
+
+def _ahead_ns() -> list[int | None]:
+    """Return how far each clock is ahead of the monotonic one, never more than it really is; None
+    for those left alone."""
+    known = {id for ids in CLOCKS.values() for id in ids}
+    return [
+        _ahead_of_monotonic(_FINE.get(id, id)) if id in known else None for id in range(ENTRIES)
+    ]
+
+
+def _ahead_of_monotonic(id: int) -> int:
+    if id == time.CLOCK_MONOTONIC:
+        return 0
+    shown_ns = time.clock_gettime_ns(id)
+    return shown_ns - time.monotonic_ns()

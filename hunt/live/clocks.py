@@ -1,0 +1,50 @@
+"""The clocks of a run's programs: they show a client the time of the run.
+
+Otherwise a client's own clock runs on while time stands still. A client that polls until a lease
+should have ended then gives up before it ends. A client that waits for the processor meets other
+answers when a schedule is played again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """The clocks of one program, in ns of its monotonic clock."""
+
+    def stand(self, shown_ns: int) -> None: ...
+    def run(self, shown_ns: int, since_ns: int) -> None: ...
+    def close(self) -> None: ...
+
+
+OfProgram = Callable[[int], Clock | None]
+"""Returns the clocks of a process; None where they cannot be set."""
+
+
+def not_set(pid: int) -> Clock | None:
+    """Leave the clocks of a process alone."""
+
+
+class Clocks:
+    """The clocks of all programs of a run. `base_ns`: they show it at time 0 of the run."""
+
+    def __init__(self, clocks: Sequence[Clock], base_ns: int) -> None:
+        self._clocks = clocks
+        self.base_ns = base_ns
+
+    def stand(self, now: int) -> None:
+        """Stop them at this time of the run."""
+        for one in self._clocks:
+            one.stand(self.base_ns + now)
+
+    def run(self, now: int, since_ns: int) -> None:
+        """Let them run: at `since_ns` of the real clock, it was this time of the run."""
+        for one in self._clocks:
+            one.run(self.base_ns + now, since_ns)
+
+    def set_right(self, since_ns: int) -> None:
+        """Let them show the real time again, after the run."""
+        for one in self._clocks:
+            one.run(since_ns, since_ns)

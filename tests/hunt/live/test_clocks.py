@@ -1,0 +1,90 @@
+"""The clocks of clients show the time of the run, which is never behind them."""
+
+from __future__ import annotations
+
+import time
+
+from fencepost.hunt.live.clocks import Clocks
+from fencepost.hunt.live.world import RealWorld
+from fencepost.hunt.sim.world import MS, Timer
+
+
+class Clock:
+    """A program's clock, in the process of the test."""
+
+    def __init__(self):
+        self.stood, self.since = 0, None
+
+    def stand(self, shown_ns):
+        self.stood, self.since = shown_ns, None
+
+    def run(self, shown_ns, since_ns):
+        self.stood, self.since = shown_ns, since_ns
+
+    def close(self):
+        pass
+
+    @property
+    def shown(self):
+        return self.stood if self.since is None else self.stood + time.monotonic_ns() - self.since
+
+
+def begun():
+    made, clock = RealWorld(), Clock()
+    base_ns = time.monotonic_ns() - MS
+    made.begin(Clocks([clock], base_ns))
+    return made, clock, base_ns
+
+
+def test_a_clock_stands_while_a_client_has_something_to_do():
+    made, clock, base_ns = begun()
+    time.sleep(0.01)
+    assert clock.shown - base_ns == made.look() == MS
+
+
+def test_a_clock_runs_with_the_time_of_the_run():
+    made, clock, base_ns = begun()
+    made.rest()
+    made.go_on()
+    time.sleep(0.01)
+    before = clock.shown - base_ns
+    assert MS + 10 * MS <= before <= made.look()
+
+
+def test_an_event_that_wakes_a_client_shows_its_own_time_however_late_the_conductor_is():
+    made, clock, base_ns = begun()
+    made.at(4 * MS, Timer(made.nowhere, made.stir))
+    made.rest()
+    made.go_on()
+    time.sleep(0.02)
+    made.halt()
+    made.run()
+    assert clock.shown - base_ns == made.now == 4 * MS
+
+
+def test_a_client_that_wakes_by_itself_has_read_no_later_time_than_that_of_the_run():
+    made, clock, base_ns = begun()
+    made.at(4 * MS, Timer(made.nowhere, lambda: None))
+    made.rest()
+    made.go_on()
+    time.sleep(0.02)
+    read = clock.shown - base_ns
+    made.halt()
+    made.stir()
+    assert read > 4 * MS
+    assert clock.shown - base_ns == made.now >= read
+
+
+def test_a_time_is_that_of_the_clocks_or_of_the_real_one():
+    made, _, base_ns = begun()
+    time.sleep(0.01)
+    real, shown = time.monotonic_ns() - made.origin_ns, base_ns + MS - made.origin_ns
+    assert made.shows(shown) and not made.shows(real)
+    assert made.time_of(shown, True) == made.time_of(real) == MS
+
+
+def test_the_clocks_are_right_after_the_run():
+    made, clock, _ = begun()
+    made.ends()
+    before = time.monotonic_ns()
+    assert before <= clock.shown <= time.monotonic_ns()
