@@ -44,8 +44,8 @@ ROW_LOCKS: dict[str, list[Asked]] = {
 
 
 def answered(side: Any, setup: tuple[str, ...], steps: list[Asked]) -> list[tuple[str, Any]]:
-    """Return which sessions a side has answered after each step, and what it told them."""
+    """Return which sessions a side has answered after each step, and all of its answers."""
     for sql in setup:
         side.step([0, "query", sql])
     found = [side.step([number, "query", sql]) for number, sql, _ in steps]
-    return [("".join(told), told) for told in found]
+    return [("".join(answers), answers) for answers in found]
