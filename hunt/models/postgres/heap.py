@@ -96,7 +96,7 @@ class Version:
         return list(found)
 
     def others(self, me: Xact) -> dict[Xact, int]:
-        """Return what others have locked."""
+        """Return the locks of other sessions."""
         return {
             one: held for one, held in self.lockers.items() if one.running and one.top is not me
         }

@@ -327,7 +327,7 @@ SETUP = (
 
 
 Done = list[tuple[Step, tuple[int, ...], dict[str, Any]]]
-"""The steps of a dialogue, with the order in which sessions proceeded, and what they were told."""
+"""The steps of a dialogue, with the order in which sessions proceeded, and their answers."""
 ORDERS = ((), (1,), (2,), (0, 1), (1, 1), (2, 1))
 
 
