@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.hunting.clocks import of_program
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.spec.spec import Spec
 from fencepost.hunt.live.conductor import Conductor
@@ -31,6 +30,9 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
     Raises:
         BadArguments: the program cannot run on this machine.
     """
+    # Not on Windows, where a hunt of programs is refused, and others are not.
+    from fencepost.harness.hunting.clocks import of_program
+
     rule = GUARDS[spec.guard].rules.get("lua", Rule())
     made = _of_user(spec) if spec.own is not None else _of_library(spec)
     lanes = lanes or LANES * (os.cpu_count() or 1)

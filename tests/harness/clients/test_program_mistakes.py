@@ -99,7 +99,7 @@ def test_a_program_of_another_protocol_is_refused(program):
 
 
 def test_a_program_that_is_an_elector_needs_the_option_for_it(program):
-    said = why_not_up(program("ready(elector=True, generates=False)\nsys.stdin.read()"))
+    said = why_not_up(program("ready(elector=True)\nsys.stdin.read()"))
     assert said == "./worker on client-1 is an elector: add --elector"
 
 
