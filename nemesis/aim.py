@@ -17,13 +17,13 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from fencepost.nemesis import triggers
 from fencepost.nemesis.failpoints import missed
 from fencepost.nemesis.families import describe
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.schedule import Scheduled
 from fencepost.nemesis.targets import HOLDER, Layout
-from fencepost.nemesis.triggers import Injection, Trigger
+from fencepost.nemesis.trigger_draws import draws
+from fencepost.nemesis.triggers import Injection, Trigger, meets_a_grant
 
 _LOOK_S, _UNTIL_S = 0.004, 0.05
 QUIET_START_S = 1.0
@@ -136,7 +136,7 @@ class Aim:
         if self._given:
             yield from self._given
             return
-        yield from triggers.draws(self._entries, self._seed, self._layout, self._given_up)
+        yield from draws(self._entries, self._seed, self._layout, self._given_up)
 
     def _given_up(self) -> list[str]:
         """Return the failpoints that clients have missed too often."""
@@ -207,7 +207,7 @@ class Aim:
                 break
             only = trigger.holder if waited_s < _SAME_TTLS * ttl_s else None
             leases = self._watch.leases()
-            if waited_s < _FREE_TTLS * ttl_s and triggers.meets_a_grant(trigger):
+            if waited_s < _FREE_TTLS * ttl_s and meets_a_grant(trigger):
                 if not any(lease.leased(self._watch.now()) for lease in leases):
                     return True, None
                 leases = []

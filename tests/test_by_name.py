@@ -74,7 +74,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "hunt/sim/network.py": (OTHER, "clock"),
     "hunt/sim/setting.py": (DEFAULT, "redis"),
     "nemesis/packet.py": ("its own variant", "delay"),
-    "nemesis/triggers.py": (
+    "nemesis/trigger_draws.py": (
         FALLBACK,
         "cancel",
         "clock",

@@ -11,10 +11,11 @@ import pytest
 
 from fencepost.harness.clients.current_holders import Held
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.nemesis import aim, triggers
+from fencepost.nemesis import aim
 from fencepost.nemesis.aim import Aim
 from fencepost.nemesis.nemesis import Receipt
 from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.trigger_draws import draws
 from fencepost.nemesis.triggers import HOLDER, Injection, Trigger
 
 pytestmark = pytest.mark.slow
@@ -191,7 +192,7 @@ def test_without_given_triggers_they_are_drawn_from_the_seed_until_the_run_ends(
     run.held = [Lease("client-1", -(10**9), 10**12)]
     done = Aim(["pause"], 7, AT, run)
     done.run(run, lambda: len(run.log) >= 6)
-    drawn = [*islice(triggers.draws(["pause"], 7, AT), len(done.triggered))]
+    drawn = [*islice(draws(["pause"], 7, AT), len(done.triggered))]
     assert [one.strike for one in done.triggered] == [one.strike for one in drawn]
     assert verbs(run).count("inject") == verbs(run).count("heal")
 

@@ -11,12 +11,13 @@ from random import Random
 import pytest
 
 from fencepost.harness.servers.kinds import KINDS as SERVER_KINDS
-from fencepost.nemesis import http, triggers
+from fencepost.nemesis import http
 from fencepost.nemesis.families import check, describe, validate
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.http import KINDS, Http, draw
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.targets import HOLDER, Layout
+from fencepost.nemesis.trigger_draws import draws
 from tests.http_server import Recording, proxy, serving
 from tests.nemesis.site_in_memory import Result
 
@@ -227,7 +228,7 @@ def test_a_fault_is_described_by_what_becomes_of_requests(kind, words):
 
 
 def test_aim_hits_the_holder_whatever_the_kind_and_outlasts_a_lease_at_times():
-    drawn = [*islice(triggers.draws(["http/hang"], 7, AT), 59)]
+    drawn = [*islice(draws(["http/hang"], 7, AT), 59)]
     aimed = [one for one in drawn if one.kind in ("hold", "edge")]
     assert len(aimed) > 30
     for one in aimed:

@@ -16,7 +16,8 @@ from fencepost.harness.servers.kinds import KINDS as SERVER_KINDS
 from fencepost.nemesis.failpoints import REQUESTS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
-from fencepost.nemesis.triggers import HOLDER, KINDS, Trigger, draws, must_fit, must_make_sense
+from fencepost.nemesis.trigger_draws import draws
+from fencepost.nemesis.triggers import HOLDER, KINDS, Trigger, must_fit, must_make_sense
 
 SERVERS = [f"redis-{n}" for n in range(1, 6)]
 CLIENTS = [f"client-{n}" for n in range(1, 6)]
