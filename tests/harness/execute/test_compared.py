@@ -12,6 +12,7 @@ from fencepost.harness.judge.judge import Outcome
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.userlock.resolve import LockRequest, resolve
 from fencepost.report.words.answer import sentence
+from fencepost.workloads.locks import registry
 
 LOCKS = Path(__file__).parents[2] / "hunt" / "locks.py"
 
@@ -69,3 +70,9 @@ def test_without_a_fault_or_a_promise_to_compare_nothing_is_said(outcome, checke
 
 def test_there_is_no_reference_lock_if_it_is_unknown_what_a_session_keeps(outcome):
     assert "compared" not in compare(spec("postgres:1"), outcome("liveness", ("kill", "x"))).results
+
+
+def test_a_variant_of_a_lock_is_no_reference_in_its_place():
+    """A copy of a lock keeps its fields, and a reference that breaks would excuse every lock."""
+    found = {name for name, lock in registry.LOCKS.items() if lock.reference is not None}
+    assert found == {"redlock", "redis", "zookeeper", "etcd", "postgres", "postgres-lease"}
