@@ -29,7 +29,7 @@ _REQUESTS = 0.7
 _SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
 """The lengths of such a fault, in leases."""
 _BRIEF = 0.1
-"""The length, in leases, of half of the crashes of a split's common servers."""
+"""The length, in leases, of half of the crashes in a split, unless --restart asks for more."""
 _OUTLAST = (0.5, 3.0)
 """Those of a fault of the holder's HTTP requests."""
 _TRIES = 20
@@ -179,8 +179,10 @@ def _split(
     share = random.uniform(0.05, 0.4)
     found = [injection for injection in strikes if injection is not None]
     # A crashed server grants again what it forgot only if it is back while the lease still runs.
-    lasts = 1.2 if one.family == "clock" else random.choice((_BRIEF, 1.2))
-    return Trigger("split", [cut], found, share, lasts * at.ttl_s, True, rest_s)
+    lasts_s = 1.2 * at.ttl_s
+    if one.family != "clock":
+        lasts_s = max(at.restart_s, random.choice((_BRIEF, 1.2)) * at.ttl_s)
+    return Trigger("split", [cut], found, share, lasts_s, True, rest_s)
 
 
 def _request(

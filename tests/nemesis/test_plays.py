@@ -144,6 +144,13 @@ def test_a_server_of_both_groups_is_back_at_times_while_the_lease_it_forgot_stil
     assert 0.25 * len(splits) < len(brief) < 0.75 * len(splits)
 
 
+@pytest.mark.parametrize("family", ["kill", "power"])
+def test_no_crash_of_a_split_is_shorter_than_the_restart_that_the_user_asked_for(family):
+    at = replace(REDLOCK, restart_s=3.0)
+    splits = [one for one in drawn((family, "partition"), 7, at, 60) if one.kind == "split"]
+    assert splits and all(one.lasts_s >= at.restart_s for one in splits)
+
+
 @pytest.mark.parametrize(
     ("entries", "at"),
     [
