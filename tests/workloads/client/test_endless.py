@@ -97,8 +97,10 @@ def test_a_lock_that_waits_is_left_alone(run, body):
 
 
 def test_a_lock_that_sends_requests_by_connections_of_their_own_is_left_alone(run):
-    """Its share of time in the kernel tells, which Linux may sample at clock ticks: the looks are longer
-    here, so that each has enough samples on a busy machine."""
+    """Its share of time in the kernel tells, which Linux may sample at clock ticks.
+
+    So the looks are longer here: each has enough samples on a busy machine.
+    """
     ended = run(
         """
         def serve():
