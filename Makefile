@@ -15,13 +15,15 @@ STAGES := build/stages.txt
 # What tests draw at random: new with each commit, and the same wherever that commit is tested.
 DRAWN := $(or $(shell git rev-parse --short=12 HEAD 2>/dev/null),1)
 PYTEST = $(BIN)/pytest -q --hypothesis-seed=$(DRAWN)
-CLUSTER = $(PYTEST) -o cache_dir=build/cluster-cache
-# Three runs at a time on two processors may leave one of them too little time for its faults. Such a
-# test passes alone; its failure stays in the output, and its name in the list of stages.
-ALONE = $(CLUSTER) -p no:xdist -rA --show-capture=no --last-failed --last-failed-no-failures none
-AGAIN = { (($$? == 1)) && echo 'again, one at a time:' && \
-        $(ALONE) -m 'cluster and not alone and not long' tests/cluster | tee build/again.txt && \
-        sed -n 's/^PASSED /          passed only alone: /p' build/again.txt >> $(STAGES); }
+CACHED = $(PYTEST) -o cache_dir=build/$(1)-cache
+CLUSTER = $(call CACHED,cluster)
+# Three runs at a time on two processors, and slow tests that get what they leave, may have too little
+# time for their faults. Such a test passes alone; its failure stays in the output, and its name in
+# the list of stages. $(call again,CACHE,MARKS,PLACE)
+again = { (($$? == 1)) && echo 'again, one at a time:' && \
+        $(call CACHED,$(1)) -p no:xdist -rA --show-capture=no --last-failed --last-failed-no-failures none \
+        -m '$(2)' $(3) | tee build/again-$(1).txt && \
+        sed -n 's/^PASSED /          passed only alone: /p' build/again-$(1).txt >> $(STAGES); }
 # $(call stage,NAME,COMMAND): run it, and note how long it took.
 stage = @mkdir -p build; begun=$$(date +%s); echo '$(1):'; $(2); code=$$?; \
         printf '%6d s  %s%s\n' $$(($$(date +%s) - begun)) '$(1)' "$$( ((code)) && echo ': failed')" >> $(STAGES); exit $$code
@@ -76,12 +78,13 @@ test-beside:
 test-unit: install ## the tests that need no cluster and no second
 	$(call stage,unit tests,$(PYTEST) -n auto --dist loadfile -m 'not cluster and not oracle and not slow and not kubernetes' $(ARGS))
 
-test-slow: install ## whole programs, hunts and long searches, without a cluster
-	$(call stage,slow tests,nice $(PYTEST) -n 2 --dist loadfile -m 'slow and not oracle' --durations=15 $(ARGS))
+test-slow: install ## whole programs, hunts and long searches, without a cluster; one that fails is run again, too
+	@rm -rf build/slow-cache
+	$(call stage,slow tests,nice $(call CACHED,slow) -n 2 --dist loadfile -m 'slow and not oracle' --durations=15 $(ARGS) || $(call again,slow,slow and not oracle,$(ARGS)))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side; one that fails is run again alone, and named
 	@rm -rf build/cluster-cache
-	$(call stage,cluster side by side,$(CLUSTER) -n 3 -m 'cluster and not alone and not long' --durations=15 tests/cluster || $(AGAIN))
+	$(call stage,cluster side by side,$(CLUSTER) -n 3 -m 'cluster and not alone and not long' --durations=15 tests/cluster || $(call again,cluster,cluster and not alone and not long,tests/cluster))
 	$(call stage,cluster alone,$(CLUSTER) -p no:xdist -m 'cluster and alone' --durations=5 tests/cluster)
 
 test-long: install ## the tests on real servers that take minutes each; not part of make test

@@ -19,14 +19,16 @@ from fencepost.nemesis.targets import HOLDER, Layout, holder
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
 """Failpoints that every client reaches, or nearly every one."""
-REQUESTS = (
-    "replies-in-flight", "before-acquire", "before-release", "before-extend", "between-requests",
-)  # fmt: skip
+REPLY = "replies-in-flight"
+_ACQUIRE, _FURTHER = "before-acquire", "between-requests"
+EXTENDING = ("extend-in-flight", "before-extend")
+"""Those of a lock that can be extended."""
+REPLIES, BEFORE = (REPLY, EXTENDING[0]), (_ACQUIRE, "before-release", EXTENDING[1], _FURTHER)
+REQUESTS = (*REPLIES, *BEFORE)
 """Failpoints at a lock's requests, in a client that counts them (workloads/client/steps.py): the
-reply to an acquire has not been read, the first request of an op is about to be sent, or an op is
-about to send another request."""
-REPLY, _ACQUIRE = REQUESTS[:2]
-ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *REQUESTS[1:])
+reply to an acquire or to an extend has not been read, the first request of an op is about to be
+sent, or an op is about to send another request."""
+ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", REPLIES[1], *BEFORE)
 
 # How long a client may take to reach its failpoint before it is hit wherever it is. It may have to
 # hold the lock, or to rest, first.
@@ -42,11 +44,11 @@ _HEARS_S = 0.1
 
 def patience_s(point: str) -> float:
     """Return how long (s) to wait for a client to reach a failpoint."""
-    return _RARE_S if point in ("before-extend", "between-requests") else POINT_S
+    return _RARE_S if point in (*EXTENDING, _FURTHER) else POINT_S
 
 
 def _waits_s(client: Client, point: str) -> float:
-    return 0.0 if point == "before-extend" and not client.extends else patience_s(point)
+    return 0.0 if point in EXTENDING and not client.extends else patience_s(point)
 
 
 def who_comes(site: Site, fault: Fault) -> tuple[str, str]:
@@ -156,7 +158,7 @@ def _first(clients: Mapping[str, Client], point: str, end: float) -> str | None:
         for node, client in clients.items():
             if client.wait_failpoint(point, 0.0):
                 return node
-        if point == "between-requests" and all(
+        if point == _FURTHER and all(
             now >= before + _OPS for now, before in zip(_answered(clients), begun, strict=True)
         ):
             return None
@@ -235,7 +237,7 @@ def validate(at: Layout, targets: list[str], point: str | None) -> None:
         raise ValueError(f"{servers[0]} is a server: failpoints are for clients")
     if len(targets) > 1:
         raise ValueError("one client at a time is hit at a failpoint")
-    if point in REQUESTS[1:] and point not in at.failpoints:
+    if point in (REPLIES[1], *BEFORE) and point not in at.failpoints:
         raise ValueError(
             f"{point}: the requests of this lock's clients are not counted; that is done for locks "
             "on Redis, and for your own lock in Python"

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from fencepost.nemesis import packet, pause
-from fencepost.nemesis.failpoints import ALL_FAILPOINTS, REQUESTS
+from fencepost.nemesis.failpoints import ALL_FAILPOINTS, BEFORE, REPLIES
 from fencepost.nemesis.families import FAMILIES, check
 from fencepost.nemesis.family import Family
 from fencepost.nemesis.fault_spec import Asked
@@ -26,8 +26,14 @@ keep servers from answering. Only such a fault shows whether the lock is granted
 are away."""
 _REQUESTS = 0.7
 """How often a fault that can meet a request is aimed at one."""
+_HOLDERS = 0.8
+"""How often a pause or a kill of clients hits the holder. Else it hits any of them, so that those
+that wait for the lock have their turn."""
 _SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
 """The lengths of such a fault, in leases."""
+_AT_ONCE = (0.0, 0.01)
+"""Those of half of the faults that reject a request. Its client learns of that at once, and may
+retry within a tenth of a second."""
 _BRIEF = 0.1
 """The length, in leases, of half of the crashes in a split, unless --restart asks for more."""
 _OUTLAST = (0.5, 3.0)
@@ -99,9 +105,7 @@ def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: La
     arguments = {k: v for k, v in one.arguments.items() if k not in ("point", "client")}
     meets = "client" in one.arguments
     if left := [
-        point
-        for point in at.failpoints
-        if (point in REQUESTS[1:] if meets else _OFTEN.get(point, 1))
+        point for point in at.failpoints if (point in BEFORE if meets else _OFTEN.get(point, 1))
     ]:
         kept = {k: v for k, v in one.arguments.items() if k == "client"}
         other = Random(f"{trigger.rest_s}").choice(left)
@@ -189,7 +193,7 @@ def _request(
     random: Random, at: Layout, one: Asked, rest_s: float, turn: _Points
 ) -> Trigger | None:
     """Return a fault that meets a request of the holder; None if it cannot."""
-    points = [point for point in at.failpoints if point in REQUESTS[1:]]
+    points = [point for point in at.failpoints if point in BEFORE]
     if not points or not FAMILIES[one.family].meets(one):
         return None
     injection, _, _ = _injection(random, at, one, at.ttl_s, turn)
@@ -202,7 +206,10 @@ def _request(
     injection = replace(injection, arguments=injection.arguments | meets)
     # A library's timeout passes within a short one, and a retry may come after it. A long one keeps
     # a lost request, which TCP sends again, from its server until the lease has expired.
-    lasts_s = random.uniform(*random.choice((_SHORT, _PAST))) * at.ttl_s
+    lengths = [_SHORT, _PAST]
+    if injection.arguments.get("how") == "reject":
+        lengths += [_AT_ONCE, _AT_ONCE]
+    lasts_s = random.uniform(*random.choice(lengths)) * at.ttl_s
     return Trigger("request", [], [injection], 0.0, lasts_s, False, rest_s)
 
 
@@ -256,6 +263,9 @@ def _injection(
     arguments: dict[str, Any]
     if asked.variant in ALL_FAILPOINTS and asked.target in ("", "client", HOLDER):
         return _at_point(random, at, family, asked.variant)
+    if family in ("pause", "kill") and aimed and asked.target and random.random() > _HOLDERS:
+        lasts_s = pause.past_its_lease_s(random, at) if family == "pause" else 0.5 * length_s
+        return Injection(family, [random.choice(at.clients)], {}), lasts_s, False
     if family == "pause" and aimed and (asked.target or random.random() < 0.7):
         # Only the threads that renew its lease; or the holder, anywhere, or where its lock's code
         # checks before it acts.
@@ -275,7 +285,8 @@ def _injection(
         point = turn.next(at.failpoints, _OFTEN) if random.random() < 0.75 else None
         return Injection(family, [HOLDER], {"point": point}), 0.1, False
     if family == "delay" and not asked.target and random.random() < 0.7:
-        to = random.choice((*at.servers, *at.stores))
+        # Whether a lock fails shows at its servers, and whether its guard does at the store.
+        to = random.choice(at.servers if random.random() < 0.75 or not at.stores else at.stores)
         return Injection("delay", [HOLDER, to], {"source": HOLDER, "to": to}), length_s, False
     if family == "partition" and aimed and (asked.target or random.random() < 0.7):
         count = random.choice((len(at.servers), len(at.servers) // 2 + 1))
@@ -310,8 +321,12 @@ def _injection(
 
 def _at_point(random: Random, at: Layout, family: str, point: str) -> tuple[Injection, float, bool]:
     """Return a fault at a failpoint. Half of the pauses end as soon as another client holds the
-    lock: a request that is sent later may find its own lease over."""
+    lock: a request that is sent later may find its own lease over. Half of those at a reply end
+    before the lease does: its client may count on a longer one than the servers gave."""
     arguments = {"point": point}
+    if family == "pause" and point in REPLIES and random.random() < 0.5:
+        lasts_s = random.uniform(*_SHORT) * at.ttl_s
+        return Injection(family, [HOLDER], arguments), lasts_s, False
     if family == "pause" and random.random() < 0.5:
         arguments["until"] = pause.UNTIL
         return Injection(family, [HOLDER], arguments), _until_s(at), True

@@ -22,7 +22,8 @@ _TWIN = "Sound"
 class Cell:
     """The outcome of one way. `found` of `of` seeds; `words` for the table.
 
-    `untrue`: checkers that say something untrue of the lock. `twin`: whether the twin was played;
+    `untrue`: checkers that say something untrue of the lock. `by`: a checker other than the named
+    one, by which alone it was found. `twin`: whether the twin was played;
     `accused`: checkers that accuse it.
     """
 
@@ -34,6 +35,7 @@ class Cell:
     accused: Sequence[str] = ()
     twin: bool = False
     run: str = ""
+    by: str = ""
 
     @property
     def wrong(self) -> bool:
@@ -89,7 +91,8 @@ def _cell(row: Mapping[str, Any], twin: Mapping[str, Any] | None) -> Cell:
     cannot = row.get("reason") or next((line["cannot"] for line in done if line["cannot"]), "")
     run = next((line["run"] for line in (*found, *done) if line.get("run")), "")
     state: State = "found" if len(found) == len(done) else "partly" if found else "missed"
-    words = _found(row, found, len(done)) if found else "missed"
+    by = next((line["by"] for line in found if line.get("by")), "")
+    words = _found(row, by, found, len(done)) if found else "missed"
     if not done:
         why = next((line["crashed"] for line in row["runs"]), "")
         state, words = "not played", f"not played: {why}" if why else "not played"
@@ -99,15 +102,16 @@ def _cell(row: Mapping[str, Any], twin: Mapping[str, Any] | None) -> Cell:
         words += f" (lacks {'; '.join(lacks)})"
     words += f"; untrue: {', '.join(untrue)}" if untrue else ""
     words += f"; twin accused: {', '.join(accused)}" if accused else ""
-    return Cell(state, words, len(found), len(done), untrue, accused, bool(of_twin), run)
+    return Cell(state, words, len(found), len(done), untrue, accused, bool(of_twin), run, by)
 
 
 def _named(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in lists for name in names))
 
 
-def _found(row: Mapping[str, Any], found: Sequence[Mapping[str, Any]], of: int) -> str:
-    words = [row["checker"] if of == 1 else f"{row['checker']} {len(found)}/{of}"]
+def _found(row: Mapping[str, Any], by: str, found: Sequence[Mapping[str, Any]], of: int) -> str:
+    checker = by or row["checker"]
+    words = [checker if of == 1 else f"{checker} {len(found)}/{of}"]
     seconds = [line["seconds"] for line in found if line["seconds"] is not None]
     if row["way"] in _UNITS:
         tried = median(line["tried"] for line in found)
@@ -122,7 +126,8 @@ def _found(row: Mapping[str, Any], found: Sequence[Mapping[str, Any]], of: int) 
 class Score:
     """How many defects one way finds: with every seed (`found`), with some (`partly`), of those
     that it can express and that were played (`of`). `cannot`: how many others it cannot express.
-    `accused` of `twins`; `untrue`: defects of which a checker says something untrue."""
+    `accused` of `twins`; `untrue`: defects of which a checker says something untrue; `others`: how
+    many were found by another checker than the named one."""
 
     found: int
     partly: int
@@ -131,11 +136,13 @@ class Score:
     accused: int
     twins: int
     untrue: int
+    others: int
 
     @property
     def words(self) -> str:
         share = f" ({100 * self.found / self.of:.0f} %)" if self.of else ""
         words = [f"{self.found} of {count(self.of, 'defect')} found{share}"]
+        words += [f"{self.others} of them by another checker"] * bool(self.others)
         words += [f"{self.partly} more with some seeds"] * bool(self.partly)
         words += [f"{self.cannot} cannot be expressed"] * bool(self.cannot)
         words += [f"{self.accused} of {count(self.twins, 'twin')} accused"] * bool(self.twins)
@@ -160,5 +167,6 @@ def scores(rows: Iterable[Row]) -> dict[str, Score]:
                 sum(bool(one.accused) for one in cells),
                 sum(one.twin for one in cells),
                 sum(bool(one.untrue) for one in cells),
+                sum(bool(one.by) for one in played),
             )
     return found

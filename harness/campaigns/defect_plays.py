@@ -52,9 +52,11 @@ RUN_S, TWIN_RUN_S = 60.0, 30.0
 class Played:
     """The outcome of one play. `tried`: histories or schedules; `seconds` until the violation.
 
-    `found`: the named checker refutes the lock. `accused`: checkers of the service that refute it
-    although they should not. `lacks`: the faults that the simulated world does not have. `cannot`:
-    why it cannot be played. `folder`: of its run, if it has one.
+    `found`: the named checker refutes the lock. On servers another one that the defect concerns
+    (`also`) may do so alone, because a stopped client leaves its own part in doubt: `by`.
+    `accused`: checkers of the service that refute it although they should not. `lacks`: the faults
+    that the simulated world does not have. `cannot`: why it cannot be played. `folder`: of its run,
+    if it has one.
     """
 
     found: bool = False
@@ -63,12 +65,14 @@ class Played:
     accused: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     cannot: str = ""
+    by: str = ""
     folder: Path | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "found": self.found, "tried": self.tried, "seconds": self.seconds,
             "accused": list(self.accused), "lacks": list(self.lacks), "cannot": self.cannot,
+            "by": self.by,
         }  # fmt: skip
         return found
 
@@ -275,13 +279,18 @@ def servers(item: Item, cluster: Cluster | None, watcher: Watcher) -> Played:
     here = replace(item, specs=(of_servers(listed, lock, item.seed),))
     outcome = test_item(here, cluster, watcher)
     accused = accusing(outcome.verdicts, listed.defect.guard)
-    found = lock == LOCK and _refuted(listed, outcome.verdicts, accused)
+    refuted = [one for one in listed.defect.also if one in accused]
+    if _refuted(listed, outcome.verdicts, accused):
+        refuted.insert(0, listed.defect.checker)
+    found = lock == LOCK and bool(refuted)
     ended = outcome.verdicts.get("run")
     if not found and ended is not None and ended.valid is not True:
         raise Crashed(f"{outcome.folder}: {ended.summary}")
-    evidence = outcome.verdicts[listed.defect.checker].evidence if found else []
+    evidence = outcome.verdicts[refuted[0]].evidence if found else []
     seconds = round(min(row["time_ns"] for row in evidence) / 1e9, 1) if evidence else None
-    return Played(found, 1, seconds, _wrongly(listed, lock, accused), folder=outcome.folder)
+    by = refuted[0] if found and refuted[0] != listed.defect.checker else ""
+    wrongly = _wrongly(listed, lock, accused)
+    return Played(found, 1, seconds, wrongly, by=by, folder=outcome.folder)
 
 
 PLAYS: dict[str, Callable[[Item, Cluster | None, Watcher], Played]] = {

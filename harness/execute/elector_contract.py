@@ -91,8 +91,9 @@ class ElectorTrial(Steps):
         what = "a leader that cannot renew stops within its lease"
         running = self._running
         fault = Fault("silence", "pause", list(running.site.servers), {"words": "servers paused"})
-        begun = running.recorder.now()
         receipt = running.director.inject(fault)
+        # To pause them takes a while, in which the leader can still renew.
+        begun = running.recorder.now()
         over = begun + int(self._ttl_s * 1e9)
         try:
             while self._leads(running.recorder.now()) and running.recorder.now() < over:

@@ -16,7 +16,7 @@ from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
 from fencepost.harness.spec.models import counts_steps
 from fencepost.harness.userlock.user_lock import UserLock
-from fencepost.nemesis.failpoints import REQUESTS
+from fencepost.nemesis.failpoints import EXTENDING, REPLY, REQUESTS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.fault_spec import families, parse
 from fencepost.nemesis.restart import NEVER_S
@@ -182,7 +182,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
 
 def _requests(lock: LockType) -> tuple[str, ...]:
     """Return the failpoints at requests that clients of this lock may reach."""
-    return tuple(point for point in REQUESTS if lock.extends or point != "before-extend")
+    return tuple(point for point in REQUESTS if lock.extends or point not in EXTENDING)
 
 
 def counts_requests(spec: Spec) -> bool:
@@ -194,7 +194,9 @@ def counts_requests(spec: Spec) -> bool:
         return False
     asked = list(map(parse, spec.nemesis))
     points = {FAMILIES[one.family].points for one in asked if one.family in FAMILIES}
-    named = "always" in points or any(one.variant in REQUESTS[1:] for one in asked)
+    named = "always" in points or any(
+        one.variant in REQUESTS and one.variant != REPLY for one in asked
+    )
     aimed = spec.aim and "aimed" in points
     return named or aimed or spec.scheduled
 

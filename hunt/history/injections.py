@@ -28,6 +28,7 @@ POINTS = {
     "before-acquire": ("acquire",),
     "before-release": ("release",),
     "before-extend": ("extend",),
+    "extend-in-flight": ("extend",),
     "between-requests": ("release", "extend"),
 }
 """The moments of each failpoint: an op that begins, or a grant."""

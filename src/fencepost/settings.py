@@ -237,7 +237,9 @@ class Settings:
     liveness_bound_s: float = _set(
         5.0,
         "Liveness bound",
-        "Time limit for granting each lock again after the last fault",
+        "Time within which a free lock must be granted to a client that asks for it; longer for a "
+        "machine that is busy or servers that start slowly",
+        "--liveness-bound",
         form=TIME_S,
         least=0,
         most=86_400,

@@ -17,6 +17,8 @@ ETCD = Path(__file__).parent / "electors.py"
 # No pause of a server: a leader of etcd that was paused revokes leases which its successor has
 # kept alive, when it continues (etcd 12528, 15247). A sound elector cannot notice that in time.
 FAULTS = ("--faults", "partition,kill:one", "--interval", "4s", "--time", "30s", "--seed", "3")
+# A busy machine starts servers slowly.
+PATIENT = ("--liveness-bound", "60s")
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def leadership(results):
 
 def test_a_sound_elector_is_not_accused_under_faults_of_servers(fencepost):
     for time_s in ("30s", "120s"):  # on a busy machine a short run has few reigns
-        sound = (*own("Sound"), *FAULTS, "--guard", "fenced", "--time", time_s)
+        sound = (*own("Sound"), *FAULTS, *PATIENT, "--guard", "fenced", "--time", time_s)
         code, said, results = fencepost("test", *sound)
         found = leadership(results)
         assert (found["valid"], found["overlap_total_s"]) == (True, 0), said
@@ -69,14 +71,16 @@ def test_an_elector_that_never_stops_is_found(fencepost):
 
 
 def test_kazoo_s_election_is_tested_on_zookeeper(fencepost):
-    code, said, results = fencepost("test", "kazoo-election", "--time", "20s", "--seed", "1")
+    code, said, results = fencepost(
+        "test", "kazoo-election", "--time", "20s", "--seed", "1", *PATIENT
+    )
     found = leadership(results)
     assert (code, found["valid"]) == (0, True), said
 
 
 def test_the_kubernetes_client_is_tested_on_a_model_of_the_api_that_keeps_its_objects(fencepost):
     faults = ("--faults", "kill:one", "--interval", "6s", "--time", "25s", "--seed", "2")
-    code, said, results = fencepost("test", "kubernetes-client", *faults)
+    code, said, results = fencepost("test", "kubernetes-client", *faults, *PATIENT)
     assert code in (0, 2), said
     assert (leadership(results)["valid"], leadership(results)["reigns"] > 1) == (True, True), said
     killed = [one for one in results["faults"] if "kubernetes-1" in one["targets"]]

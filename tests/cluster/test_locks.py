@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker.history.history import read
+from fencepost.harness.campaigns import suite
 from fencepost.workloads.scenarios import redlock
 from fencepost.workloads.scenarios.scenario import Begin, Do, Inject, Scenario
 from tests.cluster.conftest import has_holds
@@ -84,7 +85,10 @@ def test_a_lock_with_a_ttl_is_free_again_when_its_holder_has_died(run_test):
     ids=lambda s: f"{s.name}-{s.guard}",
 )
 def test_a_scenario_has_the_published_outcome(run_test, scenario):
-    outcome = run_test("redlock", scenario, dict(scenario.options))
+    for _ in range(suite.TRIES):  # on a busy machine an answer may miss its timeout
+        outcome = run_test("redlock", scenario, dict(scenario.options))
+        if "run" not in outcome.verdicts:
+            break
 
     assert "run" not in outcome.verdicts, outcome.verdicts["run"].summary
     assert {name: outcome.verdicts[name].valid for name in scenario.expected} == scenario.expected

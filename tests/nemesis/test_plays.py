@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.harness.servers.kinds import KINDS as SERVER_KINDS
-from fencepost.nemesis.failpoints import REQUESTS
+from fencepost.nemesis.failpoints import BEFORE, REQUESTS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
 from fencepost.nemesis.trigger_draws import draws
@@ -76,7 +76,7 @@ def test_where_requests_are_counted_faults_of_the_network_and_of_servers_meet_th
     assert {one.family for one in meets} == {"partition", "packet"}
     for one in meets:
         client, point = one.arguments["client"], one.arguments["point"]
-        assert point in REQUESTS[1:]
+        assert point in BEFORE
         assert client == HOLDER
         at = one.at("client-3")
         assert at.arguments["client"] == "client-3"
@@ -204,7 +204,7 @@ def test_a_failpoint_s_turn_waits_for_a_trigger_that_uses_it(seed, entry):
     """Else a run of a minute, which has about six triggers of an entry, meets some ops never."""
     requests = [one for one in drawn((entry, "kill"), seed, COUNTED, 60) if one.kind == "request"]
     points = [one.strike[0].arguments["point"] for one in requests]
-    every = {point for point in COUNTED.failpoints if point in REQUESTS[1:]}
+    every = {point for point in COUNTED.failpoints if point in BEFORE}
     size = len(every)
     for start in range(0, len(points) - size + 1, size):
         assert {*points[start : start + size]} == every

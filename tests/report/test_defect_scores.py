@@ -32,6 +32,8 @@ def test_a_defect_found_with_every_seed_shows_the_median():
     found = cell(row("hunt", "Lock", line(tried=1000, seconds=2.0), line(tried=3000, seconds=3.0)))
     assert found.words == "ownership 2/2, median 2,000 schedules, 2.5 s"
     assert cell(row("servers", "Lock", line(seconds=12.0))).words == "ownership, after 12.0 s"
+    other = cell(row("servers", "Lock", line(seconds=12.0, by="linearizable")))
+    assert (other.words, other.by) == ("linearizable, after 12.0 s", "linearizable")
 
 
 def test_a_missed_defect_stays_missed_and_one_found_with_some_seeds_is_partly_found():
@@ -67,4 +69,11 @@ def test_the_score_counts_what_can_be_expressed_and_accused_twins():
     rows = of_rows([row("history", "Lock", line()), twin, other, third])
     assert defect_scores.scores(rows)["history"].words == (
         "1 of 2 defects found (50 %), 1 cannot be expressed, 1 of 1 twin accused"
+    )
+
+
+def test_the_score_says_how_many_another_checker_found():
+    rows = of_rows([row("servers", "Lock", line(by="linearizable"))])
+    assert defect_scores.scores(rows)["servers"].words == (
+        "1 of 1 defect found (100 %), 1 of them by another checker"
     )

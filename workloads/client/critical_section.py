@@ -22,11 +22,11 @@ from random import Random
 from typing import Any, NamedTuple
 
 # Kinds of length in leases, from and up to, and the weight of each. The last has no end.
-_HOLDS = ((0, 0.01, 4), (0.01, 0.7, 2), (0.7, 1.1, 2), (1.1, 1e9, 4))
+_HOLDS = ((0, 0.01, 6), (0.01, 0.7, 2), (0.7, 1.1, 2), (1.1, 1e9, 2))
 _RESTS = ((0, 0.01, 2), (0.01, 1e9, 1))
 # Probability that a holder extends its lease, by the kind of its hold. Most defects of an extension
 # show in a hold that outlasts the lease it extended.
-_EXTENDS = (0.2, 0.3, 0.5, 0.3)
+_EXTENDS = (0.05, 0.1, 0.5, 0.6)
 
 SPARE = 0.15
 """The part of its lease that a holder leaves unused, so that even a late release counts as in time

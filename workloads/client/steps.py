@@ -165,6 +165,8 @@ class Stops:
             self._read = True
             if self._replies and step.f == "acquire":
                 self._failpoints.reach("replies-in-flight")
+            if step.f == "extend":
+                self._failpoints.reach("extend-in-flight")
         point = connected(step.number)
         if step.kind == "send" and self._failpoints.is_armed(point):
             with suppress(Failed):  # which the message itself reaches, too

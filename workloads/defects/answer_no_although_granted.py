@@ -1,5 +1,7 @@
 """An acquire that its connection sends again after a timeout, and that finds its own key."""
 
+import uuid
+
 import redis
 from _lease import Lease as Sound
 from redis.backoff import NoBackoff
@@ -13,6 +15,10 @@ class Lock(Sound):
         super().__init__(servers)
         retry = Retry(NoBackoff(), 10)
         self.client = redis.Redis(*servers[0], socket_timeout=0.5, retry=retry)
+
+    def acquire(self, name, ttl):
+        self.owner = uuid.uuid4().hex  # a retried release that arrives late ends no later hold
+        return super().acquire(name, ttl)
 
 
 DEFECT = Defect(

@@ -11,7 +11,7 @@ from fencepost.workloads.contract.defect import Defect
 RELEASE = """
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('del', KEYS[1])
-if redis.call('get', KEYS[1] .. ':waiting') then redis.call('lpush', KEYS[1] .. ':wake', 1) end
+if redis.call('del', KEYS[1] .. ':waiting') == 1 then redis.call('lpush', KEYS[1] .. ':wake', 1) end
 return 1
 """
 
@@ -51,5 +51,6 @@ DEFECT = Defect(
     seen="the lost wake-up of condition variables; Sound looks again after 1 s",
     breaks="A free lock is granted to a client that waits for it.",
     checker="liveness",
+    faults=("pause:client",),
     clients=2,
 )

@@ -192,9 +192,11 @@ def outcome(monkeypatch, tmp_path, **verdicts):
     return item.does(item, "a cluster", Hushed())
 
 
-def test_a_run_on_servers_finds_a_defect_by_the_named_checker_alone(monkeypatch, tmp_path):
+def test_a_run_on_servers_finds_a_defect_by_a_checker_that_it_concerns(monkeypatch, tmp_path):
     found = outcome(monkeypatch, tmp_path, ownership=False, lease_exclusion=False)
     assert found == Played(True, 1, 12.0)
+    other = outcome(monkeypatch, tmp_path, ownership=True, lease_exclusion=False)
+    assert other == Played(True, 1, 12.0, by="lease_exclusion")
     missed = outcome(monkeypatch, tmp_path, ownership=True, liveness=False, resource=False)
     assert missed == Played(False, 1, None, ("liveness",))
     with pytest.raises(Crashed, match="run"):

@@ -182,7 +182,7 @@ TWO_SERVERS = ("send DEL k", "send DEL k", "receive", "receive")
     [
         ("release", CHECK_THEN_DELETE, ["before-release", "between-requests"]),
         ("release", TWO_SERVERS, ["before-release"]),
-        ("extend", ("send EXPIRE k", "receive"), ["before-extend"]),
+        ("extend", ("send EXPIRE k", "receive"), ["before-extend", "extend-in-flight"]),
         ("acquire", POLLS, ["before-acquire", "replies-in-flight"]),
         ("acquire", SECOND, ["before-acquire", "replies-in-flight", "between-requests"]),
         ("write", ("send SET k", "receive"), []),

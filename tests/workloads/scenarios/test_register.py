@@ -57,7 +57,7 @@ def resolves(package: str) -> bool:
 def run(script: Path, **changed: str) -> subprocess.CompletedProcess[str]:
     path = f"{os.environ['PATH']}:/usr/sbin"
     return subprocess.run(
-        [PYTHON, script], capture_output=True, text=True, timeout=300,
+        [PYTHON, script], capture_output=True, text=True, timeout=900,
         env={**os.environ, "PATH": path, **changed},
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ def ask(port, *words):
 
 
 def wait_for(port, key):
-    for _ in range(600):
+    for _ in range(1200):
         if (answer := ask(port, "LRANGE", key, "0", "-1")) != "*0\r\n":
             return answer.split("\r\n")[2::2]
         time.sleep(0.05)
@@ -64,7 +64,7 @@ def wait_for(port, key):
 
 
 def show(port, processes):
-    subprocess.run(["node", "-e", ADD, str(port)], check=True, timeout=60)
+    subprocess.run(["node", "-e", ADD, str(port)], check=True, timeout=300)
     processes.append(worker(port, "first"))
     wait_for(port, "begun")
     processes.append(worker(port, "second"))
@@ -81,7 +81,7 @@ def start(folder):
         port = listener.getsockname()[1]
     command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(200):
+    for _ in range(1200):
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             return server, port

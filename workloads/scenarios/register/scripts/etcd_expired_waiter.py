@@ -95,7 +95,7 @@ def start(folder):
     server = subprocess.Popen(
         ["etcd", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    for _ in range(600):
+    for _ in range(1200):
         try:
             if call(port, "maintenance/status"):
                 return server, port

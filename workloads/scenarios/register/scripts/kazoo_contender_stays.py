@@ -69,7 +69,7 @@ def is_delete(data):
 
 def connect(port):
     client = KazooClient(f"127.0.0.1:{port}", timeout=100)
-    client.start(timeout=60)
+    client.start(timeout=600)
     return client
 
 
@@ -85,7 +85,7 @@ def show(port):
         raise RuntimeError("the session of the second client ended: the cut was too long")
     lock.release()
     try:
-        free = third.Lock("/job").acquire(timeout=20)
+        free = third.Lock("/job").acquire(timeout=20 if CUT else 300)
     except LockTimeout:
         free = False
     left = third.get_children("/job")

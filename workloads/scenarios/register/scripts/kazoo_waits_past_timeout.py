@@ -28,7 +28,7 @@ admin.enableServer=false
 
 def connect(port):
     client = KazooClient(f"127.0.0.1:{port}", timeout=100)
-    client.start(timeout=60)
+    client.start(timeout=600)
     return client
 
 

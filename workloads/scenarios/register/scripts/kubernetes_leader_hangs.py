@@ -98,11 +98,11 @@ def main():
     threading.excepthook = lambda ended: print(f"{ended.thread.name}: {ended.exc_value!r}"[:200])
     api = Api()
     a_started, a_stopped, thread = candidate("a", serve(api, FAULT))
-    if not a_started.wait(30):
+    if not a_started.wait(300):
         raise RuntimeError("a was not elected")
     b_started, _, _ = candidate("b", serve(api))
     api.struck.set()
-    if not b_started.wait(60):
+    if not b_started.wait(300):
         raise RuntimeError("b was not elected")
     time.sleep(2 * LEASE_S)  # time for a to notice
     assert a_stopped.is_set(), (

@@ -35,7 +35,7 @@ def start(folder):
     port = free_port()
     command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(200):
+    for _ in range(1200):
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             return server, port

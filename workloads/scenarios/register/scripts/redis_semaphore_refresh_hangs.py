@@ -47,7 +47,7 @@ slow.listen(0, "127.0.0.1", async () => {
 
 def show(port):
     command = ["node", "-e", PROGRAM, *map(str, (port, LOCK_MS, HELD_BACK_MS))]
-    got = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    got = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if got.returncode:
         raise RuntimeError(got.stderr)
     seen = json.loads(got.stdout)
@@ -63,7 +63,7 @@ def start(folder):
         port = listener.getsockname()[1]
     command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(200):
+    for _ in range(1200):
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             return server, port

@@ -51,7 +51,7 @@ slow.listen(0, "127.0.0.1", async () => {
 
 def show(ports):
     command = ["node", "-e", PROGRAM, PACKAGE, *map(str, ports)]
-    got = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    got = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if got.returncode:
         raise RuntimeError(got.stderr)
     seen = json.loads(got.stdout)
@@ -70,7 +70,7 @@ def start(folder):
     port = free_port()
     command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(200):
+    for _ in range(1200):
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             return server, port

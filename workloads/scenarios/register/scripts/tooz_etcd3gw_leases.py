@@ -41,7 +41,7 @@ def free_port():
 
 
 def answers(port, server):
-    for _ in range(600):
+    for _ in range(1200):
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             return

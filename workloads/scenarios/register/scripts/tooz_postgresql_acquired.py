@@ -47,7 +47,7 @@ def free_port():
 
 
 def answers(port, server):
-    for _ in range(600):
+    for _ in range(1200):
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             return
@@ -77,7 +77,7 @@ def start(folder):
     command = [f"{programs}/postgres", "-D", data, "-p", str(port), "-k", folder, "-F"]
     server = subprocess.Popen([*command, "-h", "127.0.0.1"], **who, **quiet)
     answers(port, server)
-    for _ in range(200):
+    for _ in range(1200):
         try:
             psycopg2.connect(host="127.0.0.1", port=port, user="postgres").close()
             return server, port
