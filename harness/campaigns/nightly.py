@@ -66,13 +66,14 @@ class Stage(msgspec.Struct):
 
 class NightlyRun(msgspec.Struct):
     """night.json. Times in s; `began` is UTC, as ISO 8601; `only`: the requested stages, if not
-    all."""
+    all; `options`: those that each stage gets, such as --parallel 2."""
 
     schema: int
     seed: int
     budget_s: float
     began: str
     only: list[str] = []
+    options: list[str] = []
     took_s: float = 0.0
     over: bool = False
     parts: list[Stage] = []
@@ -146,7 +147,9 @@ def every() -> list[Path]:
     return sorted(found, key=lambda path: path.name)
 
 
-def begin(seed: int, budget_s: float, only: Sequence[str] = ()) -> tuple[Path, NightlyRun]:
+def begin(
+    seed: int, budget_s: float, only: Sequence[str] = (), options: Sequence[str] = ()
+) -> tuple[Path, NightlyRun]:
     """Create a nightly run, with its folder, of which nothing has run yet.
 
     Raises:
@@ -157,20 +160,37 @@ def begin(seed: int, budget_s: float, only: Sequence[str] = ()) -> tuple[Path, N
             f"budget {budget_s:g} s is too short for a nightly run: give it a minute or more"
         )
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return results.create("nightly"), NightlyRun(SCHEMA, seed, budget_s, now, list(only))
+    made = NightlyRun(SCHEMA, seed, budget_s, now, list(only), list(options))
+    return results.create("nightly"), made
+
+
+def resumed(name: str) -> tuple[Path, NightlyRun]:
+    """Return a nightly run that was interrupted, with the stages that it has completed.
+
+    Raises:
+        BadArguments: there is none of this name, or it has ended.
+    """
+    folder = find(name)
+    night = read(folder)
+    if night.over:
+        raise BadArguments(f"{folder} has ended: begin another one with `fencepost nightly run`")
+    return folder, night
 
 
 def carry_out(
     folder: Path, night: NightlyRun, known: dict[str, Known], run: Carry, say: Callable[[str], None]
 ) -> None:
-    """Run the stages, and write their results."""
-    start = time.monotonic()
+    """Run the stages that have no results yet, and write theirs."""
+    start = time.monotonic() - night.took_s
     stages = _Stages(night, run, say)
     of = {"suites": stages.suites, "matrix": stages.matrix, "hunts": stages.hunts,
           "track-record": stages.record, "defects": stages.defects}  # fmt: skip
     chosen = {name: share for name, share in SHARES.items() if not night.only or name in night.only}
     while chosen:
         name = next(iter(chosen))
+        if name != "hunts" and any(part.name == name for part in night.parts):
+            chosen.pop(name)
+            continue
         left_s = night.budget_s - (time.monotonic() - start)
         share_s = left_s * chosen.pop(name) / (SHARES[name] + sum(chosen.values()))
         for found in of[name](share_s):
@@ -226,7 +246,8 @@ class _Stages:
         yield self._campaigns("defects", words, keys, share_s)
 
     def hunts(self, share_s: float) -> Iterator[list[Entry]]:
-        locks = _simulated()
+        done = {one.command for one in self._night.parts}
+        locks = [one for one in _simulated() if not any(f"hunt {one} " in x for x in done)]
         end = time.monotonic() + share_s
         for number, lock in enumerate(locks):
             each_s = min((end - time.monotonic()) / (len(locks) - number), _LONGEST_HUNT_S)
@@ -249,7 +270,7 @@ class _Stages:
 
     def _stage(self, name: str, words: list[str], share_s: float) -> tuple[Stage, list[Path]]:
         """Run a stage; return its record, and the result folders that it made."""
-        words = [*words, "--seed", str(self._night.seed)]
+        words = [*words, "--seed", str(self._night.seed), *self._night.options]
         stage = Stage(name, command(*words), round(share_s, 1))
         self._night.parts.append(stage)
         if share_s < _LEAST_S:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +13,14 @@ import msgspec
 import typer
 from rich.text import Text
 
+from fencepost.commandline import command, option
 from fencepost.harness.campaigns import baseline, issue, nightly
+from fencepost.harness.campaigns.executors import scheduler_of
 from fencepost.harness.command import screen
+from fencepost.harness.command.campaign import How, with_how
 from fencepost.harness.command.files import Files
-from fencepost.harness.command.options import Results, Seed, Summary
+from fencepost.harness.command.options import Results, Seed
+from fencepost.harness.command.reporter import line
 from fencepost.harness.errors import BadArguments, choose
 from fencepost.harness.locked import locked
 from fencepost.harness.results.results import root
@@ -26,6 +31,7 @@ from fencepost.report.pages import nightly as page
 
 _STYLE = {"changed": "red", "crashed": "red", "unknown": "yellow", "same": "green"}
 _SHOWN = 12
+_BUDGET = "8h"
 
 Name = Annotated[
     str, typer.Argument(metavar="NIGHT", help="Nightly run: its folder, its TIME, or latest.")
@@ -35,10 +41,13 @@ BaselineFile = Annotated[
 ]
 
 
+@with_how
 def run(
+    how: How,
     budget: Annotated[
-        str, typer.Option(metavar="TIME", help="Time budget of the nightly run.")
-    ] = "8h",
+        str | None,
+        typer.Option(metavar="TIME", help=f"Time budget of the nightly run. [default: {_BUDGET}]"),
+    ] = None,
     only: Annotated[
         str,
         typer.Option(
@@ -46,39 +55,72 @@ def run(
         ),
     ] = "",
     baseline_file: BaselineFile = baseline.FILE,
-    junit_file: Annotated[
-        Path | None,
-        typer.Option("--junit", metavar="FILE", help="Also write JUnit XML to this file."),
-    ] = None,
-    summary: Summary = None,
     badge: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a badge for shields.io (JSON).")
     ] = None,
     seed: Seed = None,
-    results: Results = None,
 ) -> int:
     """Run suites, a matrix, hunts and the known defects; exit with 1 if an outcome changed."""
     known = baseline.read(baseline_file)
     parts = [
         choose("part", name.strip(), nightly.SHARES) for name in only.split(",") if name.strip()
     ]
-    files = Files(junit_file, summary, badge)
+    files = Files(how.junit, how.summary, badge)
     files.must_be_writable()
-    number, budget_s = from_arguments.seed(seed), seconds("budget", budget)
-    folder, night = nightly.begin(number, budget_s, parts)
-    screen.say(f"Nightly run of {night.began}, seed {number}, budget {budget}: {folder}")
+    options = _passed_on(how)
+    given = {"--budget": budget, "--only": only, "--seed": seed, "an option of the runs": options}
+    if how.resume is not None:
+        wrong = next((word for word, value in given.items() if value), None)
+        if wrong:
+            raise BadArguments(
+                f"{wrong} cannot be combined with --resume, which takes everything from the "
+                "nightly run that it names"
+            )
+        folder, night = nightly.resumed(how.resume)
+    else:
+        budget_s = seconds("budget", budget or _BUDGET)
+        folder, night = nightly.begin(from_arguments.seed(seed), budget_s, parts, options)
+    screen.say(
+        f"Nightly run of {night.began}, seed {night.seed}, budget {night.budget_s:g} s: {folder}"
+    )
     try:
         with locked(folder):
-            nightly.carry_out(folder, night, known, nightly.process, screen.say)
+            carry = partial(_process, how.json)
+            nightly.carry_out(folder, night, known, carry, screen.say)
     except BaseException as error:
         _to_files(files, msgspec.to_builtins(night), error)
+        if (folder / nightly.FILE).exists():
+            resume = command("nightly run", option("resume", folder.name))
+            screen.write(f"Some stages have not run; resume with: {resume}")
         raise
     stored = msgspec.to_builtins(night)
     _print_outcomes(stored)
     screen.write(f"again: {page.again(stored)}")
     screen.write(f"report: {folder / 'report.html'}")
     _to_files(files, stored)
-    return baseline.red(night.entries)
+    code = baseline.red(night.entries)
+    if how.json:
+        places = {"folder": str(folder), "report": str(folder / "report.html")}
+        rows = {one.key: {"state": one.state, "marks": one.marks} for one in night.entries}
+        words = {"kind": "nightly", "words": page.headline(stored)}
+        line("result", seed=night.seed, exit_code=code, rows=rows, **places, **words)
+    return code
+
+
+def _passed_on(how: How) -> list[str]:
+    """Return the options that each stage gets as well."""
+    scheduler_of(how.engine, how.scheduler)  # may be refused
+    if how.parallel and how.hosts is not None:
+        raise BadArguments("--parallel needs containers: the hosts of a file are one cluster")
+    asked = {"parallel": how.parallel, "scheduler": how.scheduler}
+    asked["engine"] = how.engine if how.scheduler else None
+    asked["remote"] = how.remote if how.remote != "docker" else None
+    asked["hosts"] = None if how.hosts is None else str(how.hosts.resolve())
+    return [word for name, value in asked.items() if value for word in (f"--{name}", str(value))]
+
+
+def _process(json: bool, words: Sequence[str], limit_s: float) -> tuple[int, bool]:
+    return nightly.process([*words, "--json"] if json else words, limit_s)
 
 
 def _to_files(files: Files, night: Mapping[str, Any], error: BaseException | None = None) -> None:

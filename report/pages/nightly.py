@@ -232,7 +232,7 @@ def again(night: Mapping[str, Any]) -> str:
     """Return the command that repeats a nightly run."""
     budget, seed = f"{night['budget_s']:g}s", option("seed", night["seed"])
     only = option("only", ",".join(night.get("only") or ()))
-    return command("nightly run", option("budget", budget), seed, only)
+    return command("nightly run", option("budget", budget), seed, only, *night.get("options", ()))
 
 
 def _cell(text: str) -> str:

@@ -294,6 +294,54 @@ def test_a_nightly_run_from_the_command_line_writes_the_files_for_ci(call, tmp_p
     assert "Nothing changed" in (tmp_path / "s.md").read_text()
 
 
+class Interrupted(Parts):
+    """Is interrupted as the stage or the hunt that these words name begins."""
+
+    def __init__(self, *at):
+        super().__init__()
+        self.at = list(at)
+
+    def __call__(self, words, limit_s):
+        if words[: len(self.at)] == self.at:
+            raise KeyboardInterrupt
+        return super().__call__(words, limit_s)
+
+
+@pytest.mark.parametrize("at", [("matrix",), ("hunt", "etcd")])
+def test_an_interrupted_nightly_run_is_resumed_where_it_was(call, monkeypatch, tmp_path, at):
+    baseline.write(tmp_path / "known.json", {})
+    first, rest = Interrupted(*at), Parts()
+    monkeypatch.setattr(nightly, "process", first)
+    known = ("--baseline", "known.json")
+    code, said = call("nightly", "run", "--seed", 7, "--parallel", 2, *known)
+    assert code == 130 and "resume with: fencepost nightly run --resume " in said
+    monkeypatch.setattr(nightly, "process", rest)
+    again = said.split("nightly run --resume ")[1].split()[0]
+    code, said = call("nightly", "run", "--resume", again, *known)
+    every = [tuple(words[:2]) for words, _ in (*first.ran, *rest.ran)]
+    assert len(every) == len({*every}) and every[len(first.ran)][: len(at)] == at
+    assert all(words[-2:] == ["--parallel", "2"] for words, _ in (*first.ran, *rest.ran))
+    assert nightly.read(nightly.find("latest")).over
+    code, said = call("nightly", "run", "--resume", again, *known)
+    assert code == 254 and "has ended" in said
+
+
+def test_a_nightly_run_tells_a_program_its_outcomes(call, monkeypatch, tmp_path):
+    parts = Parts()
+    monkeypatch.setattr(nightly, "process", parts)
+    baseline.write(tmp_path / "known.json", {"suite/redis-control-none": Known(["as published"])})
+    words = ("--seed", 9, "--only", "suites", "--baseline", "known.json")
+    code, said = call("nightly", "run", "--json", *words)
+    result = json.loads(said.splitlines()[-1])
+    assert (code, result["event"], result["exit_code"]) == (0, "result", 0)
+    assert result["rows"]["suite/redis-control-none"] == {
+        "state": "same",
+        "marks": ["as published"],
+    }
+    assert all(one[-1] == "--json" for one, _ in parts.ran)
+    assert nightly.read(nightly.find("latest")).options == []
+
+
 def test_a_changed_outcome_is_shown_next_to_the_known_one(call, tmp_path):
     marks = ["NOT as published", "resource holds"]
     baseline.write(tmp_path / "known.json", {"suite/redis-control-none": Known(marks)})
@@ -311,6 +359,10 @@ def test_a_changed_outcome_is_shown_next_to_the_known_one(call, tmp_path):
         (["run", "--baseline", "none.json"], "the baseline none.json does not exist"),
         (["run", "--baseline", "bad.json"], "the baseline bad.json cannot be used"),
         (["run", "--only", "suits"], "Did you mean suites?"),
+        (["run", "--resume", "latest", "--seed", "1"], "--seed cannot be combined with --resume"),
+        (["run", "--resume", "latest", "--parallel", "2"], "an option of the runs cannot be"),
+        (["run", "--resume", "no-night"], "'no-night' is not a nightly run"),
+        (["run", "--engine", "dask"], "--engine dask needs --scheduler"),
         (["run", "--junit", "/dev/null/x"], "cannot be written"),
         (["report-issue", "no-night"], "'no-night' is not a nightly run"),
         (["trend", "t.html"], "there is no nightly run yet"),
