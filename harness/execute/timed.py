@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.harness.clients.current_holders import Held
@@ -25,7 +25,9 @@ from fencepost.harness.judge.live_check import EVERY_S, LiveVerdict
 from fencepost.harness.results.run_facts import learn
 from fencepost.harness.spec.spec import Spec, layout_of, work_of
 from fencepost.nemesis.aim import Aim
+from fencepost.nemesis.failpoints import EXTENDING
 from fencepost.nemesis.schedule import Scheduled
+from fencepost.nemesis.targets import Layout
 from fencepost.settings import SETTINGS
 
 _LOOK_S = 0.05
@@ -123,7 +125,7 @@ def _aimed(running: Running, over: Callable[[], bool]) -> None:
     """Inject faults at their moments; record which triggered them, and the faults as a schedule."""
     spec, director, recorder = running.spec, running.director, running.recorder
     watch = _Watch(running.site, recorder)
-    aim = Aim(spec.nemesis, spec.seed, layout_of(spec), watch, spec.plays)
+    aim = Aim(spec.nemesis, spec.seed, _reached(running), watch, spec.plays)
     try:
         aim.run(director, over)
     finally:
@@ -133,6 +135,15 @@ def _aimed(running: Running, over: Callable[[], bool]) -> None:
             plays=[play.to_json() for play in aim.triggered],
             schedule=[fault.to_json() for fault in aim.schedule],
         )
+
+
+def _reached(running: Running) -> Layout:
+    """Return the layout without failpoints that no client reaches, because its lock cannot be
+    extended: a user lock is known to have that verb only once its clients are ready."""
+    at, site = layout_of(running.spec), running.site
+    if any(site.client(node).extends for node in site.clients):
+        return at
+    return replace(at, failpoints=tuple(one for one in at.failpoints if one not in EXTENDING))
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from fencepost import runfiles
 from fencepost.checker.history import history
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.execute import timed
 from fencepost.harness.results import results
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis import targets
-from fencepost.nemesis.failpoints import POINT_S
+from fencepost.nemesis.failpoints import POINT_S, REQUESTS
 from fencepost.report.words.settings import again
 from tests.harness.disturbed import SPEC, assert_judged_and_put_away, carried_out
 
@@ -93,3 +95,14 @@ def test_invalid_triggered_faults_of_another_source_are_refused(tmp_path, spoilt
     (tmp_path / "test.json").write_text(json.dumps(test | {"plays": [play | spoilt]}))
     with pytest.raises(BadArguments):
         from_arguments.replayed(str(tmp_path), "", {}, ())
+
+
+@pytest.mark.parametrize(("extends", "left"), [((False, True), 6), ((False, False), 4)])
+def test_failpoints_of_an_extend_are_left_out_where_no_client_s_lock_has_that_verb(
+    monkeypatch, extends, left
+):
+    at = targets.Layout([], [*"ab"], 1.0, 1.0, failpoints=REQUESTS)
+    monkeypatch.setattr(timed, "layout_of", lambda spec: at)
+    clients = {f"client-{n}": SimpleNamespace(extends=one) for n, one in enumerate(extends)}
+    running = SimpleNamespace(spec=None, site=SimpleNamespace(clients=clients, client=clients.get))
+    assert len(timed._reached(running).failpoints) == left
