@@ -26,7 +26,7 @@ keep servers from answering. Only such a fault shows whether the lock is granted
 are away."""
 _REQUESTS = 0.7
 """How often a fault that can meet a request is aimed at one."""
-_HOLDERS = 0.8
+_HOLDERS = 0.7
 """How often a pause or a kill of clients hits the holder. Else it hits any of them, so that those
 that wait for the lock have their turn."""
 _SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
@@ -291,9 +291,10 @@ def _injection(
     if family == "partition" and aimed and (asked.target or random.random() < 0.7):
         count = random.choice((len(at.servers), len(at.servers) // 2 + 1))
         links = [[HOLDER, server] for server in random.sample(at.servers, count)]
-        # A request that was dropped is sent again by TCP, and one that was rejected is not.
-        lost = random.choice((None, None, "requests", "replies"))
-        how = "drop" if lost else random.choice(("drop", "reject"))
+        # A request that was dropped is sent again by TCP, whether its reply is dropped or not. One
+        # that was rejected is not sent again.
+        lost = random.choice((None, None, None, "requests", "replies", "replies"))
+        how = "drop" if lost else random.choice(("drop", "reject", "reject"))
         arguments = {"links": links, "how": how} | ({"lost": lost} if lost else {})
         return (
             Injection("partition", [HOLDER, *(far for _, far in links)], arguments),

@@ -27,6 +27,6 @@ DEFECT = Defect(
     breaks="A lease excludes all others while it runs.",
     checker="lease_exclusion",
     also=("linearizable", "ownership"),
-    faults=("packet/loss", "pause:one"),
+    faults=("partition:client", "pause:one"),
     clients=3,
 )
