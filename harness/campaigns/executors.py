@@ -137,6 +137,7 @@ class Clusters:
 
     def stop(self) -> None:
         """Let each run complete: its faults have to be healed."""
+        self._say("Stopping: the present runs end first, so that their faults are healed")
 
     def close(self) -> None:
         pass

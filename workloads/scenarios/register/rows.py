@@ -197,6 +197,20 @@ ROWS = (
         ("sqlalchemy", "sqlalchemy_dlock", "psycopg2"), _POSTGRES, _THREE,
     ),
     Row(
+        "django-pglocks-closed", "django-pglocks", "django-pglocks", ("1.0.4",), "two holders",
+        "close_old_connections() in a block frees its lock, and the block goes on",
+        "In a block of `advisory_lock`, `close_old_connections()` closes the session, and Django "
+        "opens another one for the next query. Another client is granted the lock. The first "
+        "learns of it at the end of its block, by an InterfaceError.",
+        "A block keeps its lock, or the next query in it fails.",
+        "The lock belongs to the session. With `CONN_MAX_AGE` of 0, the default, each connection "
+        "is an old one; Channels closes them at each `database_sync_to_async`. Seen with Django "
+        "3.2, 4.2 and 5.2.",
+        "Take the lock in a transaction (pg_advisory_xact_lock): Django does not close a "
+        "connection within `atomic`.",
+        ("django", "django_pglocks", "psycopg2"), _POSTGRES, Runs(4, 4, _NEXT, _NEXT),
+    ),
+    Row(
         "mariadb-get-lock-reconnect", "MariaDB GET_LOCK with PyMySQL", "pymysql", ("1.2.4",),
         "silent",
         "ping() reconnects without an error, and the session's GET_LOCK is lost",
@@ -229,8 +243,6 @@ _NO_SCRIPT = "not tried yet without fencepost; the track record shows it"
 NOT_SHOWN = (
     NotShown("python-redis-lock", "the renewal thread ends in silence",
              "the lock has no attribute or callback that could be asserted without a request"),
-    NotShown("django-pglocks", "the session's lock is lost on reconnect",
-             "read, not run: the release of 1.0.4 uses the cursor of the lost session: it raises"),
     NotShown("NATS, JetStream KV", "two holders after power loss",
              "not tried: a killed server loses no write that the kernel has; this needs a disk "
              "that loses unflushed writes"),
