@@ -20,6 +20,9 @@ _TOLD = "`acquired` is False, or the heartbeat reports the loss."
 _LEASES = "Each attempt of `acquire` that fails leaves a lease in etcd until its TTL has passed."
 _REVOKED = "An attempt that fails leaves nothing behind."
 _REVOKE = "Revoke the lease when the transaction fails, or keep it for the next attempt."
+_ENTERS = "The block is entered with the lock, or an exception is raised."
+_TEN_SECONDS = "`{}` calls `acquire`, whose timeout is 10 s by default, and ignores its answer."
+_RAISE = "Raise an exception in `with` if `acquire` returns False, or wait without a limit there."
 _FORGETS = {
     "impact": "stuck",
     "happens": "`release` meets a network error and raises. A second `release` raises LockError, "
@@ -139,6 +142,35 @@ ROWS = (
         ("etcd3gw",), _ETCD, _THREE, track_record="etcd3gw-leases",
     ),
     Row(
+        "etcd3gw-with-enters", "etcd3gw, Lock", "etcd3gw", ("2.1.0", "2.5.0", "2.7.0"),
+        "two holders",
+        "Lock: `with` enters its block although another client has the lock",
+        "One client has the lock. Another one enters `with client.lock(...)` at once.", _ENTERS,
+        "`__enter__` calls `acquire`, which tries one time, and ignores its answer.", _RAISE,
+        ("etcd3gw",), _ETCD, Runs(5, 5, _NEXT, _NEXT),
+    ),
+    Row(
+        "aetcd-with-enters", "aetcd, Lock", "aetcd", ("1.0.0",), "two holders",
+        "Lock: `async with` enters its block after 10 s although another client has the lock",
+        "One client has the lock. Another one enters `async with client.lock(...)` after 10 s.",
+        _ENTERS, _TEN_SECONDS.format("__aenter__"), _RAISE,
+        ("aetcd",), _ETCD, Runs(4, 4, _NEXT, _NEXT),
+    ),
+    Row(
+        "etcd3-with-enters", "etcd3, Lock", "etcd3", ("0.12.0",), "two holders",
+        "Lock: `with` enters its block after 10 s although another client has the lock",
+        "One client has the lock. Another one enters `with client.lock(...)` after 10 s.",
+        _ENTERS, _TEN_SECONDS.format("__enter__"), _RAISE,
+        ("etcd3",), _ETCD, Runs(3, 3, _NEXT, _NEXT),
+        thread="https://github.com/kragniz/python-etcd3/issues/599",
+    ),
+    Row(
+        "aetcd-leases", "aetcd, Lock", "aetcd", ("1.0.0",), "slow",
+        "Lock: every failed attempt leaves a lease in etcd",
+        _LEASES, _REVOKED, "Each attempt makes a lease, and forgets it if the key exists.", _REVOKE,
+        ("aetcd",), _ETCD, Runs(3, 3, _NEXT, _NEXT),
+    ),
+    Row(
         "kubernetes-leader-hangs", "kubernetes, leaderelection", "kubernetes", ("37.0.2",),
         "two holders",
         "leaderelection: a request that hangs leaves two leaders at work",
@@ -251,5 +283,4 @@ NOT_SHOWN = (
              _NO_SCRIPT),
     NotShown("Curator", "two holders after the session's end; a node stays after a release",
              "not tried yet"),
-    NotShown("aetcd", "every failed attempt leaves a lease", _NO_SCRIPT),
 )  # fmt: skip
