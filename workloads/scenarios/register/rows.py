@@ -171,6 +171,42 @@ ROWS = (
         ("aetcd",), _ETCD, Runs(3, 3, _NEXT, _NEXT),
     ),
     Row(
+        "dramatiq-late-release", "dramatiq, ConcurrentRateLimiter", "dramatiq",
+        ("1.12.3", "1.17.1", "2.2.1"), "two holders",
+        "ConcurrentRateLimiter(limit=1): a release after the ttl frees another client's lock",
+        "A client stays in its block for longer than the ttl, and another one enters. The first "
+        "leaves its block, and a third one enters while the second is in its own.",
+        "A release ends the hold of its own client only. The class is documented as a distributed "
+        "mutex.",
+        "`release` decrements a counter that has no owner.",
+        "Store the holders by an id each, and remove the own one. Or choose a ttl that no block "
+        "outlasts (it is 15 min by default).",
+        ("dramatiq", "redis"), _REDIS, Runs(6, 6, _NEXT, _NEXT),
+    ),
+    Row(
+        "walrus-short-ttl", "walrus, Lock", "walrus", ("0.9.3", "0.9.8"), "stuck",
+        "Lock: with a ttl below one second a waiter sleeps for ever after the holder's death",
+        "A client acquires `lock('job', ttl=500)` and ends. Another one waits for it, and does not "
+        "return although the lease is over.",
+        "The waiter is granted the lock once the lease is over.",
+        "It waits by BLPOP for `ttl // 1000` seconds, and 0 means without a limit.",
+        "Wait for `ttl / 1000`: Redis 6 takes fractions of a second.",
+        ("walrus",), _REDIS, Runs(5, 5, _NEXT, _NEXT),
+    ),
+    Row(
+        "aiocache-other-process", "aiocache, RedLock", "aiocache", ("0.12.0", "0.12.3"),
+        "two holders",
+        "RedLock on Redis: a client of another process does not wait for the holder",
+        "One process is in its block. A client of another process enters its own at once, although "
+        "the lease runs. In one process the client waits.",
+        "A client waits for the release or the end of the lease, as its documentation says. (It "
+        "also says that the lock is not for strict exclusion.)",
+        "It waits for an asyncio.Event of its own process. Without one, KeyError is caught, and "
+        "the block is entered.",
+        "Ask Redis again until the key is gone or the lease is over.",
+        ("aiocache", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
+    ),
+    Row(
         "kubernetes-leader-hangs", "kubernetes, leaderelection", "kubernetes", ("37.0.2",),
         "two holders",
         "leaderelection: a request that hangs leaves two leaders at work",
