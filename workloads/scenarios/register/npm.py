@@ -89,4 +89,15 @@ ROWS = (
         (), _NODE, _THREE, ecosystem="npm", npm=("bullmq", "ioredis"),
         thread="https://github.com/taskforcesh/bullmq/issues/3183",
     ),
+    Row(
+        "redis-lock-npm-late-release", "redis-lock (npm)", "redis-lock", ("1.0.0",), "two holders",
+        "A release that arrives late deletes the key of the next client",
+        "A client calls its release within its lease, and the request arrives after the lease. By "
+        "then another client has the lock: its key is deleted, and a third one acquires it.",
+        "A release deletes only the key of its own client.",
+        "`release` compares its own clock with the end of the lease, and sends DEL.",
+        "Set a random value, and delete the key by a script that compares it.",
+        (), _NODE, _THREE, ecosystem="npm", npm=("redis-lock", "redis"),
+        thread="https://github.com/errorception/redis-lock/issues/29",
+    ),
 )  # fmt: skip

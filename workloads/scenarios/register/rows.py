@@ -207,6 +207,31 @@ ROWS = (
         ("aiocache", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
     ),
     Row(
+        "sherlock-expire-none", "sherlock, RedisLock", "sherlock", ("0.4.0", "0.4.1"),
+        "two holders",
+        "RedisLock(expire=None): acquire() deletes the key that it has set",
+        "`expire=None` is documented as a lock that does not expire. `acquire` of two clients, one "
+        "after the other, returns True.",
+        "The second `acquire` waits or is refused until the first client releases the lock.",
+        "The script compares `ARGV[2]`, a string, with the number -1, and so sends EXPIRE with -1, "
+        "which deletes a key.",
+        "Compare with `tonumber(ARGV[2])`, or use SET with NX and without EX.",
+        ("sherlock", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
+        thread="https://github.com/py-sherlock/sherlock/pull/37",
+    ),
+    Row(
+        "sherlock-expire-fraction", "sherlock, RedisLock", "sherlock", ("0.4.0", "0.4.1"),
+        "stuck",
+        "RedisLock(expire=1.5): acquire() raises, and its key stays for ever",
+        "`expire` is documented as a float. With a fraction of a second `acquire` raises "
+        "ResponseError, and its key stays without a TTL: every later `acquire` is refused.",
+        "The lock expires after 1.5 s, or the value is refused before a key is set.",
+        "The script sets the key, and then EXPIRE refuses the fraction. Redis keeps what a script "
+        "has done before it fails.",
+        "Use SET with NX and PX, in milliseconds.",
+        ("sherlock", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
+    ),
+    Row(
         "kubernetes-leader-hangs", "kubernetes, leaderelection", "kubernetes", ("37.0.2",),
         "two holders",
         "leaderelection: a request that hangs leaves two leaders at work",
