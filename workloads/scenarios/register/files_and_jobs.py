@@ -7,6 +7,8 @@ from fencepost.workloads.scenarios.register.row import Row, Runs
 _THREE = Runs(3, 3, "2026-11-27", "2026-11-27")
 _REDIS = ("redis-server",)
 _FENCE = "Let the write that takes the job succeed only if the scheduler still owns its lock."
+_LAST = "2026-11-27"
+_OWN_END = "The end of a task frees only the lock that this task has."
 
 ROWS = (
     Row(
@@ -64,5 +66,25 @@ ROWS = (
         "The owner is checked in the heartbeat, before the jobs are read. The write that enqueues "
         "them does not depend on it.",
         _FENCE, ("rq", "redis"), _REDIS, _THREE, thread="https://github.com/rq/rq/issues/2338",
+    ),
+    Row(
+        "celery-once-late-end", "celery-once, QueueOnce", "celery-once", ("3.0.1",), "two holders",
+        "A task that outlasts its timeout frees the lock of the next one",
+        "The first task is late, its lock expires, and a second one is queued. The first ends, and "
+        "a third one is queued while the second has the lock.", _OWN_END,
+        "`clear_lock` deletes the key, whoever has set it.",
+        "Keep the token of redis-py's Lock, and release by it; or choose a timeout that no task "
+        "outlasts.",
+        ("celery_once", "celery", "redis"), ("redis-server",), Runs(4, 4, _LAST, _LAST),
+    ),
+    Row(
+        "celery-singleton-late-end", "celery-singleton, Singleton", "celery-singleton",
+        ("0.3.1",), "two holders",
+        "A task that outlasts lock_expiry frees the lock of the next one",
+        "The first task is late, its lock expires, and a second one is queued. The first ends, and "
+        "a third one is queued while the second has the lock.", _OWN_END,
+        "The key has the id of its task, and `unlock` deletes it without a comparison.",
+        "Delete the key by a script that compares the id of the task.",
+        ("celery_singleton", "celery", "redis"), ("redis-server",), Runs(4, 4, _LAST, _LAST),
     ),
 )  # fmt: skip
