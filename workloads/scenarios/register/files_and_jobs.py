@@ -5,9 +5,9 @@ from __future__ import annotations
 from fencepost.workloads.scenarios.register.row import Row, Runs
 
 _THREE = Runs(3, 3, "2026-11-27", "2026-11-27")
+_FOUR = Runs(4, 4, "2026-11-27", "2026-11-27")
 _REDIS = ("redis-server",)
 _FENCE = "Let the write that takes the job succeed only if the scheduler still owns its lock."
-_LAST = "2026-11-27"
 _OWN_END = "The end of a task frees only the lock that this task has."
 
 ROWS = (
@@ -75,7 +75,7 @@ ROWS = (
         "`clear_lock` deletes the key, whoever has set it.",
         "Keep the token of redis-py's Lock, and release by it; or choose a timeout that no task "
         "outlasts.",
-        ("celery_once", "celery", "redis"), ("redis-server",), Runs(4, 4, _LAST, _LAST),
+        ("celery_once", "celery", "redis"), _REDIS, _FOUR,
     ),
     Row(
         "celery-singleton-late-end", "celery-singleton, Singleton", "celery-singleton",
@@ -85,6 +85,6 @@ ROWS = (
         "a third one is queued while the second has the lock.", _OWN_END,
         "The key has the id of its task, and `unlock` deletes it without a comparison.",
         "Delete the key by a script that compares the id of the task.",
-        ("celery_singleton", "celery", "redis"), ("redis-server",), Runs(4, 4, _LAST, _LAST),
+        ("celery_singleton", "celery", "redis"), _REDIS, _FOUR,
     ),
 )  # fmt: skip
