@@ -20,13 +20,13 @@ from fencepost.nemesis.triggers import Injection, Trigger
 
 _LEFT = 0.05
 """The part of a lease that is left at its edge."""
-_LONG = 3
-"""Every third fault of an entry lasts longer than a lease and the bound of liveness, if it may
-keep servers from answering. Only such a fault shows whether the lock is granted while these servers
-are away."""
+_LONG = 5
+"""One of five faults of an entry, the third first, lasts longer than a lease and the bound of
+liveness, if it may keep servers from answering. Only such a fault shows whether the lock is granted
+while these servers are away, but it takes the time of three others."""
 _REQUESTS = 0.7
 """How often a fault that can meet a request is aimed at one."""
-_HOLDERS = 0.7
+_HOLDERS = 0.85
 """How often a pause or a kill of clients hits the holder. Else it hits any of them, so that those
 that wait for the lock have their turn."""
 _SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
@@ -67,7 +67,7 @@ def _draw(
     random = Random(f"{seed}/aim/{number}")
     round_ = (number - 1) // len(asked)
     rest_s = random.uniform(0.1, 0.3) * at.ttl_s
-    if round_ % _LONG == _LONG - 1 and (long := _long(random, at, one, rest_s)) is not None:
+    if round_ % _LONG == 2 and (long := _long(random, at, one, rest_s)) is not None:
         return long
     if random.random() < 0.7 and (trigger := _split(random, at, asked, one, rest_s)) is not None:
         return trigger

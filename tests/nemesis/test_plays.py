@@ -87,8 +87,8 @@ def test_where_requests_are_counted_faults_of_the_network_and_of_servers_meet_th
 
 
 @given(SEEDS, st.sampled_from(["pause:one", "partition:minority", "kill:one"]))
-def test_every_third_fault_of_servers_outlasts_a_lease_and_the_bound(seed, entry):
-    plays = drawn((entry,), seed, COUNTED, 18)[2::3]
+def test_one_of_five_faults_of_servers_outlasts_a_lease_and_the_bound(seed, entry):
+    plays = drawn((entry,), seed, COUNTED, 18)[2::5]
     assert all(play.lasts_s >= 1.2 * COUNTED.ttl_s + COUNTED.bound_s for play in plays)
     both = drawn((entry, "kill:client"), seed, COUNTED, 6)
     assert any(play.lasts_s >= 1.2 * COUNTED.ttl_s + COUNTED.bound_s for play in both)
