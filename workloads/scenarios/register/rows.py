@@ -5,7 +5,7 @@ Tests run each script against the installed version (tests/workloads/scenarios/t
 
 from __future__ import annotations
 
-from fencepost.workloads.scenarios.register import files_and_jobs, npm, zookeeper_and_etcd
+from fencepost.workloads.scenarios.register import files_and_jobs, npm, servers
 from fencepost.workloads.scenarios.register.row import NotShown, Row, Runs
 
 _TODAY, _NEXT = "2026-11-26", "2026-11-27"
@@ -329,16 +329,13 @@ ROWS = (
     ),
     *npm.ROWS,
     *files_and_jobs.ROWS,
-    *zookeeper_and_etcd.ROWS,
+    *servers.ROWS,
 )  # fmt: skip
 
 _NO_SCRIPT = "not tried yet without fencepost; the track record shows it"
 NOT_SHOWN = (
     NotShown("python-redis-lock", "the renewal thread ends in silence",
              "the lock has no attribute or callback that could be asserted without a request"),
-    NotShown("NATS, JetStream KV", "two holders after power loss",
-             "not tried: a killed server loses no write that the kernel has; this needs a disk "
-             "that loses unflushed writes"),
     NotShown("redlock (npm)", "an extension without a quorum releases the lock", _NO_SCRIPT),
     NotShown("kazoo, Curator", "no call reports the end of the session to a holder that was paused",
              _NO_SCRIPT),

@@ -1,4 +1,4 @@
-"""The rows of kazoo, on ZooKeeper, and of the lock API of etcd."""
+"""The rows of kazoo, on ZooKeeper, of the lock API of etcd, and of NATS."""
 
 from __future__ import annotations
 
@@ -38,5 +38,18 @@ ROWS = (
         "Read the own key after the wait, as 3.5 does.",
         (), ("etcd",), _THREE, ecosystem="", mended="3.5.16", track_record="etcd-expired-waiter",
         thread="https://github.com/etcd-io/etcd/issues/11456",
+    ),
+    Row(
+        "nats-kv-power-loss", "NATS, JetStream", "nats-server", ("2.9.10",), "two holders",
+        "A lock that was granted is gone after a loss of power",
+        "A client creates a key of a bucket, which the server acknowledges, and the machine loses "
+        "power. After its restart the server has no such key: `create` of a second client succeeds "
+        "while the first one counts on the lock.",
+        "What the server has acknowledged survives its restart.",
+        "The server answers before it calls fsync, which it does every two minutes.",
+        "Set `sync_interval: always` in the block `jetstream` of the configuration, which 2.10 has, "
+        "or rely on a majority of machines that do not lose power together.",
+        ("nats",), ("nats-server", "mkfs.ext4"), Runs(4, 4, "2026-11-27", "2026-11-27"),
+        ecosystem="", thread="https://github.com/nats-io/nats-server/issues/7567",
     ),
 )  # fmt: skip
