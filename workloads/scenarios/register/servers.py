@@ -47,7 +47,7 @@ ROWS = (
         "while the first one counts on the lock.",
         "What the server has acknowledged survives its restart.",
         "The server answers before it calls fsync, which it does every two minutes.",
-        "Set `sync_interval: always` in the block `jetstream` of the configuration, which 2.10 has, "
+        "Set `sync_interval: always` in the block `jetstream` of the configuration (since 2.10), "
         "or rely on a majority of machines that do not lose power together.",
         ("nats",), ("nats-server", "mkfs.ext4"), Runs(4, 4, "2026-11-27", "2026-11-27"),
         ecosystem="", thread="https://github.com/nats-io/nats-server/issues/7567",
