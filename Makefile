@@ -5,6 +5,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
+# Some images forbid it. Without bytecode each pytest process rewrites all modules: 20 s of processor
+# time, for each of a dozen processes, and each `fencepost` compiles what it imports.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 COUNT ?= 1000000
 ORACLES = PYTHONPATH=src:. nice $(BIN)/python -m tests.oracles.soak
