@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.harness.servers.kinds import KINDS as SERVER_KINDS
-from fencepost.nemesis.failpoints import BEFORE, REQUESTS
+from fencepost.nemesis.failpoints import BEFORE, REPLIES, REQUESTS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.targets import Layout
 from fencepost.nemesis.trigger_draws import draws
@@ -226,6 +226,33 @@ def test_a_request_is_met_by_a_loss_of_nearly_all_packets_for_a_short_or_a_long_
     assert {play.strike[0].arguments["point"] for play in met} == {*at.failpoints}
     lengths = [play.lasts_s / at.ttl_s for play in met]
     assert any(length < 0.8 for length in lengths) and any(length >= 1 for length in lengths)
+
+
+def test_half_of_the_cuts_that_reject_a_request_end_at_once():
+    """Its client learns of it at once, and may retry within a tenth of a second."""
+    plays = [one for one in drawn(("partition:client",), 7, COUNTED, 299) if one.kind == "request"]
+    rejects = [one for one in plays if one.strike[0].arguments["how"] == "reject"]
+    assert len(rejects) > len(plays) / 5
+    brief = [one for one in rejects if one.lasts_s <= 0.01 * COUNTED.ttl_s]
+    assert 0.3 < len(brief) / len(rejects) < 0.7
+    assert all(one.lasts_s >= 0.2 * COUNTED.ttl_s for one in plays if one not in rejects)
+
+
+def test_half_of_the_pauses_at_a_reply_end_before_the_lease():
+    """A client that counts its lease from the answer then counts on too long a one."""
+    plays = [one for one in drawn(("pause:client",), 7, COUNTED, 599) if one.kind == "point"]
+    for point in REPLIES:
+        mine = [one for one in plays if one.strike[0].arguments.get("point") == point]
+        brief = [one for one in mine if one.lasts_s <= 0.8 * COUNTED.ttl_s]
+        assert 0.3 < len(brief) / len(mine) < 0.7
+
+
+@pytest.mark.parametrize("entry", ["pause:client", "kill:client"])
+def test_a_client_that_waits_is_hit_too(entry):
+    plays = drawn((entry,), 7, COUNTED, 299)
+    anybody = [one for one in plays if {*one.strike[0].targets} <= {*COUNTED.clients}]
+    assert {client for one in anybody for client in one.strike[0].targets} == {*COUNTED.clients}
+    assert 0.05 < len(anybody) / len(plays) < 0.5
 
 
 def test_most_cancelled_calls_are_at_a_failpoint_of_the_lock():
