@@ -229,7 +229,7 @@ def described(
     live = (own is not None and bool(own.program)) or (own is None and _is_program(name))
     real: dict[str, Any] = {}
     if live:
-        real = {"ttl": f"{_lease_ms(name, own)}ms", "liveness_bound_s": BOUND_S}
+        real = {"ttl": f"{_lease_ms(name, own)}ms", "liveness_bound": BOUND_S}
     spec = from_arguments.spec(name, options, real | given | {"concurrency": clients}, own)
     if "stops" in given and not spec.lock_type.elector:
         raise BadArguments(f"--stops is for electors, and {spec.lock} is a lock: leave it out")
