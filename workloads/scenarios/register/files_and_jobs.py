@@ -72,7 +72,7 @@ ROWS = (
         "A task that outlasts its timeout frees the lock of the next one",
         "The first task is late, its lock expires, and a second one is queued. The first ends, and "
         "a third one is queued while the second has the lock.", _OWN_END,
-        "`clear_lock` deletes the key, whoever has set it.",
+        "`clear_lock` deletes the key without a comparison of its owner.",
         "Keep the token of redis-py's Lock, and release by it; or choose a timeout that no task "
         "outlasts.",
         ("celery_once", "celery", "redis"), _REDIS, _FOUR,

@@ -187,8 +187,8 @@ ROWS = (
         "walrus-short-ttl", "walrus, Lock", "walrus", ("0.9.3", "0.9.8"), "stuck",
         "Lock: with a ttl below one second a waiter sleeps for ever after the holder's death",
         "A client acquires `lock('job', ttl=500)` and ends. Another one waits for it, and does not "
-        "return although the lease is over.",
-        "The waiter is granted the lock once the lease is over.",
+        "return after the lease.",
+        "The waiter is granted the lock when the lease expires.",
         "It waits by BLPOP for `ttl // 1000` seconds, and 0 means without a limit.",
         "Wait for `ttl / 1000`: Redis 6 takes fractions of a second.",
         ("walrus",), _REDIS, Runs(5, 5, _NEXT, _NEXT),
@@ -203,7 +203,7 @@ ROWS = (
         "also says that the lock is not for strict exclusion.)",
         "It waits for an asyncio.Event of its own process. Without one, KeyError is caught, and "
         "the block is entered.",
-        "Ask Redis again until the key is gone or the lease is over.",
+        "Ask Redis again until the key or the lease has expired.",
         ("aiocache", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
     ),
     Row(
@@ -226,8 +226,8 @@ ROWS = (
         "`expire` is documented as a float. With a fraction of a second `acquire` raises "
         "ResponseError, and its key stays without a TTL: every later `acquire` is refused.",
         "The lock expires after 1.5 s, or the value is refused before a key is set.",
-        "The script sets the key, and then EXPIRE refuses the fraction. Redis keeps what a script "
-        "has done before it fails.",
+        "The script sets the key, and then EXPIRE refuses the fraction. Redis keeps the "
+        "writes of a script that fails.",
         "Use SET with NX and PX, in milliseconds.",
         ("sherlock", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
     ),
@@ -291,7 +291,7 @@ ROWS = (
     ),
     Row(
         "django-pglocks-closed", "django-pglocks", "django-pglocks", ("1.0.4",), "two holders",
-        "close_old_connections() in a block frees its lock, and the block goes on",
+        "close_old_connections() in a block frees its lock, and the block continues",
         "In a block of `advisory_lock`, `close_old_connections()` closes the session, and Django "
         "opens another one for the next query. Another client is granted the lock. The first "
         "learns of it at the end of its block, by an InterfaceError.",

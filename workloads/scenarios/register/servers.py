@@ -45,7 +45,7 @@ ROWS = (
         "A client creates a key of a bucket, which the server acknowledges, and the machine loses "
         "power. After its restart the server has no such key: `create` of a second client succeeds "
         "while the first one counts on the lock.",
-        "What the server has acknowledged survives its restart.",
+        "Acknowledged writes survive a restart of the server.",
         "The server answers before it calls fsync, which it does every two minutes.",
         "Set `sync_interval: always` in the block `jetstream` of the configuration (since 2.10), "
         "or rely on a majority of machines that do not lose power together.",

@@ -38,7 +38,7 @@ def show(port):
     if not queued():
         raise RuntimeError("the lock was not free at the start")
     while not queued():
-        time.sleep(0.01)  # until the timeout of the first task is over
+        time.sleep(0.01)  # until the lock of the first task has expired
     begun = time.monotonic()
     if not os.environ.get("CONTROL"):
         job.after_return("SUCCESS", None, "first", [], {}, None)  # as the worker does at its end

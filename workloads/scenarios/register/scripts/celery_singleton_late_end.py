@@ -29,7 +29,7 @@ def show(port):
     if not job.aquire_lock(lock, "first"):
         raise RuntimeError("the lock was not free at the start")
     while not job.aquire_lock(lock, "second"):
-        time.sleep(0.01)  # until the expiry of the first lock is over
+        time.sleep(0.01)  # until the first lock has expired
     begun = time.monotonic()
     if not os.environ.get("CONTROL"):
         job.on_success(None, "first", [], {})  # as the worker does at its end

@@ -26,7 +26,7 @@ def show(port):
     with ExitStack() as first, ExitStack() as second, ExitStack() as third:
         first.enter_context(mutex.acquire())
         while not second.enter_context(mutex.acquire(raise_on_failure=False)):
-            time.sleep(0.01)  # until the ttl is over
+            time.sleep(0.01)  # until the ttl has passed
         begun = time.monotonic()
         if not os.environ.get("CONTROL"):
             first.close()  # the first client is late

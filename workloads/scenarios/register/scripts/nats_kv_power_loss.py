@@ -2,8 +2,8 @@
 
 Run with nats-server 2.9.10 (Debian), nats-py 2.16.0, Python 3.11.
 Needs: pip install nats-py==2.16.0; nats-server in the PATH; root, for a file system in a file.
-That file is copied as it is when the server is killed. What the kernel has not written into it by
-then is lost, as with the power. CONTROL=1 lets the kernel write everything before.
+That file is copied as it is when the server is killed. Writes that the kernel has not put into it
+by then are lost, as with the power. CONTROL=1 lets the kernel write everything before.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 

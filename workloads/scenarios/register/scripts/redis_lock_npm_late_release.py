@@ -35,7 +35,7 @@ const got = (locking) => Promise.race([locking.then(() => true),
 
 
 def slow(port):
-    """A proxy that delays what a client sends once it sends a DEL."""
+    """A proxy that delays the requests of a client from a DEL on."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def pump(source, sink, requests):
