@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from random import Random
 from types import FrameType
 
@@ -23,6 +24,7 @@ SIGNAL = signal.SIGUSR1
 _LATEST_S = 0.004
 """When the next call is cancelled, at the latest. The time is halved for each call that has ended
 before."""
+_SOON_S = 0.001
 _CALLERS = (Client.call.__code__, PlainLock.call.__code__)
 """They call the lock's own code."""
 _OURS = {one.__module__ for one in (Client, Holds, Outbox, PlainLock)}
@@ -42,7 +44,9 @@ class Cancelling:
         client = self._client
         self._wanted = True
         if client.in_loop:
-            client.cancel(self._cancelled)
+            if not client.cancel(self._cancelled) and client.calls:
+                # The call begins just now: its event loop has not heard of it yet.
+                self._ring_after(_SOON_S, self._still)
         elif client.calls and _in_the_lock(frame):
             client.calls = False
             self._cancelled()
@@ -56,10 +60,23 @@ class Cancelling:
         if self._wanted:
             self._wanted, self._later = False, True  # not wanted until the timer has rung
             after_s, self._latest_s = self._random.uniform(0, self._latest_s), self._latest_s / 2
-            main = threading.get_ident()
-            timer = threading.Timer(after_s, signal.pthread_kill, (main, SIGNAL))
-            timer.daemon = True
-            timer.start()
+            self._ring_after(after_s, lambda: True)
+
+    def _still(self) -> bool:
+        """Return whether no call was cancelled, and no other one has begun, since it was asked."""
+        return self._wanted
+
+    def _ring_after(self, after_s: float, wanted: Callable[[], bool]) -> None:
+        """Send this thread the signal after some time, if it is wanted then."""
+        main = threading.get_ident()
+
+        def ring() -> None:
+            if wanted():
+                signal.pthread_kill(main, SIGNAL)
+
+        timer = threading.Timer(after_s, ring)
+        timer.daemon = True
+        timer.start()
 
 
 def _in_the_lock(frame: FrameType | None) -> bool:

@@ -303,16 +303,15 @@ class Client:
         """Whether calls of its lock run in an event loop, where they can be cancelled."""
         return isinstance(self._lock, PlainLock) and self._lock.in_loop
 
-    def cancel(self, then: Callable[[], None]) -> None:
+    def cancel(self, then: Callable[[], None]) -> bool:
         """Cancel the running call of its lock in its event loop, once, and call `then` there if one
-        was running. Any thread may call this."""
+        was running. Return False if none has begun there. Any thread may call this."""
 
         def cancelled() -> None:
             self.calls = False
             then()
 
-        if self.calls:
-            cast(PlainLock, self._lock).cancel(cancelled)
+        return self.calls and cast(PlainLock, self._lock).cancel(cancelled)
 
     def close(self) -> None:
         """Close sessions and connections, as an op of the current process.

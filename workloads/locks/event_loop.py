@@ -45,12 +45,14 @@ class EventLoop:
             self._running, running.over = None, True
             self._lend(None)
 
-    def cancel(self, then: Callable[[], None]) -> None:
-        """Cancel the running call at one of its awaits, as asyncio.timeout does. Call `then` in the
-        loop if it was still running. Any thread may call this."""
+    def cancel(self, then: Callable[[], None]) -> bool:
+        """Cancel the running call at one of its awaits, as asyncio.timeout does, and call `then` in
+        the loop if it was still running. Return False if no call has begun. Any thread may call
+        this."""
         running = self._running
         if running is not None:
             self._loop.call_soon_threadsafe(self._cancel, running, then)
+        return running is not None
 
     def _cancel(self, running: _Call, then: Callable[[], None]) -> None:
         task = running.task

@@ -107,16 +107,15 @@ class PlainLock:
         """Whether its calls run in an event loop, where they can be cancelled."""
         return self._loop is not None
 
-    def cancel(self, then: Callable[[], None]) -> None:
-        """Cancel the running call in its event loop, and call `then` there if one was running. Any
-        thread may call this."""
+    def cancel(self, then: Callable[[], None]) -> bool:
+        """Cancel the running call in its event loop, and call `then` there if one was running.
+        Return False if no call has begun there. Any thread may call this."""
 
         def cancelled() -> None:
             self._cancelled = True
             then()
 
-        if self._loop is not None:
-            self._loop.cancel(cancelled)
+        return self._loop is not None and self._loop.cancel(cancelled)
 
     def acquire(self, name: str, ttl_ns: int) -> lock.Grant:
         begun = self._env.now()

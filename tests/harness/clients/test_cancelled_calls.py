@@ -46,6 +46,21 @@ class Lock:
     def release(self, name):
         time.sleep(3600)
 """
+SIGNALLED = (
+    """
+import os, signal
+from fencepost.workloads.locks import event_loop
+
+class Begins(event_loop._Call):
+    def __init__(self):  # the call has begun, and the loop does not know it yet
+        super().__init__()
+        if signal.getsignal(signal.SIGUSR1) != signal.SIG_DFL:  # not while the lock is made
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+event_loop._Call = Begins
+"""
+    + ASYNCIO
+)
 BODIES = {"asyncio": ASYNCIO, "blocking": BLOCKING}
 
 
@@ -116,6 +131,12 @@ def test_an_answer_that_a_lock_has_given_is_not_lost_and_the_next_call_is_cancel
     talk.say(f="release", value={"lock": "asks", "hold": granted["value"]["hold"]})
     assert talk.hear()["type"] == "invoke"
     assert completed(talk, later=True)["type"] == "info"
+
+
+def test_a_call_that_begins_as_the_signal_comes_is_cancelled(started):
+    talk = started(SIGNALLED)
+    acquire(talk)
+    assert completed(talk)["error"][0] == "cancelled"
 
 
 def test_the_harness_counts_cancelled_calls_and_waits_for_no_dead_client(
