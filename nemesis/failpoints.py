@@ -19,16 +19,17 @@ from fencepost.nemesis.targets import HOLDER, Layout, holder
 
 FAILPOINTS = ("acquired", "before-write", "replies-in-flight")
 """Failpoints that every client reaches, or nearly every one."""
-REPLY = "replies-in-flight"
-_ACQUIRE, _FURTHER = "before-acquire", "between-requests"
-EXTENDING = ("extend-in-flight", "before-extend")
+REPLY, _EXTENDED = REPLIES = ("replies-in-flight", "extend-in-flight")
+"""The reply to an acquire or to an extend has not been read."""
+_ACQUIRE, _EXTEND, _FURTHER = "before-acquire", "before-extend", "between-requests"
+BEFORE = (_ACQUIRE, "before-release", _EXTEND, _FURTHER)
+"""The first request of an op is about to be sent, or an op is about to send another request."""
+EXTENDING = (_EXTENDED, _EXTEND)
 """Those of a lock that can be extended."""
-REPLIES, BEFORE = (REPLY, EXTENDING[0]), (_ACQUIRE, "before-release", EXTENDING[1], _FURTHER)
-REQUESTS = (*REPLIES, *BEFORE)
-"""Failpoints at a lock's requests, in a client that counts them (workloads/client/steps.py): the
-reply to an acquire or to an extend has not been read, the first request of an op is about to be
-sent, or an op is about to send another request."""
-ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", REPLIES[1], *BEFORE)
+COUNTED = (_EXTENDED, *BEFORE)
+"""Those of a client that counts its lock's requests (workloads/client/steps.py), and no other."""
+REQUESTS = (REPLY, *COUNTED)
+ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *COUNTED)
 
 # How long a client may take to reach its failpoint before it is hit wherever it is. It may have to
 # hold the lock, or to rest, first.
@@ -237,7 +238,7 @@ def validate(at: Layout, targets: list[str], point: str | None) -> None:
         raise ValueError(f"{servers[0]} is a server: failpoints are for clients")
     if len(targets) > 1:
         raise ValueError("one client at a time is hit at a failpoint")
-    if point in (REPLIES[1], *BEFORE) and point not in at.failpoints:
+    if point in COUNTED and point not in at.failpoints:
         raise ValueError(
             f"{point}: the requests of this lock's clients are not counted; that is done for locks "
             "on Redis, and for your own lock in Python"

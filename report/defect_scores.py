@@ -91,7 +91,8 @@ def _cell(row: Mapping[str, Any], twin: Mapping[str, Any] | None) -> Cell:
     cannot = row.get("reason") or next((line["cannot"] for line in done if line["cannot"]), "")
     run = next((line["run"] for line in (*found, *done) if line.get("run")), "")
     state: State = "found" if len(found) == len(done) else "partly" if found else "missed"
-    by = next((line["by"] for line in found if line.get("by")), "")
+    # Lines of earlier versions have no `by`.
+    by = found[0]["by"] if found and all(line.get("by") for line in found) else ""
     words = _found(row, by, found, len(done)) if found else "missed"
     if not done:
         why = next((line["crashed"] for line in row["runs"]), "")

@@ -246,8 +246,8 @@ class _Stages:
         yield self._campaigns("defects", words, keys, share_s)
 
     def hunts(self, share_s: float) -> Iterator[list[Entry]]:
-        done = {one.command for one in self._night.parts}
-        locks = [one for one in _simulated() if not any(f"hunt {one} " in x for x in done)]
+        done = {one.key for one in self._night.entries}
+        locks = [one for one in _simulated() if f"hunt/{one}" not in done]
         end = time.monotonic() + share_s
         for number, lock in enumerate(locks):
             each_s = min((end - time.monotonic()) / (len(locks) - number), _LONGEST_HUNT_S)

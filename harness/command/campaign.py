@@ -62,12 +62,7 @@ class How:
         campaign sets is given too."""
         if self.resume is None:
             return None
-        wrong = next((word for word, value in given.items() if value), None)
-        if wrong:
-            raise BadArguments(
-                f"{wrong} cannot be combined with --resume, which takes everything from the "
-                f"{kind.replace('-', ' ')} that it names"
-            )
+        must_come_from(kind.replace("-", " "), given)
         return resumed(self.resume, kind, plan_of, screen.say)
 
     @contextmanager
@@ -78,24 +73,53 @@ class How:
             BadArguments: there is no such engine, or options exclude one another.
         """
         watcher: Watcher = _Program() if self.json else screen
-        address = scheduler_of(self.engine, self.scheduler)
-        if address:
-            if self.parallel or leave_up or self.remote != "docker" or self.hosts is not None:
-                raise BadArguments(
-                    "--engine dask starts containers on its workers' machines, and runs an item "
-                    "on each worker at a time: leave --hosts, --remote, --parallel and "
-                    "--leave-db-running out"
-                )
+        lanes = self.parallel or lanes
+        if address := self.must_fit(lanes, leave_up):
             with closing(workers(address)) as made:
                 screen.say(f"Runs go to {count(made.lanes, 'worker')} of {address}")
                 yield made
             return
-        lanes = self.parallel or lanes
+        yield Clusters(watcher, lanes, leave_up, self.remote, self.hosts)
+
+    def must_fit(self, lanes: int = 1, leave_up: bool = False) -> str:
+        """Return the address of the scheduler of the engine, or "" for the local engine.
+
+        Raises:
+            BadArguments: there is no such engine, or options exclude one another.
+        """
+        address = scheduler_of(self.engine, self.scheduler)
+        elsewhere = self.parallel or leave_up or self.remote != "docker" or self.hosts is not None
+        if address and elsewhere:
+            raise BadArguments(
+                "--engine dask starts containers on its workers' machines, and runs an item on "
+                "each worker at a time: leave --hosts, --remote, --parallel and "
+                "--leave-db-running out"
+            )
         if lanes > 1 and self.hosts is not None:
             raise BadArguments("--parallel needs containers: the hosts of a file are one cluster")
         if lanes > 1 and leave_up:
             raise BadArguments("--leave-db-running leaves one cluster up: leave --parallel out")
-        yield Clusters(watcher, lanes, leave_up, self.remote, self.hosts)
+        return address
+
+    def passed_on(self) -> list[str]:
+        """Return the options that say where items run, for a command that runs this one's items."""
+        places = ("parallel", "engine", "scheduler", "remote", "hosts")
+        given = {name: getattr(self, name) for name in places}
+        changed = {name: value for name, value in given.items() if value != getattr(How, name)}
+        # The command may have another working directory.
+        paths = {name: value.resolve() for name, value in changed.items() if name == "hosts"}
+        words = (commandline.option(name, value) for name, value in (changed | paths).items())
+        return [word for option in words for word in option]
+
+
+def must_come_from(kind: str, given: Mapping[str, Any]) -> None:
+    """Raise BadArguments if an option is given that a resumed one of this kind sets."""
+    wrong = next((word for word, value in given.items() if value), None)
+    if wrong:
+        raise BadArguments(
+            f"{wrong} cannot be combined with --resume, which takes everything from the {kind} "
+            "that it names"
+        )
 
 
 def workers(address: str, ahead: int = 1) -> Any:

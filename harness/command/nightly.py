@@ -15,9 +15,8 @@ from rich.text import Text
 
 from fencepost.commandline import command, option
 from fencepost.harness.campaigns import baseline, issue, nightly
-from fencepost.harness.campaigns.executors import scheduler_of
 from fencepost.harness.command import screen
-from fencepost.harness.command.campaign import How, with_how
+from fencepost.harness.command.campaign import How, must_come_from, with_how
 from fencepost.harness.command.files import Files
 from fencepost.harness.command.options import Results, Seed
 from fencepost.harness.command.reporter import line
@@ -67,15 +66,11 @@ def run(
     ]
     files = Files(how.junit, how.summary, badge)
     files.must_be_writable()
-    options = _passed_on(how)
-    given = {"--budget": budget, "--only": only, "--seed": seed, "an option of the runs": options}
+    how.must_fit(how.parallel or 1)
+    options = how.passed_on()
     if how.resume is not None:
-        wrong = next((word for word, value in given.items() if value), None)
-        if wrong:
-            raise BadArguments(
-                f"{wrong} cannot be combined with --resume, which takes everything from the "
-                "nightly run that it names"
-            )
+        given = {"--budget": budget, "--only": only, "--seed": seed} | dict.fromkeys(options, True)
+        must_come_from("nightly run", given)
         folder, night = nightly.resumed(how.resume)
     else:
         budget_s = seconds("budget", budget or _BUDGET)
@@ -105,18 +100,6 @@ def run(
         words = {"kind": "nightly", "words": page.headline(stored)}
         line("result", seed=night.seed, exit_code=code, rows=rows, **places, **words)
     return code
-
-
-def _passed_on(how: How) -> list[str]:
-    """Return the options that each stage gets as well."""
-    scheduler_of(how.engine, how.scheduler)  # may be refused
-    if how.parallel and how.hosts is not None:
-        raise BadArguments("--parallel needs containers: the hosts of a file are one cluster")
-    asked = {"parallel": how.parallel, "scheduler": how.scheduler}
-    asked["engine"] = how.engine if how.scheduler else None
-    asked["remote"] = how.remote if how.remote != "docker" else None
-    asked["hosts"] = None if how.hosts is None else str(how.hosts.resolve())
-    return [word for name, value in asked.items() if value for word in (f"--{name}", str(value))]
 
 
 def _process(json: bool, words: Sequence[str], limit_s: float) -> tuple[int, bool]:

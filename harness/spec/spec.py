@@ -16,7 +16,7 @@ from fencepost.harness.servers.external_names import read as read_named
 from fencepost.harness.servers.kinds import chosen
 from fencepost.harness.spec.models import counts_steps
 from fencepost.harness.userlock.user_lock import UserLock
-from fencepost.nemesis.failpoints import EXTENDING, REPLY, REQUESTS
+from fencepost.nemesis.failpoints import COUNTED, EXTENDING, REQUESTS
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.fault_spec import families, parse
 from fencepost.nemesis.restart import NEVER_S
@@ -194,9 +194,7 @@ def counts_requests(spec: Spec) -> bool:
         return False
     asked = list(map(parse, spec.nemesis))
     points = {FAMILIES[one.family].points for one in asked if one.family in FAMILIES}
-    named = "always" in points or any(
-        one.variant in REQUESTS and one.variant != REPLY for one in asked
-    )
+    named = "always" in points or any(one.variant in COUNTED for one in asked)
     aimed = spec.aim and "aimed" in points
     return named or aimed or spec.scheduled
 

@@ -34,6 +34,8 @@ def test_a_defect_found_with_every_seed_shows_the_median():
     assert cell(row("servers", "Lock", line(seconds=12.0))).words == "ownership, after 12.0 s"
     other = cell(row("servers", "Lock", line(seconds=12.0, by="linearizable")))
     assert (other.words, other.by) == ("linearizable, after 12.0 s", "linearizable")
+    both = cell(row("servers", "Lock", line(), line(by="linearizable")))
+    assert (both.words, both.by) == ("ownership 2/2", "")
 
 
 def test_a_missed_defect_stays_missed_and_one_found_with_some_seeds_is_partly_found():

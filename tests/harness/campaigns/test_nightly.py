@@ -360,9 +360,17 @@ def test_a_changed_outcome_is_shown_next_to_the_known_one(call, tmp_path):
         (["run", "--baseline", "bad.json"], "the baseline bad.json cannot be used"),
         (["run", "--only", "suits"], "Did you mean suites?"),
         (["run", "--resume", "latest", "--seed", "1"], "--seed cannot be combined with --resume"),
-        (["run", "--resume", "latest", "--parallel", "2"], "an option of the runs cannot be"),
+        (
+            ["run", "--resume", "latest", "--parallel", "2"],
+            "--parallel cannot be combined with --resume",
+        ),
         (["run", "--resume", "no-night"], "'no-night' is not a nightly run"),
         (["run", "--engine", "dask"], "--engine dask needs --scheduler"),
+        (
+            ["run", "--engine", "dask", "--scheduler", "tcp://x:1", "--parallel", "2"],
+            "leave --hosts",
+        ),
+        (["run", "--hosts", "bad.json", "--parallel", "2"], "--parallel needs containers"),
         (["run", "--junit", "/dev/null/x"], "cannot be written"),
         (["report-issue", "no-night"], "'no-night' is not a nightly run"),
         (["trend", "t.html"], "there is no nightly run yet"),
