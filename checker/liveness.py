@@ -22,7 +22,7 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
-from fencepost.checker.facts.dead_time import DeadTime, DeadTimes
+from fencepost.checker.facts.dead_time import PAUSES_IN_BOUND, DeadTime, DeadTimes
 from fencepost.checker.facts.ends import ends_with, kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
@@ -195,12 +195,12 @@ class _Run:
     def unanswered(self, lock: Waited) -> Iterator[tuple[int, float]]:
         """Yield until when each acquire of unknown outcome may hold a lock, with the index of its
         invocation. One without a lease, or still open, may hold it for ever."""
+        delay = (lock.bound - lock.apart) / PAUSES_IN_BOUND + lock.apart
         for call, one in lock.requests:
             lease = lease_of(call) or lock.lease
             if one.over > one.begin and lease:
-                given_up = one.over - lease
-                more = given_up, lock.bound + lease
-                yield call.begin.index, self.hindered.settled(call.begin.node, one.begin, *more)
+                more = one.begin, one.over - lease, delay, lock.bound + lease
+                yield call.begin.index, self.hindered.settled(call.begin.node, *more)
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])

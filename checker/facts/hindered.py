@@ -56,11 +56,11 @@ class Hindered:
                     # A node that was lost: it was noticed then, and may have been gone before.
                     fault = replace(fault, start=0)
                 self.servers.append(fault)
-                if only := _cut_off(fault, clients):
-                    for node in only:
-                        cut.setdefault(node, []).append((fault.start, _end(fault)))
-                else:
+                only = _cut_off(fault, clients)
+                if not only:
                     late.append(fault)
+                for node in only if fault.impairs else ():
+                    cut.setdefault(node, []).append((fault.start, _end(fault)))
                 continue
             over = _end(fault)
             for node in fault.impairs:
@@ -71,6 +71,8 @@ class Hindered:
         self.survived = self._minorities(servers) if minority and servers else frozenset()
         self._clients, self._deaf, self._cut = _by_node(mine), _by_node(deaf), _by_node(cut)
         self._late = Spans((fault.start, over_with(fault, 0), fault) for fault in late)
+        away = [fault for fault in late if fault.impairs != frozenset()]
+        self._blocked = Spans((fault.start, _end(fault), fault) for fault in away)
         self._one_by_one = one_by_one
         self._down = over_time(fault for fault in self.servers if fault.impairs != frozenset())
 
@@ -111,25 +113,37 @@ class Hindered:
             over = later
         return over
 
-    def settled(self, node: str | None, begin: float, over: float, tail: float) -> float:
+    def settled(
+        self, node: str | None, begin: float, over: float, delay: float, tail: float
+    ) -> float:
         """Return from when on a request without an answer cannot hold the lock any more.
 
-        It was sent by `node` at `begin`, and given up at `over`; `tail`: how long it may hold the
-        lock once it has arrived. A fault in this time may have kept it from arriving. TCP doubles
-        the time between its attempts (RFC 6298, section 5.5), so that a message which was under
-        way for some time when the fault ended arrives at most as much later.
+        It was sent by `node` at `begin`, and given up at `over`. `delay`: how long a message is
+        under way if nothing holds it back; `tail`: how long a request may hold the lock once it has
+        arrived. Servers may begin its lease again after each of their faults.
         """
-        spans = self._cut.get(node)
-        over += tail
-        while True:
-            ended = self._late.until(begin, over)
-            if spans is not None:
-                ended = max(ended, spans.until(begin, over))
-            later = ended + (ended - begin) + tail
-            if later <= over:
-                break
+        over = self._arrived(node, begin, over, delay) + tail
+        while (later := self._late.until(begin, over) + tail) > over:
             over = later
         return over
+
+    def _arrived(self, node: str | None, begin: float, over: float, delay: float) -> float:
+        """Return by when a request has certainly arrived, though faults may have held it back.
+
+        TCP doubles the time between its attempts (RFC 6298, section 5.5), so that a message which
+        was under way for some time when a fault ended arrives at most as much later, unless another
+        fault is on by then.
+        """
+        spans = self._cut.get(node)
+        over += delay
+        while True:
+            ended = self._blocked.until(begin, over)
+            if spans is not None:
+                ended = max(ended, spans.until(begin, over))
+            later = ended + (ended - begin) + delay
+            if later <= over:
+                return over
+            over = later
 
     def _minorities(self, servers: frozenset[str]) -> frozenset[str]:
         """Return the names of the faults during which a majority of the servers was always left."""

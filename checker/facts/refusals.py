@@ -9,8 +9,8 @@ To blame the lock takes certainty: from the invocation of the refused acquire to
 can have had the lock or asked for it. A hold counts from its invocation to the end of its first
 release that was answered ok, or to a grant of another process in conflict with it, whichever is
 earlier. No lease ends it, because its holder does not know how long a server keeps a lease. A
-request that may have been granted without its client receiving the answer counts for ever, because
-it may arrive at any time later.
+request that may have been granted without its client receiving the answer counts until it has
+certainly arrived and its lease has ended (hindered.py). Without a lease it counts for ever.
 """
 
 from __future__ import annotations

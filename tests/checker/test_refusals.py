@@ -82,10 +82,11 @@ def test_two_clients_that_ask_at_once_may_refuse_one_another(story):
 def test_a_request_without_an_answer_excuses_refusals_for_its_lease_and_the_bound(story):
     turn(story, 1, "a", 0, 100)
     info(story, 1, 200, 300)
-    story.denied(2, 6300, 6400)  # a lease of 1 s, and 5 s
+    # It arrives within a tenth of 5 s, and stands for its lease of 1 s, and 5 s.
+    story.denied(2, 6800, 6900)
     turn(story, 1, "b", 20_000, 20_100)
     assert told(story).valid is True
-    story.denied(2, 6401, 6450)
+    story.denied(2, 6901, 6950)
     assert told(story).valid is False
 
 
@@ -93,20 +94,67 @@ def test_a_request_held_back_by_a_fault_may_arrive_as_long_after_it_as_it_was_un
     turn(story, 1, "a", 0, 100)
     story.fault("partition", 150, 2200, ["client-1", "redis-1"], impairs=["client-1"])
     info(story, 1, 200, 300)
-    # It arrives by 2.2 + 2.0 s, and stands for 6 s.
-    story.denied(2, 10_200, 10_300)
+    # It arrives by 2.2 + 2.0 + 0.5 s, and stands for 6 s.
+    story.denied(2, 10_700, 10_800)
     turn(story, 2, "b", 20_000, 20_100)
     assert told(story).valid is True
-    story.denied(2, 10_301, 10_310)
+    story.denied(2, 10_801, 10_810)
     assert told(story).valid is False
+
+
+@pytest.mark.parametrize(("at", "refused", "valid"), [(4700, 17_000, True), (4701, 10_801, False)])
+def test_a_fault_holds_a_request_back_if_it_began_before_that_had_arrived(
+    story, at, refused, valid
+):
+    turn(story, 1, "a", 0, 100)
+    cut = {"arguments": {"links": [["client-1", "redis-1"]]}}
+    story.fault("partition", 150, 2200, ["redis-1"], **cut)
+    info(story, 1, 200, 300)
+    story.fault("partition", at, at + 700, ["redis-1"], **cut)
+    story.denied(3, refused, refused + 50)
+    turn(story, 3, "b", 20_000, 20_100)
+    assert told(story, servers=["redis-1"]).valid is valid
+
+
+@pytest.mark.parametrize(
+    ("family", "impairs", "links", "valid"),
+    [
+        ("pause", ["redis-1"], [], True),
+        ("pause", ["client-1"], [], False),
+        ("partition", ["redis-1"], [["client-1", "redis-1"]], False),
+        ("partition", ["redis-1"], [["redis-2", "redis-1"]], True),
+    ],
+)
+def test_only_a_fault_of_servers_prolongs_the_lease_of_a_request_that_has_arrived(
+    story, family, impairs, links, valid
+):
+    turn(story, 1, "a", 0, 100)
+    info(story, 1, 200, 300)
+    story.fault(family, 6700, 6800, impairs, impairs=impairs, arguments={"links": links})
+    story.denied(3, 12_700, 12_800)
+    turn(story, 3, "b", 20_000, 20_100)
+    assert told(story, servers=["redis-1", "redis-2"]).valid is valid
+
+
+@pytest.mark.parametrize(("offset", "until"), [(0.0, 12_000), (2.0, 14_000), (-2.0, 14_000)])
+def test_a_wrong_clock_of_a_server_prolongs_the_lease_and_holds_nothing_back(story, offset, until):
+    turn(story, 1, "a", 0, 100)
+    info(story, 1, 200, 300)
+    wrong = {"impairs": [], "arguments": {"offset_s": offset}}
+    story.fault("clock", 250, 6000, ["redis-1"], **wrong)
+    story.denied(3, until, until + 100)
+    turn(story, 3, "b", 20_000, 20_100)
+    assert told(story, servers=["redis-1"]).valid is True
+    story.denied(3, until + 101, until + 110)
+    assert told(story, servers=["redis-1"]).valid is False
 
 
 @pytest.mark.parametrize(("impairs", "valid"), [(["client-1"], True), (["client-3"], False)])
 def test_only_faults_in_the_way_of_a_request_hold_it_back(story, impairs, valid):
     turn(story, 1, "a", 0, 100)
     info(story, 1, 200, 300)
-    story.fault("pause", 6000, 6001, impairs, impairs=impairs)
-    story.denied(3, 7000, 7100)
+    story.fault("pause", 500, 1000, impairs, impairs=impairs)
+    story.denied(3, 7500, 7600)
     turn(story, 3, "b", 20_000, 20_100)
     assert told(story).valid is valid
 
@@ -122,8 +170,8 @@ def test_only_faults_in_the_way_of_a_request_hold_it_back(story, impairs, valid)
 def test_a_cut_holds_back_what_crosses_it(story, links, valid):
     turn(story, 1, "a", 0, 100)
     info(story, 1, 200, 300)
-    story.fault("partition", 6000, 6001, ["redis-1"], arguments={"links": links})
-    story.denied(3, 7000, 7100)
+    story.fault("partition", 500, 1000, ["redis-1"], arguments={"links": links})
+    story.denied(3, 7500, 7600)
     turn(story, 3, "b", 20_000, 20_100)
     assert told(story, servers=["redis-1", "redis-2"]).valid is valid
 

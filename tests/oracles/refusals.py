@@ -43,32 +43,39 @@ def _stands(ops: list[Op], test: dict[str, Any], other: Asked, faults: list[Faul
     if gone is None or not other.ttl:
         return FOREVER
     apart = 2 * max(bound(test, op.node) for op in ops)
-    stands_for = test["liveness_bound_s"] * 1e9 + apart + other.ttl
-    stands = gone + stands_for
+    bound_ns = round(test["liveness_bound_s"] * 1e9)
+    delay = bound_ns / 10 + apart
+    met = [fault for fault in faults if _holds_back(fault, ops, test, other.begun.node)]
+    arrived = gone + delay
     for _ in range(100):
-        met = [fault for fault in faults if _holds_back(fault, ops, test, other.begun.node)]
-        ends = [_ended(fault, test) for fault in met if fault.start <= stands]
-        ends = [end for end in ends if end >= begun]
-        stands = max([stands, *(end + (end - begun) + stands_for for end in ends)])
+        ends = [f.end for f in met if f.start <= arrived and f.end >= begun and f.impairs != set()]
+        arrived = max([arrived, *(end + (end - begun) + delay for end in ends)])
+    stands_for = bound_ns + apart + other.ttl
+    prolong = [f for f in met if _of_servers(f, test) and not _separates_clients(f, ops, test)]
+    stands = arrived + stands_for
+    for _ in range(100):
+        ends = [fault.end + fault.wrong for fault in prolong if fault.start <= stands]
+        stands = max([stands, *(end + stands_for for end in ends if end >= begun)])
     return stands
 
 
 def _holds_back(fault: Fault, ops: list[Op], test: dict[str, Any], node: str | None) -> bool:
-    elsewhere = [link for link in fault.links if node not in link]
-    others = fault.impairs is not None and fault.links and elsewhere == fault.links
-    if fault.kills or (others and all(_meets_client(link, ops, test) for link in fault.links)):
+    elsewhere = all(node not in link for link in fault.links)
+    if fault.kills or (elsewhere and _separates_clients(fault, ops, test)):
         return False
     return _of_servers(fault, test) or node in (fault.impairs or set())
+
+
+def _separates_clients(fault: Fault, ops: list[Op], test: dict[str, Any]) -> bool:
+    """Return whether a fault separates nothing but clients from others."""
+    if fault.impairs is None or not fault.links:
+        return False
+    return all(_meets_client(link, ops, test) for link in fault.links)
 
 
 def _meets_client(link: list[str], ops: list[Op], test: dict[str, Any]) -> bool:
     clients = {op.node for op in ops if op.process != "nemesis"} - set(test["servers"])
     return bool(clients & set(link))
-
-
-def _ended(fault: Fault, test: dict[str, Any]) -> float:
-    """Return the end of a fault, plus the time by which a server's wrong clock prolongs leases."""
-    return fault.end + (fault.wrong if _of_servers(fault, test) else 0)
 
 
 def _of_servers(fault: Fault, test: dict[str, Any]) -> bool:

@@ -1,8 +1,9 @@
 """The network: messages are late, lost and out of order, and links can be cut.
 
 A link is cut one way at a time. A message that meets a cut is lost, or is kept and arrives after
-the heal, as with TCP; or it is rejected, and its sender knows at once. Each message has its own
-delay, so that messages overtake one another.
+the heal, as with TCP; or it is rejected, and its sender knows at once. TCP doubles the time between
+its attempts, so that a kept message may arrive as much later than the heal as it was under way.
+Each message has its own delay, so that messages overtake one another.
 """
 
 from __future__ import annotations
@@ -17,6 +18,15 @@ LONGEST_MS = 120
 """The longest delay of a message on a healthy link."""
 
 
+@dataclass(frozen=True)
+class _Message:
+    source: str
+    to: str
+    sent: int
+    arrive: Callable[..., None]
+    given: tuple[Any, ...]
+
+
 @dataclass
 class Cut:
     """Ways (source, to) that are cut. `held`: the share of messages that are kept until the end."""
@@ -24,7 +34,7 @@ class Cut:
     ways: frozenset[tuple[str, str]]
     held: float = 0.0
     rejects: bool = False
-    kept: list[tuple[str, str, Callable[..., None], tuple[Any, ...]]] = field(default_factory=list)
+    kept: list[_Message] = field(default_factory=list)
 
 
 class Network:
@@ -45,8 +55,10 @@ class Network:
     def heal(self, cut: Cut) -> None:
         if cut in self._cuts:
             self._cuts.remove(cut)
-            for source, to, arrive, given in cut.kept:
-                self._carry(source, to, arrive, given)
+            for message in cut.kept:
+                late = self._world.chance(0.5)
+                under_way = self._world.now - message.sent if late else 0
+                self._carry(message, self._world.random.uniform(0, under_way))
             cut.kept.clear()
 
     def disturb(self, node: str, kind: str) -> None:
@@ -62,12 +74,13 @@ class Network:
     def send(self, source: str, to: str, arrive: Callable[..., None], *given: Any) -> bool:
         """Return whether it was sent; False only if the sender learns that it certainly was not."""
         cut = self._cut(source, to) if self._cuts else None
+        message = _Message(source, to, self._world.now, arrive, given)
         if cut is not None:
             if cut.rejects:
                 return False
-            self._meet(cut, source, to, arrive, given)
+            self._meet(cut, message)
         elif not self._lost(source):
-            self._carry(source, to, arrive, given)
+            self._carry(message)
         return True
 
     def _cut(self, source: str, to: str) -> Cut | None:
@@ -76,33 +89,28 @@ class Network:
                 return cut
         return None
 
-    def _meet(
-        self, cut: Cut, source: str, to: str, arrive: Callable[..., None], given: tuple[Any, ...]
-    ) -> None:
+    def _meet(self, cut: Cut, message: _Message) -> None:
         if self._world.chance(cut.held):
-            cut.kept.append((source, to, arrive, given))
+            cut.kept.append(message)
 
     def _lost(self, source: str) -> bool:
         if self._noise.get(source) == "loss" and self._world.chance(0.3):
             return True
         return self._world.chance(self._loss)
 
-    def _carry(
-        self, source: str, to: str, arrive: Callable[..., None], given: tuple[Any, ...]
-    ) -> None:
-        at = self._world.now + self._delay(source)
+    def _carry(self, message: _Message, later: float = 0) -> None:
+        link = message.source, message.to
+        at = self._world.now + int(later) + self._delay(message.source)
         if self._ordered:
-            at = self._latest[source, to] = max(at, self._latest.get((source, to), 0))
-        self._world.at(at, self._arrive, source, to, arrive, given)
+            at = self._latest[link] = max(at, self._latest.get(link, 0))
+        self._world.at(at, self._arrive, message)
 
-    def _arrive(
-        self, source: str, to: str, arrive: Callable[..., None], given: tuple[Any, ...]
-    ) -> None:
-        cut = self._cut(source, to) if self._cuts else None
+    def _arrive(self, message: _Message) -> None:
+        cut = self._cut(message.source, message.to) if self._cuts else None
         if cut is None:
-            arrive(*given)
+            message.arrive(*message.given)
         else:
-            self._meet(cut, source, to, arrive, given)
+            self._meet(cut, message)
 
     def _delay(self, source: str) -> int:
         random = self._world.random
