@@ -29,11 +29,21 @@ _REQUESTS = 0.7
 _HOLDERS = 0.85
 """How often a pause or a kill of clients hits the holder. Else it hits any of them, so that those
 that wait for the lock have their turn."""
-_SHORT, _PAST = (0.2, 0.8), (1.0, 1.5)
+_SHORT, _PAST, _AT_ONCE = (0.2, 0.8), (1.0, 1.5), (0.0, 0.01)
 """The lengths of such a fault, in leases."""
-_AT_ONCE = (0.0, 0.01)
-"""Those of half of the faults that reject a request. Its client learns of that at once, and may
-retry within a tenth of a second."""
+_CUTS = {("reject", None): 4, ("drop", "replies"): 3, ("drop", "requests"): 2, ("drop", None): 1}
+"""How a cut of the holder meets packets, and which of them, with weights. A request that was
+dropped is sent again by TCP, whether its reply is dropped or not. One that was rejected is not."""
+_LENGTHS = {
+    # The client learns of it at once, and may retry within a tenth of a second.
+    "reject": (_AT_ONCE, _AT_ONCE, _AT_ONCE, _AT_ONCE, _SHORT, _PAST),
+    # Its request was carried out. What it does after its timeout is to be answered.
+    "replies": (_SHORT, _SHORT, _PAST),
+    # TCP sends it again. It is to arrive when the lease has expired.
+    "requests": (_SHORT, _PAST, _PAST),
+    "drop": (_SHORT, _PAST, _PAST),
+}
+"""The lengths of a cut that meets a request, by what it does to it."""
 _BRIEF = 0.1
 """The length, in leases, of half of the crashes in a split, unless --restart asks for more."""
 _OUTLAST = (0.5, 3.0)
@@ -204,11 +214,9 @@ def _request(
     if "share" in injection.arguments:
         meets["share"] = packet.HEAVY  # else the request is only late
     injection = replace(injection, arguments=injection.arguments | meets)
-    # A library's timeout passes within a short one, and a retry may come after it. A long one keeps
-    # a lost request, which TCP sends again, from its server until the lease has expired.
-    lengths = [_SHORT, _PAST]
-    if injection.arguments.get("how") == "reject":
-        lengths += [_AT_ONCE, _AT_ONCE]
+    # A library's timeout passes within a short one, and a retry may come after it.
+    cut = injection.arguments.get("lost") or injection.arguments.get("how")
+    lengths = _LENGTHS.get(str(cut), (_SHORT, _PAST))
     lasts_s = random.uniform(*random.choice(lengths)) * at.ttl_s
     return Trigger("request", [], [injection], 0.0, lasts_s, False, rest_s)
 
@@ -291,10 +299,7 @@ def _injection(
     if family == "partition" and aimed and (asked.target or random.random() < 0.7):
         count = random.choice((len(at.servers), len(at.servers) // 2 + 1))
         links = [[HOLDER, server] for server in random.sample(at.servers, count)]
-        # A request that was dropped is sent again by TCP, whether its reply is dropped or not. One
-        # that was rejected is not sent again.
-        lost = random.choice((None, None, None, "requests", "replies", "replies"))
-        how = "drop" if lost else random.choice(("drop", "reject", "reject"))
+        (how, lost), *_ = random.choices([*_CUTS], [*_CUTS.values()])
         arguments = {"links": links, "how": how} | ({"lost": lost} if lost else {})
         return (
             Injection("partition", [HOLDER, *(far for _, far in links)], arguments),

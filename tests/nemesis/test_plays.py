@@ -228,14 +228,29 @@ def test_a_request_is_met_by_a_loss_of_nearly_all_packets_for_a_short_or_a_long_
     assert any(length < 0.8 for length in lengths) and any(length >= 1 for length in lengths)
 
 
-def test_half_of_the_cuts_that_reject_a_request_end_at_once():
-    """Its client learns of it at once, and may retry within a tenth of a second."""
-    plays = [one for one in drawn(("partition:client",), 7, COUNTED, 299) if one.kind == "request"]
-    rejects = [one for one in plays if one.strike[0].arguments["how"] == "reject"]
-    assert len(rejects) > len(plays) / 5
-    brief = [one for one in rejects if one.lasts_s <= 0.01 * COUNTED.ttl_s]
-    assert 0.3 < len(brief) / len(rejects) < 0.7
-    assert all(one.lasts_s >= 0.2 * COUNTED.ttl_s for one in plays if one not in rejects)
+@pytest.mark.parametrize(
+    ("how", "lost", "part", "shortest", "longest", "often"),
+    [
+        # Its client learns of it at once, and may retry within a tenth of a second.
+        ("reject", None, 0.4, 0, 0.01, 0.67),
+        ("drop", "replies", 0.3, 0.2, 0.8, 0.67),
+        ("drop", "requests", 0.2, 1.0, 1.5, 0.67),
+        ("drop", None, 0.1, 1.0, 1.5, 0.67),
+    ],
+)
+def test_a_cut_that_meets_a_request_lasts_so_long_that_it_may_show_something(
+    how, lost, part, shortest, longest, often
+):
+    plays = [one for one in drawn(("partition:client",), 7, COUNTED, 999) if one.kind == "request"]
+    mine = []
+    for one in plays:
+        arguments = one.strike[0].arguments
+        if (arguments["how"], arguments.get("lost")) == (how, lost):
+            mine.append(one.lasts_s / COUNTED.ttl_s)
+    assert abs(len(mine) / len(plays) - part) < 0.07
+    meant = [length for length in mine if shortest <= length <= longest]
+    assert abs(len(meant) / len(mine) - often) < 0.15
+    assert all(length <= 1.5 for length in mine)
 
 
 def test_half_of_the_pauses_at_a_reply_end_before_the_lease():
