@@ -31,6 +31,7 @@ from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
 from fencepost.checker.facts.obstacles import (
     Obstacles,
+    Span,
     freed,
     impairing,
     kills_clients,
@@ -73,7 +74,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     promises = test.get("promises") or {}
     denied = Refusals()
     if promises.get("true_refusals"):
-        unanswered = {index: over for lock in locks for index, over in run.unanswered(lock)}
+        unanswered = dict(row for lock in locks for row in run.unanswered(lock))
         denied = refusals(acquires, found, events.own, unanswered, apart)
     # A lost node may have been gone before this was noticed, and requests refused for it.
     gone = any(one.impairs is None and one.end is None and not one.proved for one in on)
@@ -192,15 +193,18 @@ class _Run:
             judged.leases += times.leases
         return judged
 
-    def unanswered(self, lock: Waited) -> Iterator[tuple[int, float]]:
-        """Yield until when each acquire of unknown outcome may hold a lock, with the index of its
-        invocation. One without a lease, or still open, may hold it for ever."""
+    def unanswered(self, lock: Waited) -> Iterator[tuple[int, Span]]:
+        """Yield by when each acquire of unknown outcome has arrived, and until when its lease may
+        last, with the index of its invocation. One without a lease, or still open, is left out: it
+        may arrive, and hold the lock, at any time."""
         delay = (lock.bound - lock.apart) / PAUSES_IN_BOUND + lock.apart
         for call, one in lock.requests:
             lease = lease_of(call) or lock.lease
             if one.over > one.begin and lease:
-                more = one.begin, one.over - lease, delay, lock.bound + lease
-                yield call.begin.index, self.hindered.settled(call.begin.node, *more)
+                given_up = one.over - lease
+                arrived = self.hindered.arrived(call.begin.node, one.begin, given_up, delay)
+                over = self.hindered.settled(one.begin, arrived, lock.bound + lease)
+                yield call.begin.index, (arrived, over)
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])

@@ -113,26 +113,13 @@ class Hindered:
             over = later
         return over
 
-    def settled(
-        self, node: str | None, begin: float, over: float, delay: float, tail: float
-    ) -> float:
-        """Return from when on a request without an answer cannot hold the lock any more.
+    def arrived(self, node: str | None, begin: float, over: float, delay: float) -> float:
+        """Return by when a request has certainly arrived that got no answer.
 
-        It was sent by `node` at `begin`, and given up at `over`. `delay`: how long a message is
-        under way if nothing holds it back; `tail`: how long a request may hold the lock once it has
-        arrived. Servers may begin its lease again after each of their faults.
-        """
-        over = self._arrived(node, begin, over, delay) + tail
-        while (later := self._late.until(begin, over) + tail) > over:
-            over = later
-        return over
-
-    def _arrived(self, node: str | None, begin: float, over: float, delay: float) -> float:
-        """Return by when a request has certainly arrived, though faults may have held it back.
-
-        TCP doubles the time between its attempts (RFC 6298, section 5.5), so that a message which
-        was under way for some time when a fault ended arrives at most as much later, unless another
-        fault is on by then.
+        `node` sent it at `begin`, and gave it up at `over`. `delay`: how long a message travels if
+        nothing holds it back. TCP doubles the time between its attempts (RFC 6298, section 5.5), so
+        that a message which was under way for some time when a fault ended arrives at most as much
+        later, unless another fault is on by then.
         """
         spans = self._cut.get(node)
         over += delay
@@ -144,6 +131,15 @@ class Hindered:
             if later <= over:
                 return over
             over = later
+
+    def settled(self, begin: float, arrived: float, tail: float) -> float:
+        """Return from when on a request sent at `begin`, which had `arrived` by then, cannot hold
+        the lock any more. `tail`: how long its lease lasts at most. Servers may begin it again
+        after each of their faults."""
+        over = arrived + tail
+        while (later := self._late.until(begin, over) + tail) > over:
+            over = later
+        return over
 
     def _minorities(self, servers: frozenset[str]) -> frozenset[str]:
         """Return the names of the faults during which a majority of the servers was always left."""

@@ -8,21 +8,24 @@ user has the lock.
 To blame the lock takes certainty: from the invocation of the refused acquire to its end, no client
 can have had the lock or asked for it. A hold counts from its invocation to the end of its first
 release that was answered ok, or to a grant of another process in conflict with it, whichever is
-earlier. No lease ends it, because its holder does not know how long a server keeps a lease. A
-request that may have been granted without its client receiving the answer counts until it has
-certainly arrived and its lease has ended (hindered.py). Without a lease it counts for ever.
+earlier. No lease ends it, because its holder does not know how long a server keeps a lease.
+
+A request that may have been granted without its client receiving the answer counts until it has
+certainly arrived and its lease has ended (hindered.py), or until another client was granted the
+lock that asked for it after the arrival. Without a lease it counts for ever.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from fencepost.checker.facts.holds import FOREVER, Hold, lock_of, seconds
 from fencepost.checker.facts.obstacles import Span
+from fencepost.checker.facts.taken import mode_of
 from fencepost.checker.history.history import Call
 
 _REFUSED = "not-granted"
@@ -41,13 +44,13 @@ def refusals(
     acquires: list[Call],
     found: list[Hold],
     events: Mapping[int, Iterable[Call]],
-    unanswered: Mapping[int, float],
+    unanswered: Mapping[int, Span],
     apart: int,
 ) -> Refusals:
     """Judge refusals. `acquires` in order of invocation; `events`: the extends and releases of each
-    hold, by its index; `unanswered`: until when an acquire of unknown outcome may hold the lock, by
-    the index of its invocation; stamps of two nodes are ordered if they are more than `apart`
-    (ns)."""
+    hold, by its index; `unanswered`: by when an acquire of unknown outcome has arrived, and until
+    when its lease may last, by the index of its invocation; stamps of two nodes are ordered if they
+    are more than `apart` (ns)."""
     seen = Refusals()
     by_lock: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -56,7 +59,9 @@ def refusals(
     for hold in sorted(found, key=lambda hold: hold.start):
         held.setdefault(hold.lock, []).append(hold)
     for lock, mine in by_lock.items():
-        for call in _alone(mine, list(_spans(held.get(lock, []), events)), unanswered, apart):
+        found_here = held.get(lock, [])
+        asked = [(call.begin.time, over) for call, over in _until(mine, found_here, unanswered)]
+        for call in _alone(mine, [*_spans(found_here, events), *asked], apart):
             seen.judged += 1
             if _was_refused(call):
                 seen.untrue.append(_untrue(call))
@@ -92,11 +97,45 @@ class _Next:
         return next((one.start for one in self._grants if one.process != hold.process), FOREVER)
 
 
-def _alone(
-    acquires: list[Call], held: list[Span], unanswered: Mapping[int, float], apart: int
-) -> Iterator[Call]:
-    """Return the answered acquires during which no other client had the lock or asked for it."""
-    spans = sorted([*held, *((call.begin.time, _over(call, unanswered)) for call in acquires)])
+class _Later:
+    """The first grant among those asked for after a time, to another client than a given one."""
+
+    def __init__(self, held: Iterable[Hold]) -> None:
+        ordered = sorted(held, key=lambda hold: hold.asked)
+        self._asked = [hold.asked for hold in ordered]
+        # Of the holds from each place on: the first two grants, to different clients.
+        self._first: list[list[tuple[float, int | str]]] = [[]]
+        for hold in reversed(ordered):
+            mine = hold.start, hold.node or hold.process
+            first = sorted([mine, *self._first[-1]], key=lambda grant: grant[0])
+            others = (one for one in first if one[1] != first[0][1])
+            self._first.append([first[0], *islice(others, 1)])
+        self._first.reverse()
+
+    def grant(self, after: float, who: int | str) -> float:
+        rest = self._first[bisect_right(self._asked, after)]
+        return next((start for start, other in rest if other != who), FOREVER)
+
+
+def _until(
+    acquires: list[Call], held: list[Hold], unanswered: Mapping[int, Span]
+) -> Iterator[tuple[Call, float]]:
+    """Yield until when each acquire obstructs others, apart from the hold that it was granted."""
+    any_mode, exclusive = _Later(held), _Later(hold for hold in held if not hold.shared)
+    for call in acquires:
+        begin = call.begin
+        if call.end is not None and call.type != "info":
+            yield call, call.end.time
+            continue
+        arrived, over = unanswered.get(begin.index, (FOREVER, FOREVER))
+        later = exclusive if mode_of(call) == "shared" else any_mode
+        yield call, min(over, later.grant(arrived, begin.node or begin.process))
+
+
+def _alone(acquires: list[Call], spans: list[Span], apart: int) -> Iterator[Call]:
+    """Return the answered acquires during which no other client had the lock or asked for it.
+    `spans`: of all acquires and of all holds."""
+    spans = sorted(spans)
     begins = [begin for begin, _ in spans]
     # The latest end among the first one, two, ... spans.
     stood = [-FOREVER, *accumulate((over for _, over in spans), max)]
@@ -109,13 +148,6 @@ def _alone(
         after = bisect_left(begins, call.end.time + apart + 1)
         if stood[place] + apart < call.begin.time and after - place == own:
             yield call
-
-
-def _over(call: Call, unanswered: Mapping[int, float]) -> float:
-    """Return how long an acquire obstructs others, apart from the hold that it was granted."""
-    if call.end is None or call.type == "info":
-        return unanswered.get(call.begin.index, FOREVER)
-    return call.end.time
 
 
 def _was_refused(call: Call) -> bool:

@@ -136,6 +136,52 @@ def test_only_a_fault_of_servers_prolongs_the_lease_of_a_request_that_has_arrive
     assert told(story, servers=["redis-1", "redis-2"]).valid is valid
 
 
+@pytest.mark.parametrize(
+    ("client", "asked", "modes", "valid"),
+    [
+        (2, 801, (False, False), False),
+        (2, 800, (False, False), True),  # it may have arrived after this grant
+        (1, 801, (False, False), True),  # the same client: the lock may be reentrant
+        (2, 801, (True, False), False),
+        (2, 801, (False, True), False),
+        (2, 801, (True, True), True),
+    ],
+)
+def test_a_grant_to_another_client_ends_a_request_that_has_arrived(
+    story, client, asked, modes, valid
+):
+    requested, granted = modes
+    value = {"lock": "orders", "ttl": 1000 * MS} | ({"mode": "shared"} if requested else {})
+    story.call(1, "acquire", 200, 300, value, type="info", error=["timeout", "silence"])
+    story.grant(client, "a", 900, 5000, asked=asked, shared=granted)
+    story.release(client, "a", 1000, 1100)
+    story.denied(3, 1200, 1300)
+    turn(story, 3, "b", 20_000, 20_100)
+    assert told(story).valid is valid
+
+
+def test_the_first_of_several_grants_to_other_clients_ends_a_request():
+    seen = 0
+    for seed in range(600):
+        random = Random(seed)
+        story, grants = Story(), []
+        info(story, 1, 0, 100)  # it has arrived at 600
+        at = 150
+        for number in range(random.randrange(5)):
+            client, asked = random.choice((1, 2, 3)), at
+            at += random.randrange(1, 300)
+            story.grant(client, f"h{number}", at, at + 1000, asked=asked)
+            grants += [at] if client != 1 and asked > 600 else []
+            story.release(client, f"h{number}", at + 1, at + 2)
+            at += random.randrange(3, 100)
+        story.denied(4, at, at + 1)
+        turn(story, 4, "last", 20_000, 20_100)
+        refused = any("refused" in row["what"] for row in told(story).evidence)
+        assert refused is bool(grants), seed
+        seen += refused
+    assert 100 < seen < 500
+
+
 @pytest.mark.parametrize(("offset", "until"), [(0.0, 12_000), (2.0, 14_000), (-2.0, 14_000)])
 def test_a_wrong_clock_of_a_server_prolongs_the_lease_and_holds_nothing_back(story, offset, until):
     turn(story, 1, "a", 0, 100)

@@ -144,8 +144,9 @@ def _refuse_after_silence(drawing: Drawing) -> None:
     value = {"lock": "l9", "ttl": random.choice((3, 8)) * MS}
     asked = random.randrange(10)
     given_up = asked + random.randrange(6)
-    drawing.op(asked, 98, "invoke", "acquire", value, node="client-98")
-    drawing.op(given_up, 98, "info", "acquire", value, ["timeout", "-"], "client-98")
+    mine = value | random.choice(({}, {}, {"mode": "shared"}))
+    drawing.op(asked, 98, "invoke", "acquire", mine, node="client-98")
+    drawing.op(given_up, 98, "info", "acquire", mine, ["timeout", "-"], "client-98")
     for family in random.choices(("partition", "pause", "clock", "power"), k=random.randrange(3)):
         at = random.randrange(max(0, asked - 3), given_up + 12)
         arguments: dict[str, Any] = {}
@@ -160,8 +161,26 @@ def _refuse_after_silence(drawing: Drawing) -> None:
         until = at + random.choice((1, 3, 6))
         drawing.fault(family, at, at, targets, arguments=arguments, until=until)
     refused = given_up + random.randrange(70)
+    for process in range(93, 93 + random.choice((0, 0, 1, 1, 2))):
+        _grant_between(drawing, process, value, given_up, refused)
     drawing.op(refused, 97, "invoke", "acquire", value, node="client-97")
     drawing.op(refused + 1, 97, "fail", "acquire", value, ["not-granted", "-"], "client-97")
+
+
+def _grant_between(
+    drawing: Drawing, process: int, value: dict[str, Any], begin: int, end: int
+) -> None:
+    """Draw a hold that ends before the refusal, mostly."""
+    random = drawing.random
+    node = random.choice(("client-93", "client-93", "client-98"))
+    asked = random.randint(begin, end)
+    granted = asked + random.choice((0, 0, 1, 3))
+    got = value | {"hold": f"between-{process}", "token": None, "deadline": (granted + 5) * MS}
+    got |= random.choice(({}, {}, {"mode": "shared"}))
+    drawing.op(asked, process, "invoke", "acquire", got, node=node)
+    drawing.op(granted, process, "ok", "acquire", got, None, node)
+    drawing.op(granted, process, "invoke", "release", got, None, node)
+    drawing.op(granted + 1, process, "ok", "release", got, None, node)
 
 
 def _slower(op: Op) -> Op:

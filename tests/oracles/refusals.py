@@ -25,7 +25,7 @@ def refused_untruly(
         begin, end = one.begun.time, one.done.time
         spans = [(hold.asked.time, _over(ops, hold, held)) for hold in held]
         spans += [
-            (other.begun.time, _stands(ops, test, other, faults))
+            (other.begun.time, _stands(ops, test, other, held, faults))
             for other in asked
             if other is not one
         ]
@@ -34,7 +34,9 @@ def refused_untruly(
     return False
 
 
-def _stands(ops: list[Op], test: dict[str, Any], other: Asked, faults: list[Fault]) -> float:
+def _stands(
+    ops: list[Op], test: dict[str, Any], other: Asked, held: list[Held], faults: list[Fault]
+) -> float:
     """Return until when a request may be, or come to be, granted."""
     begun = other.begun.time
     if other.done is not None and other.done.type != "info":
@@ -56,6 +58,12 @@ def _stands(ops: list[Op], test: dict[str, Any], other: Asked, faults: list[Faul
     for _ in range(100):
         ends = [fault.end + fault.wrong for fault in prolong if fault.start <= stands]
         stands = max([stands, *(end + stands_for for end in ends if end >= begun)])
+    # A client that is granted the lock after that shows that no other client has it.
+    shared = other.begun.value.get("mode") == "shared"
+    for hold in held:
+        of_another = hold.asked.node != other.begun.node and not (shared and hold.shared)
+        if of_another and hold.asked.time > arrived:
+            stands = min(stands, hold.grant.time)
     return stands
 
 
