@@ -113,6 +113,9 @@ class Kind:
     - `http`: its clients send it requests by plain HTTP on `port`.
 
     What other parts of fencepost use:
+    - `crash_lines`: patterns (re) of the lines by which it logs that it ends by itself, or loses a
+      process; `loss_lines`: of the lines that a fault explains by which it lost a process or its
+      data. The checker `server-log` searches for both.
     - `ends_with`: how a grant of a lock on such servers ends, unless the lock declares another way.
     - `around_s`: the duration of a run in addition to the clients' work (s, estimated).
     - `hunts_only`: no test of a lock has such servers, only hunts.
@@ -149,6 +152,8 @@ class Kind:
     replaceable: bool = False
     evicts: bool = False
     http: bool = False
+    crash_lines: tuple[str, ...] = ()
+    loss_lines: tuple[str, ...] = ()
     ends_with: EndsWith = "lease"
     around_s: float = 6.0
     model: str = ""

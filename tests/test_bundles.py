@@ -135,7 +135,10 @@ FAMILY = Family(
     "toy_server": """
 from dataclasses import replace
 from fencepost.harness.servers.redis import KIND as REDIS
-KIND = replace(REDIS, name="toy-server", module=__name__, model="toy-model")
+KIND = replace(
+    REDIS, name="toy-server", module=__name__, model="toy-model",
+    crash_lines=(r"toy: (?:splintered|burnt)",), loss_lines=(r"toy: my drawer is gone",),
+)
 """,
     "toy_model": """
 from dataclasses import replace
@@ -293,6 +296,26 @@ def test_a_run_in_memory_is_judged_and_its_report_shows_it(cluster):  # noqa: F8
     for words in ("toy-lock", "toy-guard", "toy-store", "No client ever lets go."):
         assert words in said
     assert "a worm eats" in said
+
+
+@pytest.mark.parametrize(
+    ("log", "kept"),
+    [
+        (b"toy: burnt", False),
+        (b"toy: my drawer is gone", True),
+        (b"toy: a drawer squeaks", True),
+        (b"6379 # Out Of Memory allocating 7 bytes", False),
+    ],
+)
+def test_the_log_of_its_server_is_searched_for_its_crash_lines(cluster, log, kept):  # noqa: F811
+    asked = spec(time_s=0.2, nemesis=("kill",))
+    cluster.up(needs.nodes([asked]))
+    cluster.logs["toy-server-1"] = log
+    ended = carried_out(cluster, asked, [Scheduled(0.05, 0.05, "kill", ["toy-server-1"], {})])
+    assert ended.error is None
+    verdict = ended.results["checkers"]["server-log"]
+    assert verdict["valid"] is kept
+    assert ("Explained by a fault of the run" in verdict["summary"]) is (b"gone" in log)
 
 
 def test_what_a_client_needs_of_it_is_sent_to_its_node():

@@ -31,13 +31,6 @@ OTHER = "an ordinary word here"
 DEFAULT = "a default, which the user can change"
 FALLBACK = "another family is drawn as it draws itself"
 ALLOWED: dict[str, tuple[str, ...]] = {
-    "checker/facts/crash_lines.py": (
-        "all lines are searched in every log: none depends on its server's kind",
-        "etcd",
-        "postgres",
-        "redis",
-        "zookeeper",
-    ),
     "checker/facts/faults.py": ("only a pause's receipt says at which failpoint it is", "pause"),
     "checker/facts/reigns.py": ("names of causes in stored figures", "kill", "pause"),
     "checker/facts/time_order.py": (OTHER, "clock"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers import (
     etcd,
@@ -17,6 +19,19 @@ from fencepost.harness.servers import (
 from fencepost.node.kind import Kind
 from fencepost.registry import Registry
 
+
+def check(kind: Kind) -> None:
+    """Raise ValueError if a pattern of a kind's crash lines is invalid, or matches every line."""
+    for pattern in (*kind.crash_lines, *kind.loss_lines):
+        try:
+            in_every_line = re.search(pattern, "") is not None
+            re.compile(f"|{pattern}")  # it becomes a part of a longer one
+        except re.error as error:
+            raise ValueError(f"crash line {pattern!r} of {kind.name}: {error}") from error
+        if in_every_line:
+            raise ValueError(f"crash line {pattern!r} of {kind.name} matches every line")
+
+
 KINDS: Registry[Kind] = Registry(
     "fencepost.servers",
     Kind,
@@ -31,6 +46,7 @@ KINDS: Registry[Kind] = Registry(
         kubernetes.KIND,
         kube_apiserver.KIND,
     ),
+    check,
 )
 
 

@@ -147,6 +147,7 @@ KIND = Kind(
     # Stop and kill the API server with its etcd, as if the machine failed.
     forks=True,
     grain_s=1.0,
+    crash_lines=etcd.KIND.crash_lines,
     around_s=20.0,
     serves="kubernetes",
     # Its servers speak HTTPS and want a token; the clients of electors do not yet.
