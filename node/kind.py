@@ -52,6 +52,7 @@ class Clock:
 
 LeaseClock = Literal["", "wall", "monotonic"]
 EndsWith = Literal["lease", "close", "connection"]
+Survives = Literal["nothing", "crash", "power"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ class Kind:
     - `independent`: its servers do not know one another, so that a lock asks each in turn.
     - `lease_clock`: the clock that ends leases, "" without leases; `leader_leases`: only the
       leader's clock counts. `grain_s`: the resolution at which a server shows its wall clock (s).
+    - `persistence`: the worst event that its acknowledged data survive, for each value of
+      --persistence: `nothing`, a `crash` of the server, or a loss of `power`. {}: it has no choice.
     - `replaceable`: a server with an empty disk can replace one that has left.
     - `evicts`: it can be given a memory limit (maxmemory), at which it evicts keys.
     - `http`: its clients send it requests by plain HTTP on `port`.
@@ -149,6 +152,7 @@ class Kind:
     lease_clock: LeaseClock = ""
     leader_leases: bool = False
     grain_s: float = 0.0
+    persistence: Mapping[str, Survives] = field(default_factory=dict)
     replaceable: bool = False
     evicts: bool = False
     http: bool = False

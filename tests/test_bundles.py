@@ -24,7 +24,7 @@ from fencepost.harness.clients.shipped import archive_for
 from fencepost.harness.command import app, screen
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.spec import needs
+from fencepost.harness.spec import needs, reference
 from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.validation import validate
 from fencepost.hunt.faults.registry import SIMULATED
@@ -137,6 +137,7 @@ from dataclasses import replace
 from fencepost.harness.servers.redis import KIND as REDIS
 KIND = replace(
     REDIS, name="toy-server", module=__name__, model="toy-model",
+    persistence={"none": "power", "always": "power"},
     crash_lines=(r"toy: (?:splintered|burnt)",), loss_lines=(r"toy: my drawer is gone",),
 )
 """,
@@ -336,6 +337,18 @@ def test_a_hunt_searches_for_its_checker_s_violation_under_its_guard(run, tmp_pa
     assert code == 1 and "a client let go" in said
     (report,) = (tmp_path / "results").glob("hunt-toy-lock/*Z/report.html")
     assert "No client ever lets go." in report.read_text()
+
+
+def test_a_hunt_knows_what_its_servers_keep(monkeypatch):
+    def faults(**settings):
+        return described("toy-lock", {}, settings).setting.faults
+
+    assert "power" in faults() and "power" in faults(persistence="always")
+    assert "power" not in faults(persistence="everysec")
+    assert reference.servers(spec()) == "one Redis server"
+    monkeypatch.setitem(KINDS["toy-server"].persistence, "none", "nothing")
+    assert reference.servers(spec()) == "one Redis server without persistence"
+    assert "power" not in faults()
 
 
 def test_a_hunt_finds_two_leaders_of_an_elector_that_asks_nobody(run, tmp_path):

@@ -46,7 +46,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "harness/execute/stage.py": ("a client that is killed has no call to finish", "kill"),
     "harness/publish/documents.py": (OTHER, "http"),
-    "harness/spec/reference.py": ("--persistence is a setting of Redis", "redis"),
     "harness/spec/respec.py": ("stored tests of 0.1.0 had an option `etcd`", "etcd"),
     "harness/spec/validation.py": (
         "a custom image lacks the clock of a client that kill restarts; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers import (
@@ -16,12 +17,15 @@ from fencepost.harness.servers import (
     valkey,
     zookeeper,
 )
-from fencepost.node.kind import Kind
+from fencepost.node.kind import Kind, Survives
 from fencepost.registry import Registry
 
 
 def check(kind: Kind) -> None:
-    """Raise ValueError if a pattern of a kind's crash lines is invalid, or matches every line."""
+    """Raise ValueError if a kind's crash lines or its persistence are invalid."""
+    for value, survived in kind.persistence.items():
+        if survived not in get_args(Survives):
+            raise ValueError(f"persistence {value} of {kind.name}: {survived!r} is no event")
     for pattern in (*kind.crash_lines, *kind.loss_lines):
         try:
             in_every_line = re.search(pattern, "") is not None

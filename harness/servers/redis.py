@@ -151,6 +151,7 @@ KIND = Kind(
     faketime=True,
     independent=True,
     lease_clock="wall",
+    persistence={"none": "nothing", "everysec": "crash", "always": "power"},
     replaceable=True,
     evicts=True,
     crash_lines=_CRASH_LINES,

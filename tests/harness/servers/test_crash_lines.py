@@ -7,9 +7,13 @@ from dataclasses import replace
 import pytest
 
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.judge.judge import judge
 from fencepost.harness.servers import crash_lines
 from fencepost.harness.servers.external_names import read
 from fencepost.harness.servers.kinds import KINDS, check
+from fencepost.harness.spec import needs
+from tests.harness.conftest import cluster, places, short  # noqa: F401  fixtures
+from tests.harness.disturbed import SPEC, carried_out
 
 MYDB = """
 from fencepost.node.kind import Kind
@@ -55,6 +59,15 @@ def test_a_run_keeps_the_lines_of_a_kind_in_a_user_s_file(tmp_path):
     assert facts == {"crash_lines": ["mydb: halted"], "loss_lines": []}
     assert crash_lines.known(facts).every.search("12:00 mydb: halted")
     assert not crash_lines.known().every.search("12:00 mydb: halted")
+
+
+def test_the_log_of_a_server_of_that_kind_is_searched_for_them(cluster, tmp_path):  # noqa: F811
+    (tmp_path / "mydb.py").write_text(MYDB.format(pattern="mydb: halted"))
+    cluster.up(needs.nodes([SPEC]))
+    cluster.logs["redis-1"] = b"12:00 mydb: halted"
+    ended = carried_out(cluster, replace(SPEC, containers=(f"{tmp_path}/mydb.py=redis-1",)), [])
+    assert ended.results["checkers"]["server-log"]["valid"] is False
+    assert judge(ended.folder).verdicts["server-log"].valid is False
 
 
 def test_a_run_does_not_keep_the_lines_of_a_registered_kind():
