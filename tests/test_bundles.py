@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.checker.checkers import CHECKERS
+from fencepost.harness.campaigns import matrix
 from fencepost.harness.campaigns.suite import entries
 from fencepost.harness.clients.shipped import archive_for
 from fencepost.harness.command import app, screen
@@ -271,6 +272,12 @@ def test_a_test_of_it_is_valid_and_can_be_read_back():
     assert "lockless" not in spec(guard="none", store="").to_json()
     assert spec(store="").stored_in == "toy-store"
     assert one.servers == ["toy-server-1"]
+
+
+def test_a_matrix_of_all_locks_has_it_unless_it_is_not_sound():
+    assert "toy-elector" in matrix.usual_locks()
+    assert "toy-lock" not in matrix.usual_locks()  # it is made of one that is broken on purpose
+    assert "toy-lock" in LOCKS
 
 
 def test_a_suite_of_it_is_planned_with_all_that_it_names():
