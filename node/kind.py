@@ -99,7 +99,8 @@ class Kind:
     `versions` can be chosen, the default first. `needs` are commands and paths that an external
     host must have. `disk_mb` is the size of a small disk, which the disk fault fills. `peers` are
     the ports, in addition to `port`, on which servers of a cluster talk to one another. `user`: the
-    user that runs the server; if the node has no such user, root does. `forks`: its child processes
+    user that runs the server; if the node has no such user, root does. `files`: its own files on a
+    node, besides its data, which are removed with the cluster. `forks`: its child processes
     are stopped and killed with it. `faketime`: its wall clock can be set by libfaketime. `elects`:
     its servers elect a leader among themselves; `loses`: a new leader may lack the latest grants,
     so that any fault may make the servers forget. `members`: the servers keep a member list, from
@@ -142,6 +143,7 @@ class Kind:
     identity: Callable[[], str] | None = None
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     disk_mb: int = 256
+    files: tuple[str, ...] = ()
     user: str = ""
     forks: bool = False
     faketime: bool = False

@@ -144,6 +144,7 @@ KIND = Kind(
     version=_version,
     clocks={"wall": Clock(_wall)},
     user="kubernetes",
+    files=(str(_LISTENS),),
     # Stop and kill the API server with its etcd, as if the machine failed.
     forks=True,
     grain_s=1.0,

@@ -78,6 +78,7 @@ KIND = Kind(
     version=_version,
     clocks={"wall": Clock(_wall)},
     forks=True,
+    files=(SOCKETS,),
     # Checked against the messages in 15.20.
     crash_lines=(
         # elog.c; mcxt.c.

@@ -151,6 +151,7 @@ KIND = Kind(
     # est: when a connection was opened; lresp: when it last got a response.
     clocks={"wall": Clock(_wall), "monotonic": Clock(_monotonic)},
     user="zookeeper",
+    files=(f"{RUN}/zoo.cfg",),
     elects=True,
     lease_clock="monotonic",
     replaceable=True,
