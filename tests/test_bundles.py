@@ -26,6 +26,7 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.campaigns import matrix
 from fencepost.harness.campaigns.suite import entries
 from fencepost.harness.clients.shipped import archive_for
+from fencepost.harness.cluster import machine
 from fencepost.harness.command import app, screen
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.servers.kinds import KINDS
@@ -111,6 +112,12 @@ def test_each_thing_is_registered_after_ours(registry):
 def test_the_lists_of_the_command_line_have_it(run, words, shown):
     code, said = run(*words)
     assert code == 0 and shown in said
+
+
+def test_the_doctor_looks_for_the_part_of_the_machine_that_its_fault_needs():
+    *_, last = machine.of_faults()
+    assert (last.ok, last.what) == (None, "toy-fault faults: a tree")
+    assert last.how == "no tree, so no worm: plant one"
 
 
 def test_the_help_of_a_command_has_it(toys):

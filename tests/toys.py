@@ -70,7 +70,7 @@ SUITE = Suite("toy-suite", "Wooden locks under woodworm.", "toy-lock", (
 ))
 """,
     "toy_fault": """
-from fencepost.plugins import Colour, Drawn, Family, Receipt, pick
+from fencepost.plugins import Colour, Drawn, Family, MachineNeed, Receipt, pick
 
 class Worm:
     def inject(self, fault):
@@ -86,6 +86,7 @@ FAMILY = Family(
     describe=lambda targets, arguments: f"a worm eats at {targets[0]}",
     targets=("one",), impairs=lambda targets, arguments: [], forgets=False,
     colour=Colour("#123456", "#fedcba"),
+    machine=MachineNeed("a tree", lambda: (False, "no tree, so no worm: plant one")),
 )
 """,
     "toy_server": """
