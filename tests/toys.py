@@ -59,6 +59,17 @@ CHECKER = Checker(
 from fencepost.workloads.scenarios.claim import Claim
 CLAIM = Claim("T1", "Wooden locks hold.", source="a carpenter", expected="`toy-checker` T")
 """,
+    "toy_defect": """
+from fencepost.workloads.contract.defect import Defect
+class Sound:
+    pass
+class Lock(Sound):
+    pass
+DEFECT = Defect(
+    name="toy-defect", family="lease", what="The lock is of wood.", seen="by construction",
+    breaks="A lease is kept.", checker="lease_exclusion",
+)
+""",
     "toy_suite": """
 from fencepost.plugins import Suite, TimedRun
 SUITE = Suite("toy-suite", "Wooden locks under woodworm.", "toy-lock", (
@@ -120,6 +131,7 @@ POINTS = {
     "fencepost.guards": "toy-guard = toy_guard:GUARD",
     "fencepost.stores": "toy-store = toy_store:STORE",
     "fencepost.checkers": "toy-checker = toy_checker:CHECKER",
+    "fencepost.defects": "toy-defect = toy_defect:DEFECT",
     "fencepost.claims": "T1 = toy_claim:CLAIM",
     "fencepost.suites": "toy-suite = toy_suite:SUITE",
     "fencepost.faults": "toy-fault = toy_fault:FAMILY",
