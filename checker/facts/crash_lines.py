@@ -1,10 +1,10 @@
 """The lines that servers write when they crash, by kind of server, with their sources.
 
-Checked against the messages in the binaries of Redis 7.0.15, ZooKeeper 3.8.0, etcd 3.4.23 and
-PostgreSQL 15.20. A line is listed only if the server ends by it, or loses a process. Many that
-sound like it are not: Redis logs "Short read or OOM loading DB. Unrecoverable error, aborting now."
-of a copy that its master did not complete, and ZooKeeper "Exiting JVM with code 0" when it is asked
-to end.
+Checked against the messages in the binaries of Redis 7.0.15, ZooKeeper 3.8.0, etcd 3.4.23,
+PostgreSQL 15.20 and MariaDB 10.11.18. A line is listed only if the server ends by
+it, or loses a process. Many that sound like it are not: Redis logs "Short read or OOM loading DB.
+Unrecoverable error, aborting now." of a copy that its master did not complete, and ZooKeeper
+"Exiting JVM with code 0" when it is asked to end.
 """
 
 from __future__ import annotations
@@ -68,6 +68,17 @@ _CRASHES = {
         r"abnormal database system shutdown|could not fork .*: Cannot allocate memory",
         r"because data directory lock file is invalid",
     ),
+    "mariadb": (
+        # sql/signal_handler.cc: handle_fatal_signal; ut0dbg.cc: ut_dbg_assertion_failed.
+        r"\[ERROR\] \S+ got signal \d+ ;|InnoDB: Assertion failure in file ",
+        # sql/mysqld.cc: unireg_abort, network_init; mysys: my_malloc.
+        r"\[ERROR\] Aborting$|\[ERROR\] Can't start server|\[ERROR\] .*Out of memory",
+        # sql/handler.cc: ha_initialize_handlerton; storage/innobase: innodb_init.
+        r"Plugin '\w+' registration as a STORAGE ENGINE failed",
+        r"InnoDB: Plugin initialization aborted",
+        # sql_acl.cc.
+        r"Fatal error: Can't open and lock privilege tables",
+    ),
     "the kernel": (r"[Oo]ut of memory: Killed process|segfault at ",),
 }
 BAD = re.compile("|".join(pattern for mine in _CRASHES.values() for pattern in mine))
@@ -76,6 +87,7 @@ BAD = re.compile("|".join(pattern for mine in _CRASHES.values() for pattern in m
 BY_LOSS = re.compile(
     r"terminated by signal 9\b|Failed listening on port"
     r"|because data directory lock file is invalid"
+    r"|\[ERROR\] (?:Aborting$|Can't start server: Bind on TCP/IP port)"
 )
 """Of these, lines that a fault explains by which the server lost a process or its data: the process
 was killed, its successor finds its port taken or its files gone."""

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fencepost.harness.servers import etcd, postgres, redis, valkey, zookeeper
+from fencepost.harness.servers import etcd, mariadb, postgres, redis, valkey, zookeeper
 from fencepost.node import kind, listen
 
 
@@ -35,7 +35,7 @@ def test_an_address_that_the_host_does_not_have_is_refused(address):
         listen.everywhere()
 
 
-@pytest.mark.parametrize("module", [redis, valkey, postgres, etcd, zookeeper])
+@pytest.mark.parametrize("module", [redis, valkey, postgres, mariadb, etcd, zookeeper])
 def test_no_kind_of_server_listens_anywhere_else(module, tmp_path, monkeypatch):
     found = module.KIND
     for name in ("RUN", "SOCKETS"):
@@ -43,7 +43,8 @@ def test_no_kind_of_server_listens_anywhere_else(module, tmp_path, monkeypatch):
         (tmp_path / name).mkdir(exist_ok=True)
     if module is postgres:
         monkeypatch.setattr(postgres.shutil, "chown", lambda *_: None)
-        monkeypatch.setattr(postgres.subprocess, "run", lambda *_, **__: None)
+    if module in (postgres, mariadb):
+        monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: None)
     node = f"{found.role}-1"
     start = kind.Start(node, str(tmp_path), found.versions[0], {}, ("10.0.0.7", "127.0.0.1"))
     said = " ".join(found.command(start))

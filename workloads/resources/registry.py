@@ -8,6 +8,7 @@ from fencepost.workloads.contract.guard import Guard
 from fencepost.workloads.contract.store import Store
 from fencepost.workloads.resources import (
     etcd_register,
+    mariadb_register,
     postgres_register,
     redis_register,
     sentinel_register,
@@ -50,6 +51,7 @@ STORES = Registry(
         redis_register.STORE,
         sentinel_register.STORE,
         postgres_register.STORE,
+        mariadb_register.STORE,
         etcd_register.STORE,
         served_register.STORE,
     ),
