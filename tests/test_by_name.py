@@ -35,6 +35,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "all lines are searched in every log: none depends on its server's kind",
         "etcd",
         "mariadb",
+        "nats",
         "postgres",
         "redis",
         "zookeeper",

@@ -1,7 +1,7 @@
 """The lines that servers write when they crash, by kind of server, with their sources.
 
 Checked against the messages in the binaries of Redis 7.0.15, ZooKeeper 3.8.0, etcd 3.4.23,
-PostgreSQL 15.20 and MariaDB 10.11.18. A line is listed only if the server ends by
+PostgreSQL 15.20, MariaDB 10.11.18 and NATS 2.9.10. A line is listed only if the server ends by
 it, or loses a process. Many that sound like it are not: Redis logs "Short read or OOM loading DB.
 Unrecoverable error, aborting now." of a copy that its master did not complete, and ZooKeeper
 "Exiting JVM with code 0" when it is asked to end.
@@ -79,6 +79,11 @@ _CRASHES = {
         # sql_acl.cc.
         r"Fatal error: Can't open and lock privilege tables",
     ),
+    "nats": (
+        # server/log.go: Fatalf. Its panics are Go's.
+        r"^\[\d+\] \S+ \S+ \[FTL\] ",
+        r"^nats-server: ",
+    ),
     "the kernel": (r"[Oo]ut of memory: Killed process|segfault at ",),
 }
 BAD = re.compile("|".join(pattern for mine in _CRASHES.values() for pattern in mine))
@@ -88,6 +93,7 @@ BY_LOSS = re.compile(
     r"terminated by signal 9\b|Failed listening on port"
     r"|because data directory lock file is invalid"
     r"|\[ERROR\] (?:Aborting$|Can't start server: Bind on TCP/IP port)"
+    r"|\[FTL\] Error listening on port"
 )
 """Of these, lines that a fault explains by which the server lost a process or its data: the process
 was killed, its successor finds its port taken or its files gone."""

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fencepost.harness.servers import etcd, mariadb, postgres, redis, valkey, zookeeper
+from fencepost.harness.servers import etcd, mariadb, nats, postgres, redis, valkey, zookeeper
 from fencepost.node import kind, listen
 
 
@@ -35,7 +35,7 @@ def test_an_address_that_the_host_does_not_have_is_refused(address):
         listen.everywhere()
 
 
-@pytest.mark.parametrize("module", [redis, valkey, postgres, mariadb, etcd, zookeeper])
+@pytest.mark.parametrize("module", [redis, valkey, postgres, mariadb, nats, etcd, zookeeper])
 def test_no_kind_of_server_listens_anywhere_else(module, tmp_path, monkeypatch):
     found = module.KIND
     for name in ("RUN", "SOCKETS"):
@@ -50,5 +50,7 @@ def test_no_kind_of_server_listens_anywhere_else(module, tmp_path, monkeypatch):
     said = " ".join(found.command(start))
     if module is zookeeper:
         said += (tmp_path / "RUN" / "zoo.cfg").read_text()
+    if module is nats:
+        said += (tmp_path / "nats.conf").read_text()
     assert "10.0.0.7" in said
     assert set(re.findall(r"\d+\.\d+\.\d+\.\d+", said)) <= {"10.0.0.7", "127.0.0.1"}
