@@ -1,4 +1,4 @@
-"""Defines NATS: a cluster of three servers with JetStream, which keeps the buckets of keys.
+"""Defines NATS: a cluster of servers with JetStream, which keeps the buckets of keys, or one.
 
 Servers and streams each elect a leader. The one that counts here is that of the lock's bucket.
 Version 2.10 compares and sets a key in one step; Debian bookworm's 2.9 does not if its bucket has
@@ -35,6 +35,8 @@ listen: "{address}:{port}"
 http: "127.0.0.1:{monitor}"
 max_payload: 64KB
 jetstream {{ store_dir: "{data}", max_memory_store: 64MB, max_file_store: 200MB }}
+"""
+_CLUSTER = """\
 cluster {{
   name: fencepost
   listen: "{address}:{peer}"
@@ -45,10 +47,12 @@ cluster {{
 
 
 def _command(start: Start) -> Sequence[str]:
-    routes = ", ".join(f'"nats://nats-{n}:{_PEER_PORT}"' for n in range(1, _NODES + 1))
+    servers = int(start.settings.get("SERVERS", 1))
+    routes = ", ".join(f'"nats://nats-{n}:{_PEER_PORT}"' for n in range(1, servers + 1))
+    text = _CONFIG + _CLUSTER if servers > 1 else _CONFIG
     config = Path(start.data) / "nats.conf"
     config.write_text(
-        _CONFIG.format(
+        text.format(
             node=start.node, address=start.listen[0], data=start.data, routes=routes,
             port=_PORT, peer=_PEER_PORT, monitor=_MONITOR_PORT,
         )
@@ -58,15 +62,19 @@ def _command(start: Start) -> Sequence[str]:
 
 def _health() -> bool:
     """Return whether the servers have a leader, without which no bucket can be made or found."""
-    return bool(_ask("healthz").get("status") == "ok" and _ask("jsz")["meta_cluster"].get("leader"))
+    servers = _ask("jsz").get("meta_cluster")
+    return _ask("healthz").get("status") == "ok" and (
+        servers is None or bool(servers.get("leader"))
+    )
 
 
 def _leads() -> bool:
     """Return whether it leads the lock's bucket; before that exists, the servers."""
     found = _ask("jsz?streams=true")
     streams = [one for each in found.get("account_details", ()) for one in each["stream_detail"]]
-    led = next((one["cluster"] for one in streams if one["name"] == _BUCKET), found["meta_cluster"])
-    return bool(led.get("leader") == _ask("varz")["server_name"])
+    of_bucket = (one.get("cluster") for one in streams if one["name"] == _BUCKET)
+    led = next(of_bucket, found.get("meta_cluster"))
+    return led is None or bool(led.get("leader") == _ask("varz")["server_name"])
 
 
 def _version() -> str:

@@ -26,7 +26,7 @@ def verdicts(outcome):
         ("postgres", {"token": "sequence"}, {"guard": "fenced", "store": "postgres"}),
         ("postgres", {"mode": "row"}, {}),
         ("mariadb", {"token": "counter"}, {"guard": "fenced", "store": "mariadb"}),
-        ("nats", {}, {"guard": "fenced"}),
+        ("nats", {}, {"guard": "compare-and-set", "store": "nats"}),
         ("redis-replicated", {"wait": 1}, {}),
         ("zookeeper", {}, {"locks": 3, "guard": "fenced"}),
         ("etcd", {}, {"locks": 3, "guard": "transaction"}),

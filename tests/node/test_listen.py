@@ -46,7 +46,9 @@ def test_no_kind_of_server_listens_anywhere_else(module, tmp_path, monkeypatch):
     if module in (postgres, mariadb):
         monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: None)
     node = f"{found.role}-1"
-    start = kind.Start(node, str(tmp_path), found.versions[0], {}, ("10.0.0.7", "127.0.0.1"))
+    start = kind.Start(
+        node, str(tmp_path), found.versions[0], {"SERVERS": "3"}, ("10.0.0.7", "127.0.0.1")
+    )
     said = " ".join(found.command(start))
     if module is zookeeper:
         said += (tmp_path / "RUN" / "zoo.cfg").read_text()

@@ -6,57 +6,37 @@ wrote. The token is the revision of the key as it was created: all keys of a buc
 together, so it only rises.
 
 If an answer is lost, the key may have a revision that its client does not know. Then the client
-reads the key, and goes on with the revision that has its own value.
+reads the key, and uses the revision that has its own value.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate
+from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.contract.option import POLLS, Option
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.locks.retry import tries
-from fencepost.workloads.transport.deferred import Deferred, load
+from fencepost.workloads.transport.nats_bucket import Bucket, OtherRevision
 
-if TYPE_CHECKING:
-    import asyncio
-
-    import nats
-    from nats import errors
-    from nats.js import errors as stream_errors
-    from nats.js.kv import KeyValue
-else:
-    # asyncio is always available, but slow to load, and every command imports this file.
-    asyncio, nats = Deferred("asyncio"), Deferred("nats")
-    errors, stream_errors = Deferred("nats.errors"), Deferred("nats.js.errors")
+T = TypeVar("T")
 
 BUCKET = "fencepost"
-# The codes by which the server refuses a write because the key has another revision.
-_OTHER_REVISION = (10071, 10164)
-_CLOSE_S = 2.0
 
 
 class NatsLock:
     """`options`: token (revision, none), retries, retry_delay_ms, node_timeout_ms."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
-        load(asyncio, nats, errors, stream_errors)
         self._env = env
         self._options = options
-        self._timeout_s = options["node_timeout_ms"] / 1000
-        self._addresses = [env.address(node) for node in nodes]
-        env.random.shuffle(self._addresses)
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._client: Any = None
-        self._bucket: KeyValue | None = None
+        addresses = [env.address(node) for node in nodes]
+        env.random.shuffle(addresses)
+        self._bucket = Bucket(BUCKET, addresses, options["node_timeout_ms"] / 1000)
         # The last known revision of each held key, by secret.
         self._held: dict[str, int] = {}
         self._keepalive = Keepalive(env)
@@ -65,14 +45,12 @@ class NatsLock:
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         secret = self._env.random.randbytes(8).hex()
-        bucket = self._bucket = self._bucket or self._answered(self._open(ttl_ns))
+        self._bucket.open(ttl_ns / 1e9)
         for _ in tries(self._env, self._options):
             begun = self._env.now()
             try:
-                revision = self._answered(bucket.create(name, secret.encode()))
-            except Failed as error:
-                if error.kind != "not-held":
-                    raise
+                revision = self._bucket.create(name, secret.encode())
+            except OtherRevision:
                 continue
             token = revision if self._options["token"] == "revision" else None
             self._held[secret] = revision
@@ -84,66 +62,27 @@ class NatsLock:
         self._keepalive.watch(grant.secret, ttl_ns, deadline, renew)
         return grant
 
-    async def _open(self, ttl_ns: int) -> KeyValue:
-        """Connect, and return the bucket; make it if there is none."""
-        self._client = self._client or await self._connect()
-        streams = self._client.jetstream(timeout=self._timeout_s)
-        try:
-            found: KeyValue = await streams.key_value(BUCKET)
-        except stream_errors.BucketNotFoundError:
-            copies = len(self._addresses)
-            found = await streams.create_key_value(bucket=BUCKET, ttl=ttl_ns / 1e9, replicas=copies)
-        return found
-
-    async def _connect(self) -> Any:
-        connecting = nats.connect(
-            servers=[f"nats://{host}:{port}" for host, port in self._addresses],
-            dont_randomize=True,
-            connect_timeout=self._timeout_s,
-            # A server that has gone silently is left after three seconds.
-            ping_interval=1,
-            max_outstanding_pings=2,
-            reconnect_time_wait=0.1,
-            max_reconnect_attempts=-1,
-            error_cb=_ignore,
-        )
-        # The library tries all servers again for as long as none answers.
-        longest_s = self._timeout_s * len(self._addresses)
-        try:
-            return await asyncio.wait_for(connecting, longest_s)
-        except (errors.Error, TimeoutError, OSError) as error:
-            raise Failed("unreachable", repr(error)) from error
-
-    def _answered(self, request: Coroutine[Any, Any, Any]) -> Any:
-        with _translated():
-            return asyncio.run_coroutine_threadsafe(request, self._loop).result()
-
-    def _change(self, grant: Grant, write: Callable[[KeyValue, int], Awaitable[Any]]) -> Any:
+    def _change(self, grant: Grant, write: Callable[[int], T]) -> T:
         """Write the key if it is still this client's. Raises Failed "not-held" if not."""
-        bucket, revision = self._bucket, self._held.get(grant.secret)
-        if bucket is None or revision is None:
+        revision = self._held.get(grant.secret)
+        if revision is None:
             raise Failed("not-held", "the hold has ended")
-
-        async def change() -> Any:
-            try:
-                return await write(bucket, revision)
-            except stream_errors.APIError as error:
-                if not _has_other_revision(error):
-                    raise
-                entry = await bucket.get(grant.name)
-                if entry.value != grant.secret.encode() or entry.revision in (None, revision):
-                    raise
-                return await write(bucket, entry.revision)
-
-        return self._answered(change())
+        try:
+            return write(revision)
+        except OtherRevision as error:
+            entry = self._bucket.get(grant.name)
+            if entry is None or entry.value != grant.secret.encode() or entry.revision == revision:
+                raise Failed("not-held", str(error)) from error
+        try:
+            return write(entry.revision)
+        except OtherRevision as error:
+            raise Failed("not-held", str(error)) from error
 
     def _beat(self, grant: Grant, ttl_ns: int) -> int:
         with self._busy:
             sent = self._env.now()
-            self._held[grant.secret] = self._change(
-                grant,
-                lambda bucket, last: bucket.update(grant.name, grant.secret.encode(), last),
-            )
+            update = partial(self._bucket.update, grant.name, grant.secret.encode())
+            self._held[grant.secret] = self._change(grant, update)
         return sent + ttl_ns
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
@@ -158,46 +97,14 @@ class NatsLock:
         self._keepalive.forget(grant.secret)
         with self._busy:
             try:
-                self._change(grant, lambda bucket, last: bucket.delete(grant.name, last))
+                self._change(grant, partial(self._bucket.delete, grant.name))
             finally:
                 self._held.pop(grant.secret, None)
 
     def close(self) -> None:
         """Close the connection. Keys stay until they are too old."""
         self._keepalive.close()
-        client, self._client = self._client, None
-        if client is not None:
-            closing = asyncio.run_coroutine_threadsafe(client.close(), self._loop)
-            with suppress(Exception):
-                closing.result(_CLOSE_S)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Raise Failed for an answer that says no, and Indeterminate if there is none."""
-    try:
-        yield
-    except stream_errors.KeyNotFoundError as error:
-        raise Failed("not-held", "the key does not exist any more") from error
-    except stream_errors.APIError as error:
-        if _has_other_revision(error):
-            raise Failed("not-held", "the key has another revision") from error
-        raise Indeterminate("timeout", repr(error)) from error
-    except (stream_errors.NoStreamResponseError, errors.NoServersError) as error:
-        raise Failed("unreachable", repr(error)) from error
-    except (errors.Error, TimeoutError, OSError) as error:
-        raise Indeterminate("timeout", repr(error)) from error
-
-
-def _has_other_revision(error: Exception) -> bool:
-    """Return whether a write was refused for its revision: the library translates some refusals."""
-    wrong = isinstance(error, stream_errors.KeyWrongLastSequenceError)
-    return wrong or getattr(error, "err_code", None) in _OTHER_REVISION
-
-
-async def _ignore(error: Exception) -> None:
-    """Ignore what the library reports beside: each request has its own answer."""
+        self._bucket.close()
 
 
 LOCK = LockType(

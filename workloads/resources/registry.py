@@ -9,6 +9,7 @@ from fencepost.workloads.contract.store import Store
 from fencepost.workloads.resources import (
     etcd_register,
     mariadb_register,
+    nats_register,
     postgres_register,
     redis_register,
     sentinel_register,
@@ -52,6 +53,7 @@ STORES = Registry(
         sentinel_register.STORE,
         postgres_register.STORE,
         mariadb_register.STORE,
+        nats_register.STORE,
         etcd_register.STORE,
         served_register.STORE,
     ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 
 import pytest
 
 from fencepost.workloads.contract.lock import Failed, Indeterminate
 from fencepost.workloads.locks import nats
+from fencepost.workloads.transport import nats_bucket
 
 TTL = 2_000_000_000
 
@@ -108,12 +108,10 @@ def bucket(world, monkeypatch):
         BucketNotFoundError=NotFound,
         NoStreamResponseError=type("NoStreamResponseError", (Error,), {}),
     )
-    monkeypatch.setattr(nats, "nats", SimpleNamespace(connect=connect))
-    monkeypatch.setattr(nats, "stream_errors", answers)
-    monkeypatch.setattr(
-        nats, "errors", SimpleNamespace(Error=Error, NoServersError=type("No", (Error,), {}))
-    )
-    monkeypatch.setattr(nats, "asyncio", asyncio)
+    failures = SimpleNamespace(Error=Error, NoServersError=type("No", (Error,), {}))
+    monkeypatch.setattr(nats_bucket, "nats", SimpleNamespace(connect=connect))
+    monkeypatch.setattr(nats_bucket, "stream_errors", answers)
+    monkeypatch.setattr(nats_bucket, "errors", failures)
     return bucket
 
 
