@@ -57,12 +57,17 @@ class MariadbLock:
         self._timeout_s = options["node_timeout_ms"] / 1000
         # The connection holds the lock while it exists.
         self._connection: pymysql.Connection[Any] | None = None
+        # When it was last used, in ns.
+        self._asked = 0
         self._keepalive = Keepalive(env)
         # The thread that renews uses the connection, too.
         self._busy = env.mutex()
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         with self._answered("unreachable"):
+            if self._env.now() - self._asked > ttl_ns // 2:
+                # A session that holds a lock is never idle for as long, and the server ends others.
+                self._drop()
             connection = self._connection = self._connection or self._connect(ttl_ns)
         with self._answered("not-granted"):
             wait_s = self._options["wait_ms"] / 1000
@@ -113,6 +118,7 @@ class MariadbLock:
     ) -> Any:  # fmt: skip
         """Execute statements; return the first row of the last. `wait_s`: how long they may wait
         for locks, in addition to the timeout."""
+        self._asked = self._env.now()
         # PyMySQL has no other way to give one query more time.
         connection._read_timeout = self._timeout_s + wait_s
         with connection.cursor() as cursor:

@@ -157,6 +157,15 @@ def test_after_an_error_a_client_connects_anew(lock, server):
     assert len(server.sessions) == 2
 
 
+def test_a_session_that_was_idle_for_long_is_replaced_before_it_is_used(lock, server, world):
+    one = lock()
+    one.release(one.acquire("orders", TTL))
+    server.sessions[0].end()
+    world.now += TTL
+    one.acquire("orders", TTL)
+    assert len(server.sessions) == 2
+
+
 def test_each_grant_draws_a_higher_token(lock):
     one = lock(token="counter")
     drawn = []
