@@ -32,8 +32,8 @@ _FAR_NS = 15e9
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: f"{number:02}" for number, name in enumerate(_NAMES, 1)}
 _REDIS = re.compile(r"^\d+:[A-Z] (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d\.\d{3}) ")
-_ISO = re.compile(  # etcd's JSON, PostgreSQL, Log4j
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)\d*(Z| UTC|[+-]\d\d:?\d\d)?"
+_ISO = re.compile(  # etcd's JSON, PostgreSQL, Log4j, MariaDB, NATS
+    r"(\d{4}[-/]\d\d[-/]\d\d)[T ]([\d ]\d:\d\d:\d\d(?:[.,]\d{1,6})?)\d*(Z| UTC|[+-]\d\d:?\d\d)?"
 )
 _HEAD = 60
 """Characters at the begin of a line that are searched for its time."""
@@ -66,6 +66,7 @@ def unix_s(line: str) -> float | None:
         written = f"{year}-{_MONTHS.get(month, month)}-{day}T{clock}Z"
     elif found := _ISO.search(line, 0, _HEAD):
         date, clock, zone = found.groups()
+        date, clock = date.replace("/", "-"), clock.replace(" ", "0")
         written = f"{date}T{clock}{'Z' if zone in (None, ' UTC') else zone}"
     else:
         return None

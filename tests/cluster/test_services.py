@@ -1,4 +1,4 @@
-"""ZooKeeper, etcd, PostgreSQL, a replicated Redis: their locks, and their differences."""
+"""ZooKeeper, etcd, PostgreSQL, MariaDB, NATS, a replicated Redis: locks and their differences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fencepost.workloads.scenarios.registry import SUITES
 from fencepost.workloads.scenarios.suite import TimedRun
 from tests.cluster.conftest import has_holds
 
-COUNTS = {"zookeeper": 3, "etcd": 3, "postgres": 1, "redis": 2}
+COUNTS = {"zookeeper": 3, "etcd": 3, "postgres": 1, "mariadb": 1, "nats": 3, "redis": 2}
 SERVERS = [f"{kind}-{n}" for kind, count in COUNTS.items() for n in range(1, count + 1)]
 
 
@@ -25,11 +25,15 @@ def verdicts(outcome):
         ("chubby", {}, {"shared": 0.3}),
         ("postgres", {"token": "sequence"}, {"guard": "fenced", "store": "postgres"}),
         ("postgres", {"mode": "row"}, {}),
+        ("mariadb", {"token": "counter"}, {"guard": "fenced", "store": "mariadb"}),
+        ("nats", {}, {"guard": "compare-and-set", "store": "nats"}),
         ("redis-replicated", {"wait": 1}, {}),
         ("zookeeper", {}, {"locks": 3, "guard": "fenced"}),
         ("etcd", {}, {"locks": 3, "guard": "transaction"}),
         ("chubby", {}, {"locks": 3, "guard": "check-sequencer", "shared": 0.3}),
         ("postgres", {"mode": "row"}, {"locks": 3, "store": "postgres"}),
+        ("mariadb", {}, {"locks": 3, "store": "mariadb"}),
+        ("nats", {}, {"locks": 3, "guard": "fenced"}),
     ],
 )
 def test_without_faults_a_lock_keeps_every_promise(run_until, lock, options, spec):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fencepost.harness.servers import etcd, postgres, redis, valkey, zookeeper
+from fencepost.harness.servers import etcd, mariadb, nats, postgres, redis, valkey, zookeeper
 from fencepost.node import kind, listen
 
 
@@ -35,7 +35,7 @@ def test_an_address_that_the_host_does_not_have_is_refused(address):
         listen.everywhere()
 
 
-@pytest.mark.parametrize("module", [redis, valkey, postgres, etcd, zookeeper])
+@pytest.mark.parametrize("module", [redis, valkey, postgres, mariadb, nats, etcd, zookeeper])
 def test_no_kind_of_server_listens_anywhere_else(module, tmp_path, monkeypatch):
     found = module.KIND
     for name in ("RUN", "SOCKETS"):
@@ -43,11 +43,16 @@ def test_no_kind_of_server_listens_anywhere_else(module, tmp_path, monkeypatch):
         (tmp_path / name).mkdir(exist_ok=True)
     if module is postgres:
         monkeypatch.setattr(postgres.shutil, "chown", lambda *_: None)
-        monkeypatch.setattr(postgres.subprocess, "run", lambda *_, **__: None)
+    if module in (postgres, mariadb):
+        monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: None)
     node = f"{found.role}-1"
-    start = kind.Start(node, str(tmp_path), found.versions[0], {}, ("10.0.0.7", "127.0.0.1"))
+    start = kind.Start(
+        node, str(tmp_path), found.versions[0], {"SERVERS": "3"}, ("10.0.0.7", "127.0.0.1")
+    )
     said = " ".join(found.command(start))
     if module is zookeeper:
         said += (tmp_path / "RUN" / "zoo.cfg").read_text()
+    if module is nats:
+        said += (tmp_path / "nats.conf").read_text()
     assert "10.0.0.7" in said
     assert set(re.findall(r"\d+\.\d+\.\d+\.\d+", said)) <= {"10.0.0.7", "127.0.0.1"}

@@ -8,6 +8,8 @@ from fencepost.workloads.contract.guard import Guard
 from fencepost.workloads.contract.store import Store
 from fencepost.workloads.resources import (
     etcd_register,
+    mariadb_register,
+    nats_register,
     postgres_register,
     redis_register,
     sentinel_register,
@@ -50,6 +52,8 @@ STORES = Registry(
         redis_register.STORE,
         sentinel_register.STORE,
         postgres_register.STORE,
+        mariadb_register.STORE,
+        nats_register.STORE,
         etcd_register.STORE,
         served_register.STORE,
     ),

@@ -75,4 +75,6 @@ def test_there_is_no_reference_lock_if_it_is_unknown_what_a_session_keeps(outcom
 def test_a_variant_of_a_lock_is_no_reference_in_its_place():
     """A copy of a lock keeps its fields, and a reference that breaks would excuse every lock."""
     found = {name for name, lock in registry.LOCKS.items() if lock.reference is not None}
-    assert found == {"redlock", "redis", "zookeeper", "etcd", "postgres", "postgres-lease"}
+    assert found == {
+        "redlock", "redis", "zookeeper", "etcd", "postgres", "postgres-lease", "mariadb",
+    }  # fmt: skip

@@ -17,6 +17,8 @@ TEST = {"began_unix_s": BEGAN}
         ("39:M 23 Nov 2026 23:52:13.375 * Ready to accept connections", 1.375),
         ('{"level":"info","ts":"2026-11-23T23:52:14.500001Z","msg":"x"}', 2.500001),
         ("2026-11-23 23:52:15.250 UTC [12] LOG:  checkpoint", 3.25),
+        ("2026-11-24  1:52:16 0 [Note] InnoDB: End of log at LSN=44910", 7204.0),
+        ("[542] 2026/11/23 23:52:16.237501 [INF] Server is ready", 4.237501),
         ("2026-11-24 00:52:16,001 [myid:1] - INFO", 3604.001),
         ('{"level":"info","ts":"2026-11-24T01:52:13.5+02:00"}', 1.5),
         ("ZooKeeper JMX enabled by default", None),

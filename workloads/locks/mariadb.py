@@ -1,0 +1,189 @@
+"""The lock of one MariaDB server: GET_LOCK, which its session holds until it ends.
+
+The server does not probe silent connections unless it is configured to, and keeps a session
+without a request for eight hours (wait_timeout). A client that is cut off would hold the lock for
+as long. So each session sets its wait_timeout to the TTL, and a client with the lock asks at least
+three times per TTL. Its deadline is the TTL from when the last answered query was sent: the server
+ends no session before that, unless it crashes. A client that is paused for longer loses the lock.
+
+The token is drawn after the grant, from a row or a sequence. The row's UPDATE is on disk when it is
+answered. A number of a sequence is not: see docs/locks.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fencepost.workloads.contract.lock import Env, Failed, Grant
+from fencepost.workloads.contract.locktype import LockType, Reference
+from fencepost.workloads.contract.option import WAITS, Option
+from fencepost.workloads.locks.keepalive import Keepalive
+from fencepost.workloads.transport.deferred import Deferred, load
+
+if TYPE_CHECKING:
+    import pymysql
+else:
+    pymysql = Deferred("pymysql")
+
+_PREPARE = {
+    "none": (),
+    "counter": (
+        "CREATE TABLE IF NOT EXISTS fencepost_token (value BIGINT PRIMARY KEY, id INT UNIQUE)",
+        "INSERT IGNORE INTO fencepost_token VALUES (0, 1)",
+    ),
+    "sequence": ("CREATE SEQUENCE IF NOT EXISTS fencepost_sequence NOCACHE",),
+}
+_DRAW = {
+    "none": ("SELECT NULL",),
+    "counter": (
+        "UPDATE fencepost_token SET value = LAST_INSERT_ID(value + 1)",
+        "SELECT LAST_INSERT_ID()",
+    ),
+    "sequence": ("SELECT NEXTVAL(fencepost_sequence)",),
+}
+
+
+class MariadbLock:
+    """`options`: token (none, counter, sequence), wait_ms, node_timeout_ms."""
+
+    def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        load(pymysql)
+        self._env = env
+        self._node = nodes[0]
+        self._options = options
+        self._timeout_s = options["node_timeout_ms"] / 1000
+        # The connection holds the lock while it exists.
+        self._connection: pymysql.Connection[Any] | None = None
+        # When it was last used, in ns.
+        self._asked = 0
+        self._keepalive = Keepalive(env)
+        # The thread that renews uses the connection, too.
+        self._busy = env.mutex()
+
+    def acquire(self, name: str, ttl_ns: int) -> Grant:
+        with self._answered("unreachable"):
+            if self._env.now() - self._asked > ttl_ns // 2:
+                # A session that holds a lock is never idle for as long, and the server ends others.
+                self._drop()
+            connection = self._connection = self._connection or self._connect(ttl_ns)
+        with self._answered("not-granted"):
+            wait_s = self._options["wait_ms"] / 1000
+            (granted,) = self._ask(connection, ("SELECT GET_LOCK(%s, %s)",), wait_s, name, wait_s)
+            if not granted:
+                raise Failed("not-granted", f"not its turn within {wait_s:g} s")
+            sent = self._env.now()
+            (token,) = self._ask(connection, _DRAW[self._options["token"]])
+        secret = self._env.random.randbytes(8).hex()
+        grant = Grant(name, token, sent + ttl_ns, secret)
+        self._keepalive.watch(secret, ttl_ns, sent + ttl_ns, lambda: self._beat(ttl_ns))
+        return grant
+
+    @contextmanager
+    def _answered(self, kind: str) -> Iterator[None]:
+        """Use the connection. After an error drop it, and the lock that it holds."""
+        with self._busy:
+            try:
+                yield
+            except (OSError, pymysql.MySQLError) as error:
+                self._drop()
+                raise Failed(kind, f"{self._node}: {error}") from error
+
+    def _connect(self, ttl_ns: int) -> pymysql.Connection[Any]:
+        host, port = self._env.address(self._node)
+        connection = pymysql.connect(
+            host=host,
+            port=port,
+            user="fencepost",
+            database="fencepost",
+            autocommit=True,
+            connect_timeout=self._timeout_s,
+            read_timeout=self._timeout_s,
+            write_timeout=self._timeout_s,
+        )
+        try:
+            lasts_s = max(1, ttl_ns // 1_000_000_000)
+            prepare = _PREPARE[self._options["token"]]
+            self._ask(connection, (*prepare, f"SET wait_timeout = {lasts_s}"))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _ask(
+        self, connection: pymysql.Connection[Any], queries: Sequence[str], wait_s: float = 0.0,
+        *values: Any,
+    ) -> Any:  # fmt: skip
+        """Execute statements; return the first row of the last. `wait_s`: how long they may wait
+        for locks, in addition to the timeout."""
+        self._asked = self._env.now()
+        # PyMySQL has no other way to give one query more time.
+        connection._read_timeout = self._timeout_s + wait_s
+        with connection.cursor() as cursor:
+            for query in queries:
+                cursor.execute(query, values)
+            return cursor.fetchone()
+
+    def _beat(self, ttl_ns: int) -> int:
+        with self._busy:
+            sent = self._env.now()
+            connection = self._connection
+            if connection is None:
+                raise Failed("not-held", "the connection is closed, and the lock gone with it")
+            try:
+                self._ask(connection, ("SELECT 1",))
+            except (OSError, pymysql.MySQLError) as error:
+                raise Failed("not-held", f"the connection is broken: {error}") from error
+        return sent + ttl_ns
+
+    def extend(self, grant: Grant, ttl_ns: int) -> Grant:
+        """Ask for something, so that the server's wait for a request begins again."""
+        try:
+            return replace(grant, deadline=self._beat(ttl_ns))
+        except Failed as error:
+            # The lock went with its connection, long before its deadline.
+            self._env.lost(grant.secret, error.text)
+            raise
+
+    def release(self, grant: Grant) -> None:
+        self._keepalive.forget(grant.secret)
+        # Whether or not the release arrives, the lock goes with the connection.
+        with self._answered("not-held"):
+            connection = self._connection
+            if connection is None:
+                raise Failed("not-held", "the connection is closed, and the lock gone with it")
+            (released,) = self._ask(connection, ("SELECT RELEASE_LOCK(%s)",), 0.0, grant.name)
+            if released != 1:
+                raise Failed("not-held", "this connection does not hold the lock")
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(OSError, pymysql.MySQLError):
+                connection.close()
+
+    def close(self) -> None:
+        self._keepalive.close()
+        self._drop()
+
+
+LOCK = LockType(
+    name="mariadb",
+    what="one MariaDB server: GET_LOCK, which its session holds while it asks often enough",
+    make=MariadbLock,
+    servers=1,
+    kind="mariadb",
+    options={
+        "token": Option("none", ("none", "counter", "sequence"), what="drawn after the grant"),
+        **WAITS,
+    },
+    promises={"fifo": True},
+    least_ttl_ms=1000,
+    whole_seconds=True,
+    ends_with="connection",
+    renews=True,
+    # A wait that is much longer than a lease would be a late grant by itself.
+    reference=Reference("connection", {"wait_ms": "2000"}),
+)
