@@ -104,15 +104,15 @@ class _Later:
         ordered = sorted(held, key=lambda hold: hold.asked)
         self._asked = [hold.asked for hold in ordered]
         # Of the holds from each place on: the first two grants, to different clients.
-        self._first: list[list[tuple[float, int | str]]] = [[]]
+        self._first: list[list[tuple[float, str]]] = [[]]
         for hold in reversed(ordered):
-            mine = hold.start, hold.node or hold.process
-            first = sorted([mine, *self._first[-1]], key=lambda grant: grant[0])
+            mine = hold.start, _who(hold.node, hold.process)
+            first = sorted([mine, *self._first[-1]])
             others = (one for one in first if one[1] != first[0][1])
             self._first.append([first[0], *islice(others, 1)])
         self._first.reverse()
 
-    def grant(self, after: float, who: int | str) -> float:
+    def grant(self, after: float, who: str) -> float:
         rest = self._first[bisect_right(self._asked, after)]
         return next((start for start, other in rest if other != who), FOREVER)
 
@@ -129,7 +129,11 @@ def _until(
             continue
         arrived, over = unanswered.get(begin.index, (FOREVER, FOREVER))
         later = exclusive if mode_of(call) == "shared" else any_mode
-        yield call, min(over, later.grant(arrived, begin.node or begin.process))
+        yield call, min(over, later.grant(arrived, _who(begin.node, begin.process)))
+
+
+def _who(node: str | None, process: int | str) -> str:
+    return node or f"process {process}"
 
 
 def _alone(acquires: list[Call], spans: list[Span], apart: int) -> Iterator[Call]:
