@@ -3,7 +3,7 @@
 The bucket's maximum age is the TTL: each server drops a key whose last revision is older, by its
 own wall clock. A renewal writes the key again, if its revision is still the one that this client
 wrote. The token is the revision of the key as it was created: all keys of a bucket are counted
-together, so it only rises.
+together, so it rises, unless killed servers lose the count (docs/locks.md).
 
 If an answer is lost, the key may have a revision that its client does not know. Then the client
 reads the key, and uses the revision that has its own value.
