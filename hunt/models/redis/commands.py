@@ -28,7 +28,9 @@ from fencepost.hunt.models.redis.replies import OK, PONG, Status
 from fencepost.hunt.models.redis.scored_pops import SCORED_POPS
 from fencepost.hunt.models.redis.sorted_sets import ZSETS
 from fencepost.hunt.models.redis.store import Store
+from fencepost.hunt.models.redis.stream_claims import CLAIMS
 from fencepost.hunt.models.redis.stream_groups import GROUPS, XGROUP
+from fencepost.hunt.models.redis.stream_info import INFO, XINFO
 from fencepost.hunt.models.redis.streams import READS_STREAMS, STREAMS
 from fencepost.hunt.sim.unknown import Unknown
 
@@ -280,6 +282,8 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     **KEYS,
     **STREAMS,
     **GROUPS,
+    **CLAIMS,
+    **INFO,
 }
 _NO_COMMAND: tuple[Command, int, int | None] = (lambda store, args: None, 1, 0)
 READS = frozenset({
@@ -325,6 +329,7 @@ WORDS: dict[str, Counts] = {
         "KILL": (1, None),
     },
     "XGROUP": XGROUP,
+    "XINFO": XINFO,
     "PUBSUB": {"CHANNELS": (0, 1), "NUMSUB": (0, None), "NUMPAT": (0, 0)},
     "CONFIG": {"GET": (1, None), "SET": (2, None), "RESETSTAT": (0, 0)},
     "SCRIPT": {"LOAD": (1, 1), "EXISTS": (1, None), "FLUSH": (0, None), "KILL": (0, 0)},
