@@ -23,6 +23,7 @@ from fencepost.hunt.models.redis.arguments import (
 )
 from fencepost.hunt.models.redis.expiry import EXPIRY, expire_at, when
 from fencepost.hunt.models.redis.keys import KEYS, READS_KEYS, type_name
+from fencepost.hunt.models.redis.list_moves import MOVES
 from fencepost.hunt.models.redis.lists import LISTS
 from fencepost.hunt.models.redis.replies import OK, PONG, Status
 from fencepost.hunt.models.redis.scored_pops import SCORED_POPS
@@ -278,6 +279,7 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     **EXPIRY,
     **ZSETS,
     **LISTS,
+    **MOVES,
     **SCORED_POPS,
     **KEYS,
     **STREAMS,
@@ -289,7 +291,7 @@ _NO_COMMAND: tuple[Command, int, int | None] = (lambda store, args: None, 1, 0)
 READS = frozenset({
     "PING", "ECHO", "TIME", "TYPE", "GET", "MGET", "STRLEN", "EXISTS", "TTL", "PTTL", "HGET",
     "HEXISTS", "HLEN", "HMGET", "ZSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT", "ZRANGE",
-    "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "LLEN", "LRANGE", *READS_KEYS,
+    "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "LLEN", "LRANGE", "LINDEX", *READS_KEYS,
     *READS_STREAMS,
 })  # fmt: skip
 WRITES = frozenset(_COMMANDS) - READS
@@ -298,6 +300,7 @@ NAMES = frozenset(_COMMANDS)
 ALLOCATES = WRITES & {
     "SET", "SETNX", "SETEX", "PSETEX", "GETSET", "INCR", "DECR", "INCRBY", "DECRBY", "HSET",
     "HSETNX", "HINCRBY", "ZADD", "ZINCRBY", "LPUSH", "RPUSH", "XADD", "MSET", "MSETNX", "SADD",
+    "LPUSHX", "RPUSHX", "LSET", "LMOVE", "RPOPLPUSH", "BLMOVE", "BRPOPLPUSH",
 }  # fmt: skip
 """Commands that Redis refuses while its memory is at its limit (flag denyoom)."""
 OOM = "OOM command not allowed when used memory > 'maxmemory'."

@@ -22,7 +22,7 @@ from tests.hunt.models.redis_dialogue import KEYS, Commands, Model, packed
 DIALOGUES, LENGTH = 40, 250
 CLOCKS = ("model._stream", "commands_mixins.streams_mixin")
 ERROR = "error"
-BLOCKING = frozenset({"BLPOP", "BRPOP", "BZPOPMIN", "BZPOPMAX"})
+BLOCKING = frozenset({"BLPOP", "BRPOP", "BZPOPMIN", "BZPOPMAX", "BLMOVE", "BRPOPLPUSH"})
 LATER = frozenset({
     "inactive", "idmp-duration", "idmp-maxsize", "pids-tracked", "iids-tracked", "iids-added",
     "iids-duplicates",
@@ -48,7 +48,11 @@ def drawn(commands: Commands, random: Random) -> list[str]:
         ["ZINCRBY", scored, score, name], ["ZRANGE", scored, "0", "-1", "WITHSCORES"],
         ["ZPOPMIN", scored], ["ZPOPMAX", scored, "2"], ["BZPOPMIN", scored, another, "1"],
         ["BZPOPMAX", another, scored, "1"], ["BZPOPMAX", scored, "-1"], ["BZPOPMIN", scored, "x"],
-        ["DEL", one], ["DEL", scored], ["TYPE", one],
+        ["DEL", one], ["DEL", scored], ["TYPE", one], ["LPUSHX", one, name], ["RPUSHX", one, "y"],
+        ["LINDEX", one, score], ["LINDEX", one, "-2"], ["LSET", one, "1", name],
+        ["LREM", one, "-1", "y"], ["LREM", one, "0", name], ["LMOVE", one, other, "LEFT", "RIGHT"],
+        ["RPOPLPUSH", one, one], ["RPOPLPUSH", other, one],
+        ["BLMOVE", one, other, "RIGHT", "LEFT", "1"], ["BRPOPLPUSH", one, other, "1"],
     ))  # fmt: skip
 
 
@@ -194,7 +198,8 @@ def play(monkeypatch: pytest.MonkeyPatch, seed: int, counts: dict[str, int]) -> 
 
 def _would_wait(model: Model, words: list[str]) -> bool:
     """Whether none of the keys has a value."""
-    return not any(key in model.server.store.values for key in words[1:-1])
+    keys = words[1:2] if words[0] in ("BLMOVE", "BRPOPLPUSH") else words[1:-1]
+    return not any(key in model.server.store.values for key in keys)
 
 
 def test_streams_lists_and_sorted_sets_are_those_of_fakeredis(monkeypatch):
