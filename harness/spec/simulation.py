@@ -14,7 +14,7 @@ from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec import reference
 from fencepost.harness.spec.spec import Spec, restart_s, survives
-from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
+from fencepost.harness.userlock.hunt_support import installed, outside_of_reach, why_not
 from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.lock_error import LockError, Stuck
 from fencepost.hunt.models.model import Model
@@ -174,6 +174,8 @@ def _must_be_simulated(spec: Spec, model: Model) -> None:
         why = (
             f"it opens its own connections to {lock.kind}, which hunt can only simulate for {able}"
         )
+    elif found := why_not(lock.imported):
+        why = found
     elif spec.own is None and model.client and not installed(model.client):
         why = f"{model.client.partition('.')[0]} is not installed here"
     elif lock.imported and not installed(lock.imported):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+_CLUSTER, _SENTINEL = "Redis Cluster has no model", "Sentinel has no model"
 _WHY = {
     "multiprocessing": "other processes are not simulated",
     "subprocess": "other processes are not simulated",
@@ -21,10 +22,17 @@ _WHY = {
     "psycopg2": "libpq makes its connections outside of Python: pg8000 can be simulated",
     "grpc": "its connections are made outside of Python",
     "etcd3": "its connections are made outside of Python",
+    "aetcd": "grpcio makes its connections outside of Python: etcd's JSON gateway can be simulated",
     "gevent": "it has its own scheduler",
     "trio": "its event loop waits by itself",
-    "redis.cluster": "Redis Cluster has no model",
-    "redis.sentinel": "Sentinel has no model",
+    "redis.cluster": _CLUSTER,
+    "redis.RedisCluster": _CLUSTER,
+    "redis.asyncio.cluster": _CLUSTER,
+    "redis.asyncio.RedisCluster": _CLUSTER,
+    "redis.sentinel": _SENTINEL,
+    "redis.Sentinel": _SENTINEL,
+    "redis.asyncio.sentinel": _SENTINEL,
+    "redis.asyncio.Sentinel": _SENTINEL,
 }
 
 
@@ -34,14 +42,18 @@ def installed(module: str) -> bool:
     return bool(top) and find_spec(top) is not None
 
 
+def why_not(module: str) -> str:
+    """Return why a module cannot be simulated; '' if it can."""
+    return _WHY.get(module) or _WHY.get(module.partition(".")[0], "")
+
+
 def outside_of_reach(files: Mapping[str, Path]) -> str:
     """Return the first import that is not simulated and the reason, as a clause; '' for none."""
     for name, path in sorted(files.items()):
         if path.suffix != ".py":
             continue
         for module in _imported(ast.parse(path.read_bytes())):
-            why = _WHY.get(module) or _WHY.get(module.partition(".")[0])
-            if why:
+            if why := why_not(module):
                 return f"{name} imports {module}, and {why}"
     return ""
 

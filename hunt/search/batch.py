@@ -18,6 +18,7 @@ from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.exhaustive import Every, Probe, probes
 from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.lengths import Counting
 from fencepost.hunt.search.prefilter import SAMPLE
 from fencepost.hunt.search.twin import EVERY, Checked, Trace
 from fencepost.hunt.sim.record import Row
@@ -122,6 +123,11 @@ class Searcher:
         self._actions = table(setting)
         # A failure without faults is raised here.
         self._steps = Run(setting, Schedule(), self._actions).execute().world.step
+        self._lengths: dict[str, int] | None = None
+        if setting.own is not None and not setting.elector:
+            counting = Counting(setting, Schedule(), self._actions)
+            counting.execute()
+            self._lengths = counting.lengths
 
     def batch(self, work: Work) -> Batch:
         begun_s = time.process_time()
@@ -151,7 +157,8 @@ class Searcher:
         """Yield the runs of a batch, and whether all checkers must judge each."""
         setting, actions = self._setting, self._actions
         random = Random(f"{work.seed}/{work.number}")
-        drawer = Drawer(setting, actions, self._steps, dict(work.weights), work.without)
+        weights = dict(work.weights)
+        drawer = Drawer(setting, actions, self._steps, weights, work.without, self._lengths)
         for place in range(SIZE):
             # The first run of a hunt has no faults.
             schedule, aims = (Schedule(), ()) if work.number == place == 0 else drawer.draw(random)

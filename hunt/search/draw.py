@@ -9,7 +9,10 @@ d among n steps with probability 1/n^d at least; most locks break at a depth of 
 but violations of ownership arise there. Some come in bursts, the same action on several servers at
 once, because breaking a majority often takes that. (PCT varies priorities of threads; here the
 times at which messages arrive have that effect: the set-up and delays determine which of two
-clients is first.)
+clients is first.) *Overtaken* is for user locks: a client stalls once in the middle of an op, past
+its lease, while the others ask again when that lease expires, and hold long. A lock without a check
+of its owner, or with a check that is a request of its own, shows it then. The other strategies
+rarely combine such a stall with such a set-up.
 
 It draws an action by kind, with weights that a hunt learns from its coverage, then by way, then
 uniformly among those.
@@ -21,7 +24,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from random import Random
 
-from fencepost.hunt.faults.simulated import Action
+from fencepost.hunt.faults.registry import SIMULATED, family_of
+from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.work import begin_times, work_times
@@ -35,13 +39,18 @@ _VARIATIONS = 1 << 16
 # Long holds make runs long, because waiting clients keep asking.
 _UNUSUAL = 0.3
 _OWN = 0.4
+_OVERTAKEN = 0.15
+_STALLED = ("acquire", "release", "release", "extend")
+# The last place of begin_times (work.py): the second try then comes when a lease of time 0 ends.
+_MEETS_END = 2
 
 
 class Drawer:
     """Draws the schedules of a setting.
 
     `steps`: the number of steps of an undisturbed run. `weights` of the kinds of actions.
-    `without`: the numbers of the actions that it does not draw.
+    `without`: the numbers of the actions that it does not draw. `lengths`: of a user lock, the
+    number of steps of each op.
     """
 
     def __init__(
@@ -51,6 +60,7 @@ class Drawer:
         steps: int,
         weights: Mapping[str, float],
         without: Collection[int] = (),
+        lengths: Mapping[str, int] | None = None,
     ) -> None:
         self._setting = setting
         self._steps = steps
@@ -68,8 +78,19 @@ class Drawer:
         self._begins = len(begin_times(setting))
         self._works = len(work_times(setting))
         self._lengths = (4, 4 + 3 * len(setting.servers), 10 * len(setting.servers))
+        self._measured = lengths
+        # For each client: actions that let it work past its lease, or bring its messages late.
+        self._stalls = [
+            [
+                [n for n, one in drawn if one.client == client and _family(one).slows],
+                [n for n, one in drawn if _family(one).late],
+            ]
+            for client in range(len(setting.clients))
+        ]
 
     def draw(self, random: Random) -> tuple[Schedule, Sequence[Aim]]:
+        if self._measured is not None and random.random() < _OVERTAKEN:
+            return self._overtaken(random)
         head = [random.randrange(_VARIATIONS)]
         for _ in self._setting.clients:
             head += [
@@ -94,7 +115,7 @@ class Drawer:
             f = _OPS[int(random.random() * len(_OPS))]
             nth = int(random.random() * 2)
             # An op sends to one server after another, with some steps for each.
-            after = int(random.random() * random.choice(self._lengths))
+            after = self._after(f, random)
             own = self._own.get(client)
             if own and random.random() < _OWN:
                 action = own[int(random.random() * len(own))]
@@ -103,12 +124,40 @@ class Drawer:
             found.append(Aim(client, f, nth, after, action))
         return found
 
+    def _after(self, f: str, random: Random) -> int:
+        """Draw a number of steps after the beginning of an op."""
+        part, length = random.random(), float(random.choice(self._lengths))
+        if self._measured is not None:
+            # An op with more steps is stretched.
+            length *= max(1.0, self._measured.get(f, 0) / self._lengths[-1])
+        return int(part * length)
+
+    def _overtaken(self, random: Random) -> tuple[Schedule, Sequence[Aim]]:
+        """Draw a client that stalls in an op, or works past its lease, while the others wait for
+        the end of its lease."""
+        setting = self._setting
+        stalled = int(random.random() * len(setting.clients))
+        head = [random.randrange(_VARIATIONS)]
+        for client in range(len(setting.clients)):
+            begins = 0 if client == stalled else min(_MEETS_END, self._begins - 1)
+            more = setting.holds - 1 if client == stalled else int(random.random() * setting.holds)
+            works = int(random.random() * self._works)
+            head += [begins, works, int(random.random() < 0.5), more]
+        stalls = random.choice(self._stalls[stalled])
+        if not stalls:
+            return Schedule(tuple(head)), ()
+        f = _STALLED[int(random.random() * len(_STALLED))]
+        aim = Aim(
+            stalled, f, int(random.random() * 2), self._after(f, random), random.choice(stalls)
+        )
+        return Schedule(tuple(head)), [aim]
+
     def _burst(self, random: Random) -> list[Aim]:
         """Draw the same action on several servers in successive steps, sometimes after another
         action."""
         client = int(random.random() * len(self._setting.clients))
         f = _OPS[int(random.random() * len(_OPS))]
-        after = int(random.random() * random.choice(self._lengths))
+        after = self._after(f, random)
         groups = random.choices(self._groups, cum_weights=self._weights)[0]
         way = groups[int(random.random() * len(groups))]
         many = min(len(way), 1 + int(random.random() * max(2, len(self._setting.servers))))
@@ -139,3 +188,7 @@ class Drawer:
         groups = random.choices(self._groups, cum_weights=self._weights)[0]
         ways = groups[int(random.random() * len(groups))]
         return ways[int(random.random() * len(ways))]
+
+
+def _family(action: Action) -> Simulated:
+    return SIMULATED[family_of(action.kind)]

@@ -23,12 +23,15 @@ from fencepost.hunt.models.redis.arguments import (
 )
 from fencepost.hunt.models.redis.expiry import EXPIRY, expire_at, when
 from fencepost.hunt.models.redis.keys import KEYS, READS_KEYS, type_name
+from fencepost.hunt.models.redis.list_moves import MOVES
 from fencepost.hunt.models.redis.lists import LISTS
 from fencepost.hunt.models.redis.replies import OK, PONG, Status
 from fencepost.hunt.models.redis.scored_pops import SCORED_POPS
 from fencepost.hunt.models.redis.sorted_sets import ZSETS
 from fencepost.hunt.models.redis.store import Store
+from fencepost.hunt.models.redis.stream_claims import CLAIMS
 from fencepost.hunt.models.redis.stream_groups import GROUPS, XGROUP
+from fencepost.hunt.models.redis.stream_info import INFO, XINFO
 from fencepost.hunt.models.redis.streams import READS_STREAMS, STREAMS
 from fencepost.hunt.sim.unknown import Unknown
 
@@ -276,16 +279,19 @@ _COMMANDS: dict[str, tuple[Command, int, int | None]] = {
     **EXPIRY,
     **ZSETS,
     **LISTS,
+    **MOVES,
     **SCORED_POPS,
     **KEYS,
     **STREAMS,
     **GROUPS,
+    **CLAIMS,
+    **INFO,
 }
 _NO_COMMAND: tuple[Command, int, int | None] = (lambda store, args: None, 1, 0)
 READS = frozenset({
     "PING", "ECHO", "TIME", "TYPE", "GET", "MGET", "STRLEN", "EXISTS", "TTL", "PTTL", "HGET",
     "HEXISTS", "HLEN", "HMGET", "ZSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT", "ZRANGE",
-    "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "LLEN", "LRANGE", *READS_KEYS,
+    "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "LLEN", "LRANGE", "LINDEX", *READS_KEYS,
     *READS_STREAMS,
 })  # fmt: skip
 WRITES = frozenset(_COMMANDS) - READS
@@ -294,6 +300,7 @@ NAMES = frozenset(_COMMANDS)
 ALLOCATES = WRITES & {
     "SET", "SETNX", "SETEX", "PSETEX", "GETSET", "INCR", "DECR", "INCRBY", "DECRBY", "HSET",
     "HSETNX", "HINCRBY", "ZADD", "ZINCRBY", "LPUSH", "RPUSH", "XADD", "MSET", "MSETNX", "SADD",
+    "LPUSHX", "RPUSHX", "LSET", "LMOVE", "RPOPLPUSH", "BLMOVE", "BRPOPLPUSH",
 }  # fmt: skip
 """Commands that Redis refuses while its memory is at its limit (flag denyoom)."""
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
@@ -325,6 +332,7 @@ WORDS: dict[str, Counts] = {
         "KILL": (1, None),
     },
     "XGROUP": XGROUP,
+    "XINFO": XINFO,
     "PUBSUB": {"CHANNELS": (0, 1), "NUMSUB": (0, None), "NUMPAT": (0, 0)},
     "CONFIG": {"GET": (1, None), "SET": (2, None), "RESETSTAT": (0, 0)},
     "SCRIPT": {"LOAD": (1, 1), "EXISTS": (1, None), "FLUSH": (0, None), "KILL": (0, 0)},

@@ -28,20 +28,29 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\Z|[-+]?inf\Z", re.IGNO
 _POSITIVE = "ERR value is out of range, must be positive"
 
 
-def _push(left: bool) -> Command:
+def _push(left: bool, exists: bool = False) -> Command:
+    """Return a command that pushes; `exists`: only to a list that exists."""
+
     def push(store: Store, args: Arguments) -> Any:
         key, *values = args
-        if value_of(store, key, list) is None:
-            store.lists_made[key] = None
-        found = made(store, key, list)
-        if left:
-            found[:0] = reversed(values)
-        else:
-            found += values
-        store.signal("l", "lpush" if left else "rpush", key)
-        return len(found)
+        if exists and value_of(store, key, list) is None:
+            return 0
+        return push_all(store, key, values, left)
 
     return push
+
+
+def push_all(store: Store, key: str, values: list[str], left: bool) -> int:
+    """Push values one by one; return the length of the list."""
+    if value_of(store, key, list) is None:
+        store.lists_made[key] = None
+    found: list[str] = made(store, key, list)
+    if left:
+        found[:0] = reversed(values)
+    else:
+        found += values
+    store.signal("l", "lpush" if left else "rpush", key)
+    return len(found)
 
 
 def _pop(left: bool) -> Command:
@@ -132,9 +141,58 @@ def _trim(store: Store, args: Arguments) -> Any:
     return OK
 
 
+def _index(store: Store, args: Arguments) -> Any:
+    found = value_of(store, args[0], list)
+    if found is None:
+        return None
+    place = integer(args[1])
+    return found[place] if -len(found) <= place < len(found) else None
+
+
+def _set(store: Store, args: Arguments) -> Any:
+    key, index, value = args
+    found = value_of(store, key, list)
+    if found is None:
+        raise CommandError("ERR no such key")
+    place = integer(index)
+    if not -len(found) <= place < len(found):
+        raise CommandError("ERR index out of range")
+    found[place] = value
+    store.signal("l", "lset", key)
+    return OK
+
+
+def _remove(store: Store, args: Arguments) -> Any:
+    """Remove elements with a value: the first ones, the last ones if the count is negative, or
+    all."""
+    key, many, value = args
+    count = integer(many)
+    if count == -LARGEST - 1:
+        raise CommandError(
+            f"ERR value is out of range, value must between {-LARGEST} and {LARGEST}"
+        )
+    found = value_of(store, key, list)
+    if found is None:
+        return 0
+    places = [place for place, one in enumerate(found) if one == value]
+    gone = places[count:] if count < 0 else places[: count or None]
+    for place in reversed(gone):
+        del found[place]
+    if gone:
+        store.signal("l", "lrem", key)
+    if not found:
+        emptied(store, key)
+    return len(gone)
+
+
 LISTS: dict[str, tuple[Command, int, int | None]] = {
     "LPUSH": (_push(True), 2, None),
     "RPUSH": (_push(False), 2, None),
+    "LPUSHX": (_push(True, exists=True), 2, None),
+    "RPUSHX": (_push(False, exists=True), 2, None),
+    "LINDEX": (_index, 2, 2),
+    "LSET": (_set, 3, 3),
+    "LREM": (_remove, 3, 3),
     "LPOP": (_pop(True), 1, None),
     "RPOP": (_pop(False), 1, None),
     "LLEN": (lambda store, args: len(value_of(store, args[0], list) or ()), 1, 1),
@@ -144,5 +202,6 @@ LISTS: dict[str, tuple[Command, int, int | None]] = {
     "BRPOP": (_pop_at_once(False), 2, None),
 }
 """The list commands, with their minimum and maximum numbers of arguments (commands.py)."""
-BLOCKS = frozenset({"BLPOP", "BRPOP", "BZPOPMIN", "BZPOPMAX"})
+POPS = frozenset({"BLPOP", "BRPOP", "BZPOPMIN", "BZPOPMAX"})
+BLOCKS = POPS | {"BLMOVE", "BRPOPLPUSH"}
 """Commands that block if there is nothing to take."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fencepost.hunt.models.redis.lists import BLOCKS
+from fencepost.hunt.models.redis.lists import POPS
 from fencepost.hunt.models.redis.replies import (
     ByName,
     Double,
@@ -20,7 +20,7 @@ from fencepost.hunt.models.redis.replies import (
 from fencepost.hunt.sim.network import Refusal
 
 _KINDS = {Push: b">", Members: b"~"}
-_GIVE_LISTS = BLOCKS | {"EXEC", "XREAD", "XREADGROUP", "XRANGE", "XREVRANGE"}
+_GIVE_LISTS = POPS | {"EXEC", "XREAD", "XREADGROUP", "XRANGE", "XREVRANGE"}
 _BREAKS = str.maketrans("\r\n", "  ")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import Any
 
 from fencepost.hunt.models.redis.arguments import (
@@ -16,7 +15,7 @@ from fencepost.hunt.models.redis.arguments import (
 )
 from fencepost.hunt.models.redis.replies import OK, NoList
 from fencepost.hunt.models.redis.store import Store
-from fencepost.hunt.models.redis.stream_ids import following, is_id, read_bound, read_id
+from fencepost.hunt.models.redis.stream_ids import following, read_bound, read_id
 from fencepost.hunt.models.redis.stream_value import ID, LAST, Group, Pending, Stream, words
 from fencepost.hunt.models.redis.streams import Asked, answer, asked
 from fencepost.hunt.sim.unknown import Unknown
@@ -43,12 +42,12 @@ def _group(store: Store, args: Arguments) -> Any:
         raise Unknown(f"the model of Redis has no command XGROUP {word[:40]}")
     check_count(f"xgroup|{word}", rest, *XGROUP[word])
     key, name, *more = rest
-    makes = _makes(word, more)
+    makes, entries = _options(word, more)
     stream = value_of(store, key, Stream)
     if stream is None and not makes:
         raise CommandError(_NO_KEY)
     if word == "CREATE":
-        return _create(store, key, stream, name, more[0])
+        return _create(store, key, stream, name, more[0], entries)
     assert stream is not None
     group = stream.groups.get(name)
     if group is None:
@@ -61,25 +60,35 @@ def _group(store: Store, args: Arguments) -> Any:
         return 1
     if word == "SETID":
         group.last = stream.last if more[0] == "$" else read_id(more[0], strict=False)
+        group.read = entries
         store.tell("t", "xgroup-setid", key)
         return OK
     if word == "CREATECONSUMER":
-        return int(_meet(store, key, group, more[0]))
+        return 0 if more[0] in group.consumers else int(meet(store, key, group, more[0]))
     return _dismiss(store, key, group, more[0])
 
 
-def _makes(word: str, more: list[str]) -> bool:
-    """Whether the stream is made (MKSTREAM)."""
-    options = [one.upper() for one in more[1:]] if word in ("CREATE", "SETID") else []
-    if "ENTRIESREAD" in options:
-        raise Unknown(f"the model of Redis has no ENTRIESREAD of XGROUP {word}")
-    if any(one != "MKSTREAM" or word == "SETID" for one in options):
-        raise CommandError(f"ERR unknown subcommand or wrong number of arguments for '{word}'. "
-                           "Try XGROUP HELP.")  # fmt: skip
-    return bool(options)
+def _options(word: str, more: list[str]) -> tuple[bool, int | None]:
+    """Return whether CREATE makes the stream (MKSTREAM), and the value of ENTRIESREAD; None:
+    unknown."""
+    options, makes, count = (more[1:] if word in ("CREATE", "SETID") else []), False, -1
+    while options:
+        option = options.pop(0).upper()
+        if option == "MKSTREAM" and word == "CREATE":
+            makes = True
+        elif option == "ENTRIESREAD" and options:
+            count = integer(options.pop(0))
+            if count < -1:
+                raise CommandError("ERR value for ENTRIESREAD must be positive or -1")
+        else:
+            raise CommandError(f"ERR unknown subcommand or wrong number of arguments for '{word}'. "
+                               "Try XGROUP HELP.")  # fmt: skip
+    return makes, None if count < 0 else count
 
 
-def _create(store: Store, key: str, stream: Stream | None, name: str, text: str) -> Any:
+def _create(
+    store: Store, key: str, stream: Stream | None, name: str, text: str, entries: int | None
+) -> Any:
     newest = (0, 0) if stream is None else stream.last
     last = newest if text == "$" else read_id(text)
     if stream is None:
@@ -88,18 +97,18 @@ def _create(store: Store, key: str, stream: Stream | None, name: str, text: str)
         store.signal("", "", key)
     if name in stream.groups:
         raise CommandError("BUSYGROUP Consumer Group name already exists")
-    stream.groups[name] = Group(last)
+    stream.groups[name] = Group(last, entries)
     store.tell("t", "xgroup-create", key)
     return OK
 
 
-def _meet(store: Store, key: str, group: Group, consumer: str) -> bool:
-    """Create a consumer if it is new; return whether it was."""
-    if consumer in group.consumers:
-        return False
-    group.consumers[consumer] = None
-    store.tell("t", "xgroup-createconsumer", key)
-    return True
+def meet(store: Store, key: str, group: Group, consumer: str) -> bool:
+    """Note that a consumer was seen; create it if it is new, and return whether it was."""
+    new = consumer not in group.consumers
+    group.consumers[consumer] = store.now_ms
+    if new:
+        store.tell("t", "xgroup-createconsumer", key)
+    return new
 
 
 def _dismiss(store: Store, key: str, group: Group, consumer: str) -> int:
@@ -114,7 +123,7 @@ def _dismiss(store: Store, key: str, group: Group, consumer: str) -> int:
     return len(pending)
 
 
-def _known(store: Store, key: str, name: str, where: str = "") -> tuple[Stream, Group]:
+def known(store: Store, key: str, name: str, where: str = "") -> tuple[Stream, Group]:
     """Return a group. Raises CommandError if there is none."""
     stream = value_of(store, key, Stream)
     group = stream.groups.get(name) if stream is not None else None
@@ -129,7 +138,7 @@ def _read(store: Store, args: Arguments) -> Any:
     name, consumer = what.group
     places: list[tuple[str, Stream, Group, ID | None]] = []
     for key, text in zip(what.keys, what.ids, strict=True):
-        stream, group = _known(store, key, name, " in XREADGROUP with GROUP option")
+        stream, group = known(store, key, name, " in XREADGROUP with GROUP option")
         if text == "$":
             raise CommandError(_MEANINGLESS)
         places.append((key, stream, group, None if text == ">" else read_id(text)))
@@ -138,10 +147,10 @@ def _read(store: Store, args: Arguments) -> Any:
         if after is None:
             if not stream.between(following(group.last), LAST):
                 continue
-            _meet(store, key, group, consumer)
+            meet(store, key, group, consumer)
             found.append([key, _deliver(store, stream, group, consumer, what)])
         else:
-            _meet(store, key, group, consumer)
+            meet(store, key, group, consumer)
             ids = [one for one in group.of(consumer) if one > after][: what.most]
             for one in ids:
                 its = group.pending[one]
@@ -154,6 +163,10 @@ def _deliver(store: Store, stream: Stream, group: Group, consumer: str, what: As
     """Give new entries to a consumer."""
     ids = stream.between(following(group.last), LAST)[: what.most]
     for one in ids:
+        if group.read is not None and not stream.has_gap_from(one):
+            group.read += 1
+        elif stream.added:
+            group.read = stream.distance(one)
         group.last = one
         if not what.noack:
             group.pending[one] = Pending(consumer, store.now_ms, 1)
@@ -182,7 +195,7 @@ def _pending(store: Store, args: Arguments) -> Any:
     if rest:
         count = max(0, integer(rest[2]))
         first, last = read_bound(rest[0], False), read_bound(rest[1], True)
-    _, group = _known(store, key, name)
+    _, group = known(store, key, name)
     if not rest:
         return _summary(group)
     if len(rest) == 4 and rest[3] not in group.consumers:
@@ -206,51 +219,9 @@ def _summary(group: Group) -> list[Any]:
     return [len(ids), words(ids[0]), words(ids[-1]), listed]
 
 
-def _claim(store: Store, args: Arguments) -> Any:
-    key, name, consumer, least, *rest = args
-    stream, group = _known(store, key, name)
-    try:
-        idle = max(0, integer(least))
-    except CommandError:
-        raise CommandError("ERR Invalid min-idle-time argument for XCLAIM") from None
-    ids = list(map(read_id, takewhile(is_id, rest)))
-    options = [one.upper() for one in rest[len(ids) :]]
-    for word in options:
-        if word in ("IDLE", "TIME", "RETRYCOUNT", "LASTID"):
-            raise Unknown(f"the model of Redis has no option {word} of XCLAIM")
-        if word not in ("FORCE", "JUSTID"):
-            raise CommandError(f"ERR Unrecognized XCLAIM option '{rest[len(ids)]}'")
-    claimed = [one for one in ids if _claims(store, key, group, one, consumer, idle, options)]
-    just = "JUSTID" in options
-    return [words(one) if just else stream.shown(one) for one in claimed]
-
-
-def _claims(
-    store: Store, key: str, group: Group, one: ID, consumer: str, idle: int,
-    options: list[str],
-) -> bool:  # fmt: skip
-    """Claim one entry; return whether it was claimed. A deleted one is pending no longer."""
-    its = group.pending.get(one)
-    stream = value_of(store, key, Stream)
-    if one not in stream.entries:
-        group.pending.pop(one, None)
-        return False
-    if its is None:
-        if "FORCE" not in options:
-            return False
-        its = group.pending[one] = Pending(consumer, store.now_ms, 0)
-    elif idle and store.now_ms - its.since_ms < idle:
-        return False
-    _meet(store, key, group, consumer)
-    its.consumer, its.since_ms = consumer, store.now_ms
-    its.times += "JUSTID" not in options
-    return True
-
-
 GROUPS: dict[str, tuple[Command, int, int | None]] = {
     "XGROUP": (_group, 1, None),
     "XREADGROUP": (_read, 6, None),
     "XACK": (_acknowledge, 3, None),
     "XPENDING": (_pending, 2, None),
-    "XCLAIM": (_claim, 5, None),
 }

@@ -23,10 +23,12 @@ class Pending:
 
 @dataclass
 class Group:
-    """A consumer group: the last entry given to it, its consumers, and its pending entries."""
+    """A consumer group: the last entry given to it, how many entries it has read (None: unknown),
+    its consumers with the times (ms) at which they were seen last, and its pending entries."""
 
     last: ID
-    consumers: dict[str, None] = field(default_factory=dict)
+    read: int | None = None
+    consumers: dict[str, int] = field(default_factory=dict)
     pending: dict[ID, Pending] = field(default_factory=dict)
 
     def of(self, consumer: str) -> list[ID]:
@@ -36,21 +38,44 @@ class Group:
 
 class Stream:
     """The value of a key. `last`: the highest ID ever used. `added`: the number of entries ever
-    added."""
+    added. `deleted`: the highest ID that XDEL has deleted."""
 
     def __init__(self, of: Stream | None = None) -> None:
         self.entries: dict[ID, list[str]] = dict(of.entries) if of else {}
         self.added: int = of.added if of else 0
         self.last: ID = of.last if of else (0, 0)
+        self.deleted: ID = of.deleted if of else (0, 0)
         self.groups: dict[str, Group] = {}
         for name, group in (of.groups if of else {}).items():
             pending = {one: replace(its) for one, its in group.pending.items()}
-            self.groups[name] = Group(group.last, dict(group.consumers), pending)
+            self.groups[name] = Group(group.last, group.read, dict(group.consumers), pending)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self.__dict__ == other.__dict__
 
     __hash__ = None  # type: ignore[assignment]  # it changes
+
+    @property
+    def first(self) -> ID:
+        """The lowest ID; 0-0: it has no entry."""
+        return next(iter(self.entries), (0, 0))
+
+    def has_gap_from(self, one: ID) -> bool:
+        """Whether XDEL may have deleted an entry with this ID or a later one."""
+        deleted = self.deleted
+        return bool(self.entries) and any(deleted) and deleted >= max(one, self.first)
+
+    def distance(self, one: ID) -> int | None:
+        """Return how many entries were added up to this ID; None: unknown."""
+        if not self.added:
+            return 0
+        if one == self.last or (not self.entries and one < self.last):
+            return self.added
+        if one > self.last or (any(self.deleted) and self.deleted >= self.first):
+            return None
+        if one > self.first:
+            return None
+        return self.added - len(self.entries) + (one == self.first)
 
     def between(self, first: ID, last: ID) -> list[ID]:
         return [one for one in self.entries if first <= one <= last]

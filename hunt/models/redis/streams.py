@@ -24,7 +24,7 @@ from fencepost.hunt.models.redis.stream_ids import following, read_bound, read_i
 from fencepost.hunt.models.redis.stream_value import ID, LAST, Entry, Stream, words
 from fencepost.hunt.sim.unknown import Unknown
 
-_NODE = 100
+NODE = 100
 """The number of entries of a node (stream-node-max-entries)."""
 _SMALLER = "ERR The ID specified in XADD is equal or smaller than the target stream top item"
 
@@ -90,7 +90,7 @@ class _Trim:
         else:
             gone = [one for one in found if one < self.least]
         if self.about:
-            if stream.added >= _NODE:
+            if stream.added >= NODE:
                 raise Unknown("the model of Redis has no ~ for streams of 100 entries and more")
             if len(gone) < len(found) or 0 < self.limit < len(found):
                 return 0  # Redis deletes whole nodes only, and there is only one
@@ -148,8 +148,10 @@ def _delete(store: Store, args: Arguments) -> Any:
     stream = value_of(store, key, Stream)
     if stream is None:
         return 0
-    gone = [one for one in map(read_id, rest) if stream.entries.pop(one, None) is not None]
+    ids = list(map(read_id, rest))
+    gone = [one for one in ids if stream.entries.pop(one, None) is not None]
     if gone:
+        stream.deleted = max(stream.deleted, *gone)
         store.signal("t", "xdel", key)
     return len(gone)
 
@@ -296,4 +298,4 @@ STREAMS: dict[str, tuple[Command, int, int | None]] = {
     "XTRIM": (_trimmed, 3, None),
     "XREAD": (_read, 3, None),
 }
-READS_STREAMS = frozenset({"XLEN", "XRANGE", "XREVRANGE", "XREAD", "XPENDING"})
+READS_STREAMS = frozenset({"XLEN", "XRANGE", "XREVRANGE", "XREAD", "XPENDING", "XINFO"})

@@ -12,13 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.hunt.models.redis.arguments import Arguments, CommandError
 from fencepost.hunt.models.redis.commands import text
 from fencepost.hunt.models.redis.cycle import Cycle
 from fencepost.hunt.models.redis.host import Host
+from fencepost.hunt.models.redis.list_moves import WAITING_MOVES, ends_of, moved
 from fencepost.hunt.models.redis.lists import pop_one, timeout_ms
+from fencepost.hunt.models.redis.replies import NoList
 from fencepost.hunt.models.redis.scored_pops import scored_one
 from fencepost.hunt.models.redis.store import Scores, Store
-from fencepost.hunt.sim.network import Request, Wire
+from fencepost.hunt.sim.network import Refusal, Request, Wire
 from fencepost.hunt.sim.world import NEVER
 
 Take = Callable[[Store, str], Any]
@@ -30,12 +33,19 @@ _TAKES: dict[str, tuple[Take, type]] = {
 }
 
 
+def _waits(name: str, args: Arguments) -> tuple[Arguments, Take, type]:
+    """Return the keys for which a command waits, how it takes an element, and of which type."""
+    if name not in WAITING_MOVES:
+        return args[:-1], *_TAKES[name]
+    return args[:1], lambda store, key: moved(store, key, args[1], ends_of(name, args)), list
+
+
 @dataclass(eq=False)
 class Waiter:
     """A blocked request. `take`: takes an element from a key, which has a value `of` this type.
 
-    `until_ms`: its timeout by the wall clock; NEVER: none. `left_ns`: when the server would notice
-    that the client has closed the connection.
+    `until_ms`: its timeout by the wall clock; NEVER: none. `late`: the reply then. `left_ns`: when
+    the server would notice that the client has closed the connection.
     """
 
     request: Request
@@ -43,7 +53,15 @@ class Waiter:
     take: Take
     of: type
     until_ms: int
+    late: NoList | None
     left_ns: int = NEVER
+
+
+def _taken(waiter: Waiter, store: Store, key: str) -> Any:
+    try:
+        return waiter.take(store, key)
+    except CommandError as error:  # the target of a move is no list
+        return Refusal(str(error))
 
 
 class Line:
@@ -61,8 +79,10 @@ class Line:
             server.store.lists_made.clear()
         for_ms = timeout_ms(args[-1])
         until = server.clock.ms(server.world.now) + for_ms if for_ms else NEVER
-        take, of = _TAKES[name.upper()]
-        self.waiters.append(Waiter(request, tuple(args[:-1]), take, of, until))
+        keys, take, of = _waits(name.upper(), args)
+        # Redis ends the wait of a move with the absence of a list, as that of a pop.
+        late = NoList() if name.upper() in WAITING_MOVES else None
+        self.waiters.append(Waiter(request, tuple(keys), take, of, until, late))
         self._look_in_time()
 
     def leave(self, link: Wire) -> None:
@@ -88,8 +108,8 @@ class Line:
         served = self._served()
         for request, pair in served:
             request.give(pair)
-        for request in self._late():
-            request.give(None)
+        for waiter in self._late():
+            waiter.request.give(waiter.late)
         self._look_in_time()
         return bool(served)
 
@@ -103,24 +123,26 @@ class Line:
             if (one.left_ns > now and one.request.link.client.up) or one.request.link.ends in cut
         ]
 
-    def _served(self) -> list[tuple[Request, list[Any]]]:
-        """Return the waiters to serve, each with a key and the element taken from it."""
+    def _served(self) -> list[tuple[Request, Any]]:
+        """Return the waiters to serve, each with its reply. A move may make another list."""
         store, found = self._server.store, []
-        for key in store.lists_made:
-            for waiter in [one for one in self.waiters if key in one.keys]:
-                if type(store.look(key)) is waiter.of:
-                    self.waiters.remove(waiter)
-                    found.append((waiter.request, waiter.take(store, key)))
-        store.lists_made.clear()
+        while store.lists_made:
+            keys = list(store.lists_made)
+            store.lists_made.clear()
+            for key in keys:
+                for waiter in [one for one in self.waiters if key in one.keys]:
+                    if type(store.look(key)) is waiter.of:
+                        self.waiters.remove(waiter)
+                        found.append((waiter.request, _taken(waiter, store, key)))
         return found
 
-    def _late(self) -> list[Request]:
+    def _late(self) -> list[Waiter]:
         """Remove and return the waiters whose timeout has expired."""
         shown = self._server.clock.ms(self._server.world.now)
         late = [one for one in self.waiters if one.until_ms < shown]
         for one in late:
             self.waiters.remove(one)
-        return [one.request for one in sorted(late, key=lambda one: one.until_ms)]
+        return sorted(late, key=lambda one: one.until_ms)
 
     def look_soon(self) -> None:
         """Schedule a check in the next cycle, because the clock is about to change."""

@@ -10,15 +10,17 @@ import shutil
 import socket
 import subprocess
 import time
+from random import Random
 
 import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
 
 from tests.hunt.models.redis_dialogue import play
+from tests.hunt.models.redis_waits import play as play_waits
 
 PROGRAM = os.environ.get("FENCEPOST_REDIS_SERVER") or shutil.which("redis-server")
-DIALOGUES, LENGTH = 5, 400
+DIALOGUES, LENGTH, DEEDS = 5, 400, 150
 
 
 @pytest.fixture
@@ -57,3 +59,8 @@ def test_dialogues_of_four_connections_are_those_of_redis(address):
             counts[name] = counts.get(name, 0) + count
     # Messages, and transactions that fail.
     assert counts["messages"] > 20 and counts["EXEC, touched"] > 1 and counts["EXEC"] > 10
+
+
+def test_clients_that_wait_for_a_list_or_a_sorted_set_are_answered_as_by_redis(address):
+    ends = play_waits(address, Random("waits"), DEEDS)
+    assert ends["served"] > 20
