@@ -35,7 +35,7 @@ def test_a_history_that_cannot_be_written_is_a_crash_and_its_recorded_part_is_ju
         self._file.write(data)
 
     monkeypatch.setattr("fencepost.harness.clients.recorder.Recorder._write", no_space)
-    ended = carried_out(cluster, schedule=[])
+    ended = carried_out(cluster, replace(SPEC, time_s=60.0), schedule=[])
     assert full.is_set()
     assert isinstance(ended.error, OSError)
     assert "The history is not complete: No space left on device." in ended.notes
