@@ -73,6 +73,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "redis",
     ),
     "harness/web/guard.py": (OTHER, "http"),
+    "harness/userlock/hunt_support.py": ("a module that locks import, as grpc", "aetcd"),
     "hunt/bridge/to_scenario.py": (
         "a simulated message is reproduced by these faults; the gate knows RESP alone",
         "delay",
