@@ -13,6 +13,7 @@ from typing import Any
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import Drawing
 from tests.oracles.holds import Held, before, completion, gap, ordered_holds
+from tests.oracles.values import plain, rewritten
 
 Verdicts = set[bool | str]
 
@@ -22,7 +23,8 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     _Store(drawing).answer()
     if random.random() < 0.1:
         drawing.test["guard"] = "compare-and-set"
-    return drawing.ops, drawing.test
+    ops = rewritten(random, drawing.ops) if random.random() < 0.2 else drawing.ops
+    return ops, drawing.test
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Read:
 
 
 def verdict(ops: list[Op], test: dict[str, Any]) -> Verdicts:
+    ops = plain(ops)
     invoked = [op for op in ops if op.type == "invoke" and op.f in ("read", "write")]
     accepted = 0
     held = {
