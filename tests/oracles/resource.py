@@ -12,7 +12,7 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import Drawing
-from tests.oracles.holds import Held, before, completion, gap, ordered_holds
+from tests.oracles.holds import Held, before, chain_of, completion, gap, ordered_holds
 from tests.oracles.values import plain, rewritten
 
 Verdicts = set[bool | str]
@@ -176,6 +176,8 @@ def _stale(writes: list[Written], held: dict[str, Held], test: dict[str, Any]) -
     for late in under:
         for other in under:
             mine, its = held[late.sent.value["hold"]], held[other.sent.value["hold"]]
+            if any(its is one for one in chain_of(list(held.values()), mine.grant)):
+                continue
             if _later(test, mine, its) and _after(test, other, late, fell):
                 return True
     return False
