@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from fencepost.checker.facts.crash_lines import CrashLines, crash_lines
 from fencepost.checker.history.history import History
 from fencepost.checker.signs import Signs, always
 from fencepost.checker.verdict import Valid, Verdict
@@ -29,11 +30,12 @@ Test = Mapping[str, Any]
 @dataclass(frozen=True)
 class Run:
     """The input of checkers. logs: each server's log by the server's name, if it exists; a checker
-    that needs them reads them itself."""
+    that needs them reads them itself. crash_lines: the lines by which such servers crash."""
 
     history: History
     test: Test
     logs: Mapping[str, Path] = field(default_factory=dict)
+    crash_lines: CrashLines = field(default_factory=crash_lines)
 
 
 def _always(test: Test) -> None:

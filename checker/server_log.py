@@ -2,7 +2,8 @@
 
 Clients may never notice a server that panics, because others of its cluster answer for it. So each
 server's log is searched for panics, fatal errors and out-of-memory exits (as Jepsen's
-log-file-pattern does).
+log-file-pattern does). Each kind of server names such lines; all are searched for in every log,
+because an external server may be of an unknown kind.
 
 Faults leave marks in logs too, which must not count. Killed servers write nothing; as they restart,
 PostgreSQL refuses clients with FATAL, which is not a failure of the server and is not searched for.
@@ -24,7 +25,7 @@ from typing import Any
 
 from fencepost import plainfile
 from fencepost.checker.checker import Checker, Run
-from fencepost.checker.facts.crash_lines import BAD, BY_LOSS, FULL
+from fencepost.checker.facts.crash_lines import FULL, CrashLines
 from fencepost.checker.facts.faults import faults
 from fencepost.checker.verdict import Verdict, count
 
@@ -71,7 +72,7 @@ def server_log(run: Run) -> Verdict:
             silent.append(server)
         for count_, looked in _gaps(lines):
             (searched if looked else missing).append(f"{server} ({count_} bytes)")
-        for line in _bad(server, lines):
+        for line in _bad(server, lines, run.crash_lines):
             explained = (line.full and server in struck) or (line.lost and server in down)
             (excused if explained else bad).append(line)
     details: dict[str, Any] = {
@@ -117,11 +118,11 @@ def _gaps(lines: list[str]) -> list[tuple[int, bool]]:
     return [(int(match[1]), bool(match[2])) for match in found]
 
 
-def _bad(server: str, lines: list[str]) -> Iterator[_Line]:
+def _bad(server: str, lines: list[str], crashes: CrashLines) -> Iterator[_Line]:
     for place, text in enumerate(lines):
-        if BAD.search(text):
+        if crashes.every.search(text):
             near = lines[max(0, place - _NEAR) : place + _NEAR + 1]
-            full, lost = any(map(FULL.search, near)), bool(BY_LOSS.search(text))
+            full, lost = any(map(FULL.search, near)), bool(crashes.of_loss.search(text))
             yield _Line(server, place + 1, text.strip(), full, lost)
 
 

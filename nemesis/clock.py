@@ -22,6 +22,7 @@ the history, and skewing it would forge that: only its wall clock can be skewed.
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -31,7 +32,7 @@ from typing import Any
 
 from fencepost.nemesis import skewed
 from fencepost.nemesis.clock_axes import AXES
-from fencepost.nemesis.family import Colour, Column, Family, Strike
+from fencepost.nemesis.family import Colour, Column, Family, MachineNeed, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site, ask
@@ -44,6 +45,8 @@ CLOCK_FILE = "/run/fencepost/clock"
 SKEW_FILE = "/run/fencepost/skew"
 TARGETS = (*SERVERS, "client", "clients")
 MONOTONIC = "monotonic"
+# Machine types on which it can rewrite the vDSO.
+_MACHINES = ("x86_64", "aarch64")
 
 
 def must_show(arguments: dict[str, Any], node: str, shown: Sequence[str], client: bool) -> None:
@@ -280,6 +283,12 @@ def _file_is_off(remote: Remote) -> list[Leftover]:
     return [Leftover("its server's clock is off", "set its server's clock right", right)]
 
 
+def _machine() -> tuple[bool, str]:
+    name = platform.machine()
+    there = name in _MACHINES
+    return there, name if there else f"{name}: clock faults only for Redis"
+
+
 FAMILY = Family(
     name="clock",
     what="makes clocks of servers and clients jump, drift or strobe",
@@ -293,6 +302,7 @@ FAMILY = Family(
     validate=validate,
     clashes=clashes,
     needs={"CLOCK": "fake"},
+    machine=MachineNeed(" or ".join(_MACHINES), _machine),
     leftovers=leftovers,
     files=(CLOCK_FILE, SKEW_FILE, f"{SKEW_FILE}.lock"),
     impairs=lambda targets, arguments: [],  # it answers, but wrongly

@@ -7,10 +7,11 @@ and then stall for longer, repeatedly.
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.family import Colour, Family
+from fencepost.nemesis.family import Colour, Family, MachineNeed
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt, together
 from fencepost.nemesis.site import Remote, Server, Site, ask
@@ -87,6 +88,12 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
     return [Leftover("its server has a CPU quota", "removed its server's CPU quota", free)]
 
 
+def _machine() -> tuple[bool, str]:
+    root = Path("/sys/fs/cgroup")
+    there = (root / "cgroup.controllers").is_file() or (root / "cpu").is_dir()
+    return there, "cgroups" if there else "this kernel cannot limit CPU time, so no `cpu` faults"
+
+
 FAMILY = Family(
     name="cpu",
     what="limits a server to very little CPU time, by a cgroup's quota",
@@ -97,6 +104,7 @@ FAMILY = Family(
     targets=TARGETS,
     validate=validate,
     mounts=True,
+    machine=MachineNeed("cgroups", _machine),
     leftovers=leftovers,
     ours_alone="it changes the cgroup of the server's container",
     colour=Colour("#5f8894", "#8db4c0"),

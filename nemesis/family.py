@@ -41,6 +41,15 @@ class Column:
 
 
 @dataclass(frozen=True)
+class MachineNeed:
+    """A part of the machine that a fault needs. `look` returns whether the machine has it, and the
+    part that it found, or the remedy."""
+
+    what: str
+    look: Callable[[], tuple[bool, str]]
+
+
+@dataclass(frozen=True)
 class Strike:
     """The possible targets of a fault of a family, by name: the primary may be any of the servers,
     the holder any of the clients."""
@@ -105,6 +114,7 @@ class Family:
       that tells whether a fault must end early, or None.
     - `needs`: the settings that servers must be started with (node/server.py).
     - `mounts`: it mounts a file system or cgroups in a server's node, which needs more rights then.
+    - `machine`: a part of the machine that it needs, which `fencepost doctor` looks for.
     - `ours_alone`: why it cannot be injected at external servers; "" if it can.
 
     Leftovers of a killed run:
@@ -142,6 +152,7 @@ class Family:
     over: Callable[[Site, Fault], Callable[[], bool] | None] | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
     mounts: bool = False
+    machine: MachineNeed | None = None
     ours_alone: str = ""
     leftovers: Callable[[Remote, Server | None], Sequence[Leftover]] = _nothing_left
     files: tuple[str, ...] = ()

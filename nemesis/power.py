@@ -9,10 +9,11 @@ restart when the fault ends.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from random import Random
 from typing import Any
 
-from fencepost.nemesis.family import Colour, Column, Family
+from fencepost.nemesis.family import Colour, Column, Family, MachineNeed
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
@@ -100,6 +101,12 @@ def describe(targets: list[str], arguments: dict[str, Any]) -> str:
     return f"{sentence(targets, 'loses', 'lose')} power{never}"
 
 
+def _machine() -> tuple[bool, str]:
+    there = Path("/dev/fuse").exists()
+    otherwise = "no /dev/fuse, so no `power` faults: load it (`modprobe fuse`)"
+    return there, "/dev/fuse" if there else otherwise
+
+
 FAMILY = Family(
     name="power",
     what="servers lose power, and all unsynced data",
@@ -111,6 +118,7 @@ FAMILY = Family(
     variants=VARIANTS,
     needs={"DISK": "lazy"},
     mounts=True,
+    machine=MachineNeed("file systems in user space", _machine),
     forgets=True,
     ours_alone="it needs fencepost's own disk under the server's data",
     colour=Colour("#3f444a", "#c3c8ce"),

@@ -52,6 +52,7 @@ class Clock:
 
 LeaseClock = Literal["", "wall", "monotonic"]
 EndsWith = Literal["lease", "close", "connection"]
+Survives = Literal["nothing", "crash", "power"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class Kind:
     `versions` can be chosen, the default first. `needs` are commands and paths that an external
     host must have. `disk_mb` is the size of a small disk, which the disk fault fills. `peers` are
     the ports, in addition to `port`, on which servers of a cluster talk to one another. `user`: the
-    user that runs the server; if the node has no such user, root does. `forks`: its child processes
+    user that runs the server; if the node has no such user, root does. `files`: its own files on a
+    node, besides its data, which are removed with the cluster. `forks`: its child processes
     are stopped and killed with it. `faketime`: its wall clock can be set by libfaketime. `elects`:
     its servers elect a leader among themselves; `loses`: a new leader may lack the latest grants,
     so that any fault may make the servers forget. `members`: the servers keep a member list, from
@@ -108,11 +110,16 @@ class Kind:
     - `independent`: its servers do not know one another, so that a lock asks each in turn.
     - `lease_clock`: the clock that ends leases, "" without leases; `leader_leases`: only the
       leader's clock counts. `grain_s`: the resolution at which a server shows its wall clock (s).
+    - `persistence`: the worst event that its acknowledged data survive, for each value of
+      --persistence: `nothing`, a `crash` of the server, or a loss of `power`. {}: it has no choice.
     - `replaceable`: a server with an empty disk can replace one that has left.
     - `evicts`: it can be given a memory limit (maxmemory), at which it evicts keys.
     - `http`: its clients send it requests by plain HTTP on `port`.
 
     What other parts of fencepost use:
+    - `crash_lines`: patterns (re) of the lines by which it logs that it ends by itself, or loses a
+      process; `loss_lines`: of the lines that a fault explains by which it lost a process or its
+      data. The checker `server-log` searches for both.
     - `ends_with`: how a grant of a lock on such servers ends, unless the lock declares another way.
     - `around_s`: the duration of a run in addition to the clients' work (s, estimated).
     - `hunts_only`: no test of a lock has such servers, only hunts.
@@ -136,6 +143,7 @@ class Kind:
     identity: Callable[[], str] | None = None
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     disk_mb: int = 256
+    files: tuple[str, ...] = ()
     user: str = ""
     forks: bool = False
     faketime: bool = False
@@ -146,9 +154,12 @@ class Kind:
     lease_clock: LeaseClock = ""
     leader_leases: bool = False
     grain_s: float = 0.0
+    persistence: Mapping[str, Survives] = field(default_factory=dict)
     replaceable: bool = False
     evicts: bool = False
     http: bool = False
+    crash_lines: tuple[str, ...] = ()
+    loss_lines: tuple[str, ...] = ()
     ends_with: EndsWith = "lease"
     around_s: float = 6.0
     model: str = ""

@@ -1,7 +1,7 @@
 """A package brings one of each kind of thing, and every list, run, hunt, page and table has it.
 
 Nothing in this repository is edited for it: so a new thing of ours is one file and its line in a
-registry. The package's modules are TOYS; test_outside_*.py look at single kinds in depth.
+registry. The package is in toys.py; test_outside_*.py look at single kinds in depth.
 """
 
 from __future__ import annotations
@@ -13,18 +13,24 @@ import runpy
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from fencepost.checker.checkers import CHECKERS
+from fencepost.harness.campaigns import matrix
 from fencepost.harness.campaigns.suite import entries
 from fencepost.harness.clients.shipped import archive_for
+from fencepost.harness.cluster import machine
 from fencepost.harness.command import app, screen
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.spec import needs
+from fencepost.harness.spec import needs, reference
 from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.validation import validate
 from fencepost.hunt.faults.registry import SIMULATED
@@ -39,133 +45,13 @@ from fencepost.workloads.scenarios.registry import SUITES
 from tests.harness.conftest import cluster, places, short  # noqa: F401  fixtures
 from tests.harness.disturbed import SPEC, carried_out
 from tests.packages import installed
+from tests.toys import POINTS, TOYS
 
 ROOT = Path(__file__).parents[1]
 RENDER = page.render  # the fixture `short` skips it
 REGISTRIES = (
     LOCKS, GUARDS, STORES, CHECKERS, CLAIMS, SUITES, FAMILIES, KINDS, MODELS, SIMULATED,
 )  # fmt: skip
-
-TOYS = {
-    "toy_lock": """
-from dataclasses import replace
-from fencepost.workloads.locks.broken import NO_OWNER_CHECK
-LOCK = replace(NO_OWNER_CHECK, name="toy-lock", what="a lock of wood", kind="toy-server")
-""",
-    "toy_elector": """
-import threading
-from fencepost.plugins import ElectorLock, LockType
-
-class Scout:
-    def __init__(self, servers, **options):
-        self._over = threading.Event()
-
-    def run(self, name, identity, ttl, started, stopped):
-        started()
-        self._over.wait()
-        stopped()
-
-    def resign(self):
-        self._over.set()
-
-ELECTOR = LockType(
-    name="toy-elector", what="an elector of wood, which asks nobody", kind="toy-server", servers=1,
-    make=lambda env, nodes, options: ElectorLock("toy-elector", Scout, env, nodes, options),
-    extends=False, elector=True,
-)
-""",
-    "toy_guard": """
-from fencepost.plugins import Guard, Rule
-GUARD = Guard(
-    "toy-guard", "accepts any write that is asked for politely",
-    rules={"toy": Rule("local please = true")}, lockless=True,
-)
-""",
-    "toy_store": """
-from fencepost.plugins import Store
-from fencepost.workloads.resources.redis_register import RedisRegister
-STORE = Store("toy-store", "a box of wood", RedisRegister, kind="redis", language="toy")
-""",
-    "toy_checker": """
-from fencepost.plugins import Checker, Verdict, of_history
-
-def check(history, test):
-    releases = [op for op in history.clients() if op.f == "release"]
-    rows = [{"what": "a client let go.", "time_ns": op.time} for op in releases[:1]]
-    return Verdict(not releases, "A client let go." if releases else "All held on.", rows)
-
-CHECKER = Checker(
-    "toy-checker", "No client ever lets go.", ("service",), of_history(check), "toy",
-    control=None, goal=True,
-)
-""",
-    "toy_claim": """
-from fencepost.workloads.scenarios.claim import Claim
-CLAIM = Claim("T1", "Wooden locks hold.", source="a carpenter", expected="`toy-checker` T")
-""",
-    "toy_suite": """
-from fencepost.plugins import Suite, TimedRun
-SUITE = Suite("toy-suite", "Wooden locks under woodworm.", "toy-lock", (
-    TimedRun(
-        "worm", "A worm eats at a server.", {"toy-checker": True}, claims=("T1",),
-        source="a carpenter", guard="toy-guard",
-        settings={"store": "toy-store", "nemesis": ("toy-fault",), "time_s": 5.0},
-    ),
-))
-""",
-    "toy_fault": """
-from fencepost.plugins import Colour, Drawn, Family, Receipt, pick
-
-class Worm:
-    def inject(self, fault):
-        return Receipt(True, "sawdust", {})
-
-    def heal(self, fault):
-        return Receipt(True, "sawdust", {})
-
-FAMILY = Family(
-    name="toy-fault", what="a worm eats at a server", receipt="sawdust",
-    make=lambda site, chains: Worm(),
-    draw=lambda random, at, asked: [Drawn(pick(random, at, asked.target or "one"), {})],
-    describe=lambda targets, arguments: f"a worm eats at {targets[0]}",
-    targets=("one",), impairs=lambda targets, arguments: [], forgets=False,
-    colour=Colour("#123456", "#fedcba"),
-)
-""",
-    "toy_server": """
-from dataclasses import replace
-from fencepost.harness.servers.redis import KIND as REDIS
-KIND = replace(REDIS, name="toy-server", module=__name__, model="toy-model")
-""",
-    "toy_model": """
-from dataclasses import replace
-from fencepost.hunt.models.redis.model import MODEL as REDIS
-from fencepost.plugins import ServerModel
-assert isinstance(REDIS, ServerModel)
-MODEL = replace(REDIS, name="toy-model", stores={"toy-store": REDIS.stores["redis"]})
-""",
-    "toy_simulated": """
-from fencepost.plugins import Action, Simulated
-
-def inject(run, event):
-    run.faults.begin("toy-fault", ["toy-server-1"], {}, "a worm eats", lambda: None, 1)
-    return True
-
-SIMULATED = Simulated("toy-fault", lambda setting: [Action("toy-fault", "server", inject)])
-""",
-}
-POINTS = {
-    "fencepost.locks": "toy-lock = toy_lock:LOCK\ntoy-elector = toy_elector:ELECTOR",
-    "fencepost.guards": "toy-guard = toy_guard:GUARD",
-    "fencepost.stores": "toy-store = toy_store:STORE",
-    "fencepost.checkers": "toy-checker = toy_checker:CHECKER",
-    "fencepost.claims": "T1 = toy_claim:CLAIM",
-    "fencepost.suites": "toy-suite = toy_suite:SUITE",
-    "fencepost.faults": "toy-fault = toy_fault:FAMILY",
-    "fencepost.servers": "toy-server = toy_server:KIND",
-    "fencepost.models": "toy-model = toy_model:MODEL",
-    "fencepost.simulated_faults": "toy-fault = toy_simulated:SIMULATED",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -218,6 +104,7 @@ def test_each_thing_is_registered_after_ours(registry):
         (("locks",), "toy-lock toy-server x1"),
         (("locks",), "toy-elector toy-server x1"),
         (("locks", "toy-lock"), "toy-lock: a lock of wood"),
+        (("defects",), "toy-defect The lock is of wood."),
         (("guards",), "toy-guard any lock toy-store accepts any write"),
         (("suite",), "toy-suite 1 runs: fencepost suite toy-suite"),
         (("nemesis", "list"), "toy-fault a worm eats at a server one, a node sawdust"),
@@ -226,6 +113,12 @@ def test_each_thing_is_registered_after_ours(registry):
 def test_the_lists_of_the_command_line_have_it(run, words, shown):
     code, said = run(*words)
     assert code == 0 and shown in said
+
+
+def test_the_doctor_looks_for_the_part_of_the_machine_that_its_fault_needs():
+    *_, last = machine.of_faults()
+    assert (last.ok, last.what) == (None, "toy-fault faults: a tree")
+    assert last.how == "no tree, so no worm: plant one"
 
 
 def test_the_help_of_a_command_has_it(toys):
@@ -269,6 +162,12 @@ def test_a_test_of_it_is_valid_and_can_be_read_back():
     assert one.servers == ["toy-server-1"]
 
 
+def test_a_matrix_of_all_locks_has_it_unless_it_is_not_sound():
+    assert "toy-elector" in matrix.usual_locks()
+    assert "toy-lock" not in matrix.usual_locks()  # it is made of one that is broken on purpose
+    assert "toy-lock" in LOCKS
+
+
 def test_a_suite_of_it_is_planned_with_all_that_it_names():
     (item,) = entries("toy-suite", 7)
     one = item.spec
@@ -295,6 +194,62 @@ def test_a_run_in_memory_is_judged_and_its_report_shows_it(cluster):  # noqa: F8
     assert "a worm eats" in said
 
 
+class Elections:
+    """Replaces the service of a cluster in memory: each hold is a reign of a toy elector."""
+
+    def __init__(self):
+        self._reigns = {}
+
+    def acquire(self, lock, hold, ttl_ns):
+        env = SimpleNamespace(
+            now=time.monotonic_ns, random=Random(hold), identity=hold,
+            lost=lambda secret, why: None,
+            background=lambda work: threading.Thread(target=work, daemon=True).start(),
+        )  # fmt: skip
+        elector = LOCKS["toy-elector"].make(env, [], {})
+        self._reigns[hold] = elector, elector.acquire(lock, ttl_ns)
+        return time.monotonic_ns() + ttl_ns
+
+    def release(self, lock, hold):
+        elector, grant = self._reigns.pop(hold)
+        elector.release(grant)
+        return True
+
+
+def test_a_run_in_memory_of_its_elector_has_two_leaders(cluster, monkeypatch):  # noqa: F811
+    elections = Elections()
+    for name in ("acquire", "release"):
+        monkeypatch.setattr(cluster.service, name, getattr(elections, name))
+    asked = replace(SPEC, lock="toy-elector", options={}, time_s=0.5, hold="20ms", think="0..1ms")
+    cluster.up(needs.nodes([asked]))
+    ended = carried_out(cluster, asked, [])
+    assert ended.error is None
+    found = ended.results["checkers"]["leadership"]
+    assert found["valid"] is False and len(found["evidence"][0]["holds"]) == 2
+    said = RENDER(ended.folder).read_text()
+    assert "toy-elector" in said and "Two leaders worked at once" in said
+
+
+@pytest.mark.parametrize(
+    ("log", "kept"),
+    [
+        (b"toy: burnt", False),
+        (b"toy: my drawer is gone", True),
+        (b"toy: a drawer squeaks", True),
+        (b"6379 # Out Of Memory allocating 7 bytes", False),
+    ],
+)
+def test_the_log_of_its_server_is_searched_for_its_crash_lines(cluster, log, kept):  # noqa: F811
+    asked = spec(time_s=0.2, nemesis=("kill",))
+    cluster.up(needs.nodes([asked]))
+    cluster.logs["toy-server-1"] = log
+    ended = carried_out(cluster, asked, [Scheduled(0.05, 0.05, "kill", ["toy-server-1"], {})])
+    assert ended.error is None
+    verdict = ended.results["checkers"]["server-log"]
+    assert verdict["valid"] is kept
+    assert ("Explained by a fault of the run" in verdict["summary"]) is (b"gone" in log)
+
+
 def test_what_a_client_needs_of_it_is_sent_to_its_node():
     with tarfile.open(fileobj=io.BytesIO(archive_for("redis", "toy-guard", "toy-store"))) as sent:
         names = set(sent.getnames())
@@ -315,6 +270,18 @@ def test_a_hunt_searches_for_its_checker_s_violation_under_its_guard(run, tmp_pa
     assert "No client ever lets go." in report.read_text()
 
 
+def test_a_hunt_knows_what_its_servers_keep(monkeypatch):
+    def faults(**settings):
+        return described("toy-lock", {}, settings).setting.faults
+
+    assert "power" in faults() and "power" in faults(persistence="always")
+    assert "power" not in faults(persistence="everysec")
+    assert reference.servers(spec()) == "one Redis server"
+    monkeypatch.setitem(KINDS["toy-server"].persistence, "none", "nothing")
+    assert reference.servers(spec()) == "one Redis server without persistence"
+    assert "power" not in faults()
+
+
 def test_a_hunt_finds_two_leaders_of_an_elector_that_asks_nobody(run, tmp_path):
     words = ("--goal", "leadership", "--faults", "pause", "--seed", "1", "--processes", "1")
     code, said = run("hunt", "toy-elector", *words)
@@ -329,6 +296,8 @@ def test_a_hunt_finds_two_leaders_of_an_elector_that_asks_nobody(run, tmp_path):
         ("locks", "| `toy-lock` | 1 toy-server |"),
         ("locks", "| `toy-elector` | 1 toy-server |"),
         ("guards", "| `toy-guard` | any lock | `toy-store` | accepts any write"),
+        ("defect-catalogue", "toy_defect.py) | The lock is of wood. | A lease is kept. |"),
+        ("defect-results", "| toy-defect | not played yet | not played yet | not played yet |"),
         ("stores", "| `toy-store` | a box of wood |"),
         ("suites", "| `toy-suite` | Wooden locks under woodworm. |"),
         ("faults", "| `toy-fault` | a worm eats at a server | `one`, a node |"),

@@ -198,7 +198,7 @@ def usual_faults() -> tuple[str, ...]:
 
 def usual_locks() -> list[str]:
     """Return every sound lock: all but the deliberately broken ones."""
-    return [name for name in LOCKS if name != "none" and not name.startswith("broken-")]
+    return [name for name, lock in LOCKS.items() if lock.sound]
 
 
 def _each_once(names: Sequence[str]) -> tuple[str, ...]:

@@ -18,16 +18,15 @@ from fencepost.harness.remote.processes import CLIENT, RESOURCE, kill_marked, ma
 from fencepost.harness.remote.remote import Remote, RemoteError
 from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.postgres import SOCKETS
 from fencepost.harness.servers.server import Server
 from fencepost.nemesis.families import FAMILIES
 from fencepost.nemesis.family import Family
 from fencepost.nemesis.nemesis import Leftover
 from fencepost.node.lazy import CONTROL
-from fencepost.node.places import CODE, CODE_FILE, DATA, LOGS, PID_FILE, RUN, STARTING
+from fencepost.node.places import CODE, CODE_FILE, DATA, LOGS, PID_FILE, STARTING
 
 _SHIPPED = (CODE_FILE, CODE, f"{CODE}.tar")
-_FILES = (DATA, PID_FILE, STARTING, *_SHIPPED, f"{RUN}/zoo.cfg", SOCKETS, CONTROL, LOGS)
+_FILES = (DATA, PID_FILE, STARTING, *_SHIPPED, CONTROL, LOGS)
 
 
 def unusable() -> list[str]:
@@ -87,8 +86,9 @@ def leave(remote: Remote, node: str) -> list[str]:
         server.wipe()
     found, failed = _of_faults(remote, server)
     _undone(found, failed)
-    files = [file for family in _families() for file in family.files]
-    remote.run(["rm", "-rf", *_FILES, *files])
+    of_faults = [file for family in _families() for file in family.files]
+    of_servers = [file for kind in KINDS.sound()[0] for file in kind.files]
+    remote.run(["rm", "-rf", *_FILES, *of_faults, *of_servers])
     return failed
 
 

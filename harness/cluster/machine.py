@@ -17,13 +17,12 @@ from pathlib import Path
 
 from fencepost.harness.cluster import docker_calls, docker_engine, image
 from fencepost.harness.errors import Crashed
+from fencepost.nemesis.families import FAMILIES
 
 _GB = 1 << 30
 # The image has 2 GB, in addition to the layers of its build. Servers and clients are limited to
 # 2 GB each, and use about a tenth of that.
 _IMAGE_GB, _RESULTS_GB, _MEMORY_GB = 6, 1, 2
-# Machine types on which clock faults can rewrite the vDSO.
-_MACHINES = ("x86_64", "aarch64")
 _SLOW_CLOCKS = ("acpi_pm", "hpet", "pit", "jiffies")
 # The maximum drift between the two clocks during the check, and the duration of the check.
 _LOOK_S, _APART_S = 0.2, 0.02
@@ -50,24 +49,7 @@ def findings(results: Path) -> Iterator[Finding]:
     yield _room("room for the image", Path("/var/lib/docker"), _IMAGE_GB)
     yield _room("room for results", results, _RESULTS_GB)
     yield _clock()
-    machine = platform.machine()
-    yield _optional(
-        "clock faults: x86_64 or aarch64",
-        machine if machine in _MACHINES else "",
-        f"{machine}: clock faults only for Redis",
-    )
-    yield _optional(
-        "power faults: file systems in user space",
-        "/dev/fuse" if Path("/dev/fuse").exists() else "",
-        "no /dev/fuse, so no `power` faults: load it (`modprobe fuse`)",
-    )
-    root = Path("/sys/fs/cgroup")
-    limits = (root / "cgroup.controllers").is_file() or (root / "cpu").is_dir()
-    yield _optional(
-        "cpu faults: cgroups",
-        "cgroups" if limits else "",
-        "this kernel cannot limit CPU time, so no `cpu` faults",
-    )
+    yield from of_faults()
     yield _firewall()
     yield _optional(
         "--compose: Docker Compose",
@@ -79,6 +61,15 @@ def findings(results: Path) -> Iterator[Finding]:
         "pip" if find_spec("pip") else "",
         f"not installed: `{sys.executable} -m ensurepip`",
     )
+
+
+def of_faults() -> Iterator[Finding]:
+    """Yield the parts of the machine that only faults of some families need."""
+    for family in FAMILIES.sound()[0]:
+        if family.machine is not None:
+            there, words = family.machine.look()
+            what = f"{family.name} faults: {family.machine.what}"
+            yield Finding(there or None, what, words)
 
 
 def _optional(what: str, there: str, otherwise: str) -> Finding:

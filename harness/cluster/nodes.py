@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.nemesis.targets import STORAGE
+from fencepost.workloads.resources.registry import STORES
 
 CLIENT = "client"
 MOST_CLIENTS = 10
@@ -17,5 +18,6 @@ def every() -> list[str]:
 
 
 def role(node: str) -> str:
-    """Return the role of a node, such as redis, etcd or client. The store is a Redis."""
-    return "redis" if node == STORAGE else node.rpartition("-")[0]
+    """Return the role of a node, such as redis, etcd or client. On the storage node it is the kind
+    of server of the first store, which starts there; a run starts that of its own store."""
+    return STORES.sound()[0][0].kind if node == STORAGE else node.rpartition("-")[0]

@@ -34,6 +34,7 @@ from fencepost.harness.execute.timed import Played
 from fencepost.harness.interrupts import interruptible, undisturbed
 from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn, now
+from fencepost.harness.servers import crash_lines
 from fencepost.harness.spec.spec import Spec, layout_of
 from fencepost.nemesis.director import Director
 from fencepost.nemesis.schedule import Scheduled
@@ -96,7 +97,9 @@ def run_once(
                     began = site.resume if servers_run else site.prepare
                     versions |= began(live.say)
                     clocks = site.client_fleet.clocks()
-                    learn(folder, versions=versions, **({"clocks": clocks} if clocks else {}))
+                    lines = crash_lines.of_file(spec.foreign.kind if spec.foreign else None)
+                    clocked = {"clocks": clocks} if clocks else {}
+                    learn(folder, versions=versions, **clocked, **lines)
                     _start_clients(site, recorder, folder, live)
                     spec = adopt(folder, spec, site.client_fleet.workers)
                     running = Running(

@@ -35,6 +35,7 @@ from fencepost.harness.judge.verdict import Missing, checked, results_of, stoppe
 from fencepost.harness.locked import is_live
 from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn
+from fencepost.harness.servers import crash_lines
 from fencepost.nemesis.families import FAMILIES
 from fencepost.report.pages import run as report
 from fencepost.runfiles import FACTS, RESULTS, TEST, merged
@@ -80,7 +81,7 @@ def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcom
     with _frozen():
         history = with_facts(finish(folder / "history.jsonl"))
     test = _described(folder, history, live)
-    run = Run(history, test, results.server_logs(folder))
+    run = Run(history, test, results.server_logs(folder), crash_lines.known(test))
     missing = Missing(rejected.complete_until(folder), *rejected.read_rejected(folder))
     found = checked(run, missing.until_ns)
     history.notes[:0] = _sorted_before(folder, history, missing)

@@ -3,7 +3,8 @@
 It grows at known points, each time as a whole file, so that a run that was killed can be judged:
 
     the run begins      started, versions (of fencepost and the cluster)
-    servers are up      versions (of the servers too), clocks
+    servers are up      versions (of the servers too), clocks, crash_lines and loss_lines (of a kind
+                        of servers in a user's file)
     clients are ready   began_unix_s, ready_s, promises (that their program named, in lock too)
     the run ends        plays and schedule (of triggered faults), time_s (of a segment cut short)
     it is judged        facts from the history: lock.token, checkers, not_checked

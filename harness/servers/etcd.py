@@ -162,6 +162,13 @@ KIND = Kind(
     leader_leases=True,
     grain_s=1.0,
     replaceable=True,
+    # Checked against the messages in 3.4.23.
+    crash_lines=(
+        # zap (zapcore/level.go), as JSON and as columns; capnslog, which etcd 3.4 has without zap.
+        r"\"level\": ?\"(?:panic|dpanic|fatal)\"",
+        r"\t(?:panic|dpanic|fatal|PANIC|DPANIC|FATAL)\t",
+        r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ C \| ",
+    ),
     ends_with="close",
     around_s=4.0,
     model="etcd",

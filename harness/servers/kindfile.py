@@ -7,6 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.servers.kinds import check
 from fencepost.node.kind import Kind
 
 # The module name of the file, here and on the node. It must not hide another module.
@@ -37,4 +38,8 @@ def load(path: Path) -> Kind:
             f"{path} defines {len(found)} kinds of servers, but must define one: KIND = "
             'Kind("mydb", __name__, port=7000, health=...), see docs/your-servers.md'
         )
+    try:
+        check(found[0])
+    except ValueError as error:
+        raise BadArguments(f"{path}: {error}") from error
     return found[0]

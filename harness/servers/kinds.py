@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import get_args
+
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers import (
     etcd,
@@ -14,8 +17,24 @@ from fencepost.harness.servers import (
     valkey,
     zookeeper,
 )
-from fencepost.node.kind import Kind
+from fencepost.node.kind import Kind, Survives
 from fencepost.registry import Registry
+
+
+def check(kind: Kind) -> None:
+    """Raise ValueError if a kind's crash lines or its persistence are invalid."""
+    for value, survived in kind.persistence.items():
+        if survived not in get_args(Survives):
+            raise ValueError(f"persistence {value} of {kind.name}: {survived!r} is no event")
+    for pattern in (*kind.crash_lines, *kind.loss_lines):
+        try:
+            in_every_line = re.search(pattern, "") is not None
+            re.compile(f"|{pattern}")  # it becomes a part of a longer one
+        except re.error as error:
+            raise ValueError(f"crash line {pattern!r} of {kind.name}: {error}") from error
+        if in_every_line:
+            raise ValueError(f"crash line {pattern!r} of {kind.name} matches every line")
+
 
 KINDS: Registry[Kind] = Registry(
     "fencepost.servers",
@@ -31,6 +50,7 @@ KINDS: Registry[Kind] = Registry(
         kubernetes.KIND,
         kube_apiserver.KIND,
     ),
+    check,
 )
 
 

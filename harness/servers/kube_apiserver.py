@@ -144,9 +144,11 @@ KIND = Kind(
     version=_version,
     clocks={"wall": Clock(_wall)},
     user="kubernetes",
+    files=(str(_LISTENS),),
     # Stop and kill the API server with its etcd, as if the machine failed.
     forks=True,
     grain_s=1.0,
+    crash_lines=etcd.KIND.crash_lines,
     around_s=20.0,
     serves="kubernetes",
     # Its servers speak HTTPS and want a token; the clients of electors do not yet.

@@ -78,6 +78,22 @@ KIND = Kind(
     version=_version,
     clocks={"wall": Clock(_wall)},
     forks=True,
+    files=(SOCKETS,),
+    # Checked against the messages in 15.20.
+    crash_lines=(
+        # elog.c; mcxt.c.
+        r"\bPANIC:  |\b(?:ERROR|FATAL):  out of memory",
+        # postmaster.c: LogChildExit; 15 is an order to end, and so is 3.
+        r"terminated by signal (?:4|6|7|8|11)\b",
+        # postmaster.c: PostmasterStateMachine, process_pm_child_exit, BackendStartup.
+        r"(?:aborting startup|shutting down) due to startup process failure",
+        r"abnormal database system shutdown|could not fork .*: Cannot allocate memory",
+    ),
+    # postmaster.c: a process was killed; the files are gone.
+    loss_lines=(
+        r"terminated by signal 9\b",
+        r"because data directory lock file is invalid",
+    ),
     ends_with="connection",
     model="postgres",
     around_s=4.5,

@@ -105,6 +105,33 @@ def _answer(stream: IO[bytes]) -> list[str]:
     return [rest]
 
 
+# Checked against the messages in the binary of 7.0.15. Not listed: "Short read or OOM loading DB.
+# Unrecoverable error, aborting now.", which it logs of a copy that its master did not complete.
+_CRASH_LINES = (
+    # debug.c: sigsegvHandler, _serverPanic, _serverAssert; server.c: redisOutOfMemoryHandler.
+    r"REDIS BUG REPORT START|Guru Meditation|ASSERTION FAILED|crashed by signal",
+    r"Out Of Memory allocating|Redis aborting for OUT OF MEMORY|zmalloc: Out of memory",
+    # server.c: loadDataFromDisk; rdb.c: rdbReportError, rdbLoadRio.
+    r"Fatal error loading the DB|Terminating server after rdb file reading failure",
+    r"Wrong RDB checksum expected",
+    r"FATAL: Data file was created with a Redis server configured to handle more",
+    # aof.c: loadSingleAppendOnlyFile, aofLoadManifestFromFile, aofOpenIfNeededOnServerStart.
+    r"(?:Bad file format|Unexpected end of file|Unrecoverable error) reading the append only",
+    r"FATAL AOF MANIFEST FILE ERROR|Fatal error: can't open the (?:append log|AOF manifest)",
+    r"Can't open the append-only file|Can't open or create append-only dir",
+    r"Error reading the RDB (?:preamble of the AOF|base) file .*AOF loading aborted",
+    # aof.c: flushAppendOnlyFile; replication.c: restartAOFAfterSYNC.
+    r"Can't (?:recover from AOF write error|persist AOF for fsync error)",
+    r"FATAL: this replica instance finished the synchronization",
+    # config.c: loadServerConfig; server.c, acl.c, module.c, cluster.c, sentinel.c at the start.
+    r"FATAL CONFIG FILE ERROR|Fatal error, can't open config file",
+    r"Critical error while loading ACLs|Aborting Redis startup because of ACL errors",
+    r"Can't load module from .*server aborting|Configured to not listen anywhere, exiting",
+    r"Fatal: [Cc]an't (?:initialize|update)",
+    r"Unrecoverable error creating |Unrecoverable error: corrupted cluster config",
+    r"Sentinel config file .*Exiting",
+)
+
 KIND = Kind(
     "redis",
     __name__,
@@ -124,8 +151,12 @@ KIND = Kind(
     faketime=True,
     independent=True,
     lease_clock="wall",
+    persistence={"none": "nothing", "everysec": "crash", "always": "power"},
     replaceable=True,
     evicts=True,
+    crash_lines=_CRASH_LINES,
+    # A restarted server finds its port taken.
+    loss_lines=(r"Failed listening on port .*aborting",),
     around_s=3.5,
     model="redis",
 )

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 
-from fencepost.checker.facts.crash_lines import BAD
 from fencepost.checker.server_log import gap
 from fencepost.harness.remote.remote import Remote, RemoteError
+from fencepost.harness.servers.crash_lines import known
 from fencepost.node.places import PROGRAM
 
 HEAD, TAIL = 4 << 20, 12 << 20
@@ -26,7 +26,7 @@ def shorten(remote: Remote, path: str) -> dict[str, int] | None:
     Raises:
         RemoteError: the node does not answer, or has no such log.
     """
-    words = ["log", "shorten", path, str(HEAD), str(TAIL), BAD.pattern]
+    words = ["log", "shorten", path, str(HEAD), str(TAIL), known().every.pattern]
     output = remote.run([PROGRAM, *words], timeout_s=_SEARCH_S).out.strip()
     found: dict[str, int] | None = json.loads(output) if output else None
     return found

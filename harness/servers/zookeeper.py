@@ -151,9 +151,21 @@ KIND = Kind(
     # est: when a connection was opened; lresp: when it last got a response.
     clocks={"wall": Clock(_wall), "monotonic": Clock(_monotonic)},
     user="zookeeper",
+    files=(f"{RUN}/zoo.cfg",),
     elects=True,
     lease_clock="monotonic",
     replaceable=True,
+    # Checked against the messages in 3.8.0. Not listed: "Exiting JVM with code 0", which it logs
+    # when it is asked to end.
+    crash_lines=(
+        # QuorumPeerMain, ZooKeeperServerMain.
+        r"exiting abnormally",
+        # ServiceUtils; 0 is an order to end.
+        r"Exiting JVM with code [1-9]|Fatal error, JVM should exit with code [1-9]",
+        # ZooKeeperCriticalThread, ZooKeeperServer, ZooKeeperServerListenerImpl, QuorumPeer.
+        r"Severe unrecoverable error|Thread .{1,200} exits, error code [1-9]",
+        r"Unable to load database on disk|Unable to run quorum server",
+    ),
     ends_with="close",
     around_s=7.0,
     model="zookeeper",

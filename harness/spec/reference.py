@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from fencepost.harness.servers.kinds import independent
 from fencepost.harness.spec.models import model_of
-from fencepost.harness.spec.spec import Spec
+from fencepost.harness.spec.spec import Spec, survives
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 
@@ -45,6 +45,4 @@ def servers(spec: Spec) -> str:
     model = model_of(kind)
     name = (model.title if model else "") or kind
     words = f"one {name} server" if count == 1 else f"{count} {name} servers"
-    return (
-        f"{words} without persistence" if kind == "redis" and spec.persistence == "none" else words
-    )
+    return f"{words} without persistence" if survives(spec) == "nothing" else words

@@ -13,7 +13,7 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec import reference
-from fencepost.harness.spec.spec import Spec, restart_s
+from fencepost.harness.spec.spec import Spec, restart_s, survives
 from fencepost.harness.userlock.hunt_support import installed, outside_of_reach
 from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.lock_error import LockError, Stuck
@@ -81,6 +81,7 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         store=spec.stored_in,
         ttl_ns=spec.ttl_ms * 1_000_000,
         persistence=spec.persistence,
+        survives=survives(spec),
         restart_ns=None if away_s == NEVER_S else round(away_s * 1e9),
         bound_ns=round(spec.liveness_bound_s * 1e9),
         replicated=lock.replicated,

@@ -13,7 +13,7 @@ from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.external import ForeignServer
 from fencepost.harness.servers.external_names import Foreign
 from fencepost.harness.servers.external_names import read as read_named
-from fencepost.harness.servers.kinds import chosen
+from fencepost.harness.servers.kinds import KINDS, chosen
 from fencepost.harness.spec.models import counts_steps
 from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.nemesis.failpoints import COUNTED, EXTENDING, REQUESTS
@@ -23,6 +23,7 @@ from fencepost.nemesis.restart import NEVER_S
 from fencepost.nemesis.schedule import Scheduled, draw
 from fencepost.nemesis.targets import Layout, UnknownKind
 from fencepost.nemesis.triggers import Trigger
+from fencepost.node.kind import Survives
 from fencepost.settings import SETTINGS, Settings
 from fencepost.workloads.client import critical_section
 from fencepost.workloads.contract.locktype import LockType
@@ -204,6 +205,14 @@ def schedule_of(spec: Spec) -> list[Scheduled]:
     if spec.aim:
         return []
     return draw(spec.nemesis, spec.seed, spec.time_s, spec.interval_s, layout_of(spec))
+
+
+def survives(spec: Spec) -> Survives | None:
+    """Return the worst event that the servers' data survive; None if their kind has no choice of
+    persistence."""
+    role = spec.lock_type.kind
+    kind = chosen(role, spec.server_version)[0] if role in KINDS else None
+    return kind.persistence.get(spec.persistence) if kind else None
 
 
 def restart_s(spec: Spec, ttl_s: float) -> float:

@@ -23,6 +23,7 @@ from fencepost.hunt.bridge.schedule_order import reorder, segments
 from fencepost.hunt.bridge.to_scenario import Writer
 from fencepost.hunt.bridge.trace import Trace, Traced
 from fencepost.hunt.faults.registry import SIMULATED, table
+from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.hunt import Counterexample
 from fencepost.hunt.sim.record import to_history
@@ -68,11 +69,7 @@ def bridge(setting: Setting, find: Counterexample, traced: Traced | None = None)
     happened = deeds(run, trace, until)
     for segment in segments(happened, long_ns(setting)):
         writer.segment(reorder(segment))
-    steps = (
-        _unsynced(writer.written(), writer)
-        if setting.persistence == "everysec"
-        else writer.written()
-    )
+    steps = _unsynced(writer.written(), writer) if setting.survives == "crash" else writer.written()
     served = {"server": f"{setting.kind}={setting.version}"} if setting.version else {}
     scenario = Scenario(
         name=f"confirm-{setting.test['name']}",
@@ -131,7 +128,7 @@ def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
 
     With `appendfsync everysec`, Redis syncs the first write after a second without writes at once.
     """
-    made = list(steps)
+    made, model = list(steps), MODELS[writer.setting.model]
     grants = [
         place
         for place, timed in enumerate(steps)
@@ -152,8 +149,9 @@ def _unsynced(steps: tuple[Timed, ...], writer: Writer) -> tuple[Timed, ...]:
         first: list[Plain] = [Do(client, "acquire"), SyncDue(), Do(client, "release")]
         made[ahead[-1] : ahead[-1]] = [Timed(step, timed.at_s) for step in first]
         writer.notes.append(
-            f"Redis syncs the first write after a second without writes at once: {client} acquires "
-            "and releases the lock before, so that the grant that the fault loses is a later write"
+            f"{model.title or model.name} syncs the first write after a second without writes at "
+            f"once: {client} acquires and releases the lock before, so that the grant that the "
+            "fault loses is a later write"
         )
         break
     return tuple(made)

@@ -1,14 +1,31 @@
-"""Fails over a simulated Redis: the primary crashes and its replica is promoted."""
+"""Fails over simulated servers: the primary crashes and its replica is promoted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
 
 from fencepost.hunt.faults.simulated import Action, Simulated
-from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
+from fencepost.workloads.locks.registry import LOCKS
+
+
+@runtime_checkable
+class Replicated(Protocol):
+    """A server of a model with replicas: `replica` follows it, unless it is `cut` off."""
+
+    name: str
+    up: bool
+    cut: bool
+    replica: Any
+
+    def crash(self, power: bool) -> None: ...
+    def start(self) -> None: ...
+    def reconnect(self) -> None: ...
+    def follow(self, primary: Any) -> None:
+        """Become a replica of a primary; of None, a primary itself."""
 
 
 def _failover(setting: Setting) -> Iterator[Action]:
@@ -32,16 +49,17 @@ def _inject(run: Run, event: Event | None) -> None:
     run.faults.begin("failover", [old.name, new.name], {}, words, back)
 
 
-def primary(run: Run) -> RedisServer | None:
+def primary(run: Run) -> Replicated | None:
     """Return the server that has a replica."""
-    redis = (one for one in run.servers if isinstance(one, RedisServer))
-    return next((one for one in redis if one.replica is not None), None)
+    able = (one for one in run.servers if isinstance(one, Replicated))
+    return next((one for one in able if one.replica is not None), None)
 
 
 def _refuses(setting: Setting) -> str:
     if setting.replicated:
         return ""
-    return f"{setting.lock} cannot fail over; these can: redis-replicated"
+    able = [lock.name for lock in LOCKS.sound()[0] if lock.replicated and not lock.server]
+    return f"{setting.lock} cannot fail over; these can: {', '.join(able)}"
 
 
 SIMULATED = Simulated(

@@ -12,6 +12,7 @@ from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
 from fencepost.nemesis.memory import POLICIES
+from fencepost.nemesis.targets import listed
 
 
 @runtime_checkable
@@ -47,7 +48,10 @@ def _run_out(index: int, policy: str, run: Run, event: Event | None) -> None:
 
 
 def _refuses(setting: Setting) -> str:
-    return "" if MODELS[setting.model].evicts else "only Redis servers have such a limit"
+    if MODELS[setting.model].evicts:
+        return ""
+    able = dict.fromkeys(one.title or one.name for one in MODELS.values() if one.evicts)
+    return f"only {listed(list(able))} servers have such a limit"
 
 
 # Unusual: it needs other users of the same server.

@@ -16,8 +16,9 @@ def _power(setting: Setting) -> Iterator[Action]:
 
 
 def _usual(setting: Setting) -> bool:
-    """Without persistence a loss of power has the effect of a crash."""
-    return setting.persistence != "none"
+    """Without persistence, and where there is no choice of it, a loss of power has the effect of a
+    crash."""
+    return setting.survives in ("crash", "power")
 
 
 SIMULATED = Simulated(

@@ -21,10 +21,10 @@ from fencepost.hunt.live.program import Faulty, Program
 from fencepost.hunt.live.witness import Witness
 from fencepost.hunt.live.world import STILL_NS, RealWorld
 from fencepost.hunt.lock_error import LockError
-from fencepost.hunt.models.redis.server import RedisServer
+from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.client_node import ClientNode
-from fencepost.hunt.sim.network import Network, Request, Server, Tap
+from fencepost.hunt.sim.network import Network, Request, Tap
 from fencepost.hunt.sim.record import Outbox
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
@@ -188,14 +188,9 @@ class RealRun(Run):
             self.world.stir()
             self.parts[index].hear(message)
             if message.get("f") == "acquire" and message.get("type") == "ok":
-                self.longest_ns = max(self.longest_ns, *map(self._lease_ns, self.servers))
-
-    def _lease_ns(self, server: Server) -> int:
-        """Return how long the longest lease on a server of Redis still lives."""
-        if not isinstance(server, RedisServer):
-            return 0
-        now_ms = server.clock.ms(self.world.now)
-        return max(((ms - now_ms) * MS for ms in server.store.expires.values()), default=0)
+                lease_ns = MODELS[self.setting.model].lease_ns
+                left = (lease_ns(server, self.world.now) for server in self.servers)
+                self.longest_ns = max(self.longest_ns, *left)
 
     # Decisions.
 

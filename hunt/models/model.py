@@ -56,6 +56,8 @@ class Model:
       end in one way only.
     - `wall_leases`: its leases end by the wall clock, which the hunt can skew.
     - `evicts`: it has a memory limit.
+    - `lease_ns`: how long the longest lease on a server still lives at a time (ns). A hunt of real
+      clients needs it (`live`).
     - `asked`, `answered`: describe a command, and its reply, in a few words.
     """
 
@@ -70,5 +72,6 @@ class Model:
     in_session: Callable[[Server, int], bool] | None = None
     wall_leases: bool = False
     evicts: bool = False
+    lease_ns: Callable[[Server, int], int] = lambda server, now_ns: 0
     asked: Callable[[tuple[Any, ...]], str] = words.name
     answered: Callable[[tuple[Any, ...], Any], str] = words.reply

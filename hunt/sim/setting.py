@@ -18,16 +18,16 @@ class Setting:
     """The subject of a hunt.
 
     `test` describes it as test.json does. `faults`: the faults to inject, by their names in
-    hunt/faults/registry.py. `goals`: the checkers whose violation ends the hunt. `restart_ns`: how
-    long a killed server stays down, None for good. `slow`: a client may hold the lock past its
-    lease. `in_loop`: calls of the lock run in an event loop. `kind`: the kind of the servers;
-    `version`: their version, "" for the default; `model`: the model that simulates them
-    (hunt/models). `outside`: the lock brings its own connections (hunt/intercept) by the modules
-    `libraries`. `elector`: it elects a leader, and holds are reigns; `deadlines`: its leaders know
-    until when they lead; `stops`: what ends their work (workloads/electors/plain.py). `own`: a user
-    lock, which is in no registry; `reference`: the same servers with a lock of fencepost's own, to
-    which it is compared. `live`: its clients are real
-    programs (hunt/live).
+    hunt/faults/registry.py. `goals`: the checkers whose violation ends the hunt. `survives`: the
+    worst event that servers' data survive with this `persistence` (node/kind.py), None without a
+    choice. `restart_ns`: how long a killed server stays down, None for good. `slow`: a client may
+    hold the lock past its lease. `in_loop`: calls of the lock run in an event loop. `kind`: the
+    kind of the servers; `version`: their version, "" for the default; `model`: the model that
+    simulates them (hunt/models). `outside`: the lock brings its own connections (hunt/intercept) by
+    the modules `libraries`. `elector`: it elects a leader, and holds are reigns; `deadlines`: its
+    leaders know until when they lead; `stops`: what ends their work (workloads/electors/plain.py).
+    `own`: a user lock, which is in no registry; `reference`: the same servers with a lock of
+    fencepost's own, to which it is compared. `live`: its clients are real programs (hunt/live).
     """
 
     test: Mapping[str, Any]
@@ -41,6 +41,7 @@ class Setting:
     store: str = "redis"
     ttl_ns: int = 2000 * MS
     persistence: str = "none"
+    survives: str | None = "nothing"
     restart_ns: int | None = 0
     bound_ns: int = 5000 * MS
     holds: int = 2

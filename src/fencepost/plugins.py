@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fencepost.nemesis.family import Colour as Colour
     from fencepost.nemesis.family import Column as Column
     from fencepost.nemesis.family import Family as Family
+    from fencepost.nemesis.family import MachineNeed as MachineNeed
     from fencepost.nemesis.fault_spec import Asked as Asked
     from fencepost.nemesis.nemesis import Fault as Fault
     from fencepost.nemesis.nemesis import Leftover as Leftover
@@ -87,7 +88,7 @@ _NAMES = {
     "fencepost.hunt.sim.setting": "Setting",
     "fencepost.hunt.sim.unknown": "Unknown",
     "fencepost.nemesis.axis": "FaultAxis",
-    "fencepost.nemesis.family": "Colour Column Family",
+    "fencepost.nemesis.family": "Colour Column Family MachineNeed",
     "fencepost.nemesis.fault_spec": "Asked",
     "fencepost.nemesis.nemesis": "Fault Leftover Nemesis Receipt",
     "fencepost.nemesis.site": "Site",

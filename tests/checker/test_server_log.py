@@ -7,6 +7,7 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import History, Op
 from fencepost.checker.server_log import gap, server_log
 from fencepost.checker.verdict import Verdict
+from fencepost.harness.servers.crash_lines import known
 
 TEST = {"servers": ["etcd-1", "etcd-2"]}
 CALM = {
@@ -157,7 +158,7 @@ def judged(tmp_path):
             if text is not None:
                 logs[f"etcd-{number}"] = tmp_path / f"{number}.log"
                 logs[f"etcd-{number}"].write_text(text)
-        return server_log(Run(History(list(history)), test, logs))
+        return server_log(Run(History(list(history)), test, logs, known()))
 
     return of
 
@@ -198,6 +199,19 @@ def test_a_log_that_is_no_text_is_searched_all_the_same(tmp_path):
     log.write_bytes(b"\xff\xfe\n" + BAD[0].encode())
     found = server_log(Run(History([]), {"servers": ["etcd-1"]}, {"etcd-1": log}))
     assert [row["line"] for row in found.evidence] == [2]
+
+
+def test_without_any_kind_of_server_the_lines_of_runtimes_and_of_the_kernel_count(tmp_path):
+    log = tmp_path / "etcd-1.log"
+    found = []
+    for line in BAD:
+        log.write_text(line)
+        verdict = server_log(Run(History([]), {"servers": ["etcd-1"]}, {"etcd-1": log}))
+        found += [line] if verdict.valid is False else []
+    assert [line.split()[0] for line in found] == [
+        "panic:", "fatal", "Exception", "#", "Out", "Terminating", "unexpected", "SIGSEGV:", "#",
+        "Error", "Caused", "Memory", "redis-server[4711]:",
+    ]  # fmt: skip
 
 
 def test_it_is_unknown_where_there_are_no_servers(judged):

@@ -13,6 +13,7 @@ from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history import history
 from fencepost.harness.judge.fault_facts import with_facts
 from fencepost.harness.results import results
+from fencepost.harness.servers.crash_lines import known
 
 _CASES = Path(__file__).resolve().parents[3] / "shared" / "histories" / "verdict-cases"
 _EXPECTED = _CASES / "expected.csv"
@@ -30,7 +31,7 @@ def _rows():
 def test_a_known_history_gets_its_known_verdict(row):
     folder = _CASES / row["case"]
     test = json.loads((folder / "test.json").read_text())
-    found = CHECKERS[row["checker"]].check(
-        Run(with_facts(history.read(folder / "history.jsonl")), test, results.server_logs(folder))
-    )
+    ops = with_facts(history.read(folder / "history.jsonl"))
+    run = Run(ops, test, results.server_logs(folder), known(test))
+    found = CHECKERS[row["checker"]].check(run)
     assert str(found.valid).lower() in row["verdict"].split("|"), found.summary

@@ -34,7 +34,7 @@ class Call(NamedTuple):
 
 
 class Cluster:
-    """`calls`: every call so far. `deaf`: nodes on which SIGSTOP has no effect."""
+    """`calls`: every call so far. `deaf`: nodes on which SIGSTOP has no effect. `logs`: by node."""
 
     def __init__(self) -> None:
         self.service = Service()
@@ -42,6 +42,7 @@ class Cluster:
         self.before: Callable[[Call], None] = lambda call: None
         self.after: Callable[[Call], None] = lambda call: None
         self.deaf: set[str] = set()
+        self.logs: dict[str, bytes] = {}
         self.ups = self.downs = 0
         self.undone: list[str] = []
         self._nodes: dict[str, Node] = {}
@@ -166,7 +167,7 @@ class Node:
     def get(self, path: str) -> bytes:
         self.called("get", path)
         if path.startswith("/var/log/"):
-            return b"the server's log\n"
+            return self.cluster.logs.get(self.node, b"the server's log\n")
         if path not in self.files:
             raise RemoteError(f"{self.node}: no {path}")
         return self.files[path]

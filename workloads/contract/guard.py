@@ -103,11 +103,11 @@ class Guard:
 def served(guard: Guard, locks: Iterable[LockType]) -> list[str]:
     """Return the locks that the guard works with, as options of the command line.
 
-    Locks that are broken on purpose are left out.
+    Locks that are not sound are left out.
     """
     found = []
     for lock in locks:
-        if lock.name.startswith("broken"):
+        if not lock.sound:
             continue
         if guard.serves(lock, {}):
             found.append(lock.name)

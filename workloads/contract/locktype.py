@@ -76,7 +76,8 @@ class LockType:
     `usual_ttl_ms`: the lease of a test that names none, if its numbers need a longer one than other
     locks; 0: as for these. `loads`: modules that its library imports at their first use; a hunt
     imports them before its first run. `elector`: it elects a leader (workloads/electors), and a
-    grant is a reign. `reference`: how it is the reference of user locks; None: it is not.
+    grant is a reign. `reference`: how it is the reference of user locks; None: it is not. `sound`:
+    it is not broken on purpose; tests of all locks leave other locks out unless named.
 
     Raises ValueError for an invalid field.
     """
@@ -109,6 +110,7 @@ class LockType:
     loads: tuple[str, ...] = ()
     dials: bool = False
     reference: Reference | None = None
+    sound: bool = True
 
     def __post_init__(self) -> None:
         if self.ends_with not in ENDS_WITH:

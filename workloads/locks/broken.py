@@ -163,12 +163,14 @@ NONE = LockType(
     what="no lock at all: what compare-and-set achieves without one",
     make=no_lock,
     servers=1,
+    sound=False,
 )
 ALWAYS_YES = LockType(
     name="broken-always-yes",
     what="broken on purpose: grants every request, always token 1",
     make=always_yes,
     servers=1,
+    sound=False,
     options={"token": Option("one", ("one",)), **POLLS},
 )
 NO_OWNER_CHECK = LockType(
@@ -176,6 +178,7 @@ NO_OWNER_CHECK = LockType(
     what="broken on purpose: releases with DEL, whatever client holds the lock by then",
     make=no_owner_check,
     servers=1,
+    sound=False,
     options={"token": _TOKEN, **POLLS},
 )
 CHECK_THEN_DELETE = replace(
@@ -190,6 +193,7 @@ NO_TTL = LockType(
     what="broken on purpose: SET NX without an expiry",
     make=no_ttl,
     servers=1,
+    sound=False,
     options=POLLS,
     # It has no expiry to extend, and PEXPIRE would give it one.
     extends=False,
@@ -207,4 +211,5 @@ HERD = replace(
     reference=None,
     what="broken on purpose: ZooKeeper's recipe with every waiter watching the holder's znode",
     make=herd,
+    sound=False,
 )

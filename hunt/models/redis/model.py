@@ -7,6 +7,7 @@ from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.models.redis.words import asked
 from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import MS
 
 
 def _servers(setting: Setting, network: Network) -> list[Server]:
@@ -25,6 +26,12 @@ def storage(site: Storage) -> Server:
     return RedisServer(site.name, site.index, site.network, "always")
 
 
+def _lease_ns(server: Server, now_ns: int) -> int:
+    assert isinstance(server, RedisServer)
+    now_ms = server.clock.ms(now_ns)
+    return max(((ms - now_ms) * MS for ms in server.store.expires.values()), default=0)
+
+
 MODEL = Model(
     "redis",
     servers=_servers,
@@ -35,5 +42,6 @@ MODEL = Model(
     sockets=True,
     wall_leases=True,
     evicts=True,
+    lease_ns=_lease_ns,
     asked=asked,
 )

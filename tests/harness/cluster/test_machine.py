@@ -11,6 +11,7 @@ import pytest
 from fencepost.harness.cluster import machine
 from fencepost.harness.command import app
 from fencepost.harness.errors import Crashed
+from fencepost.nemesis import clock
 
 Engine = namedtuple("Engine", "version")
 Usage = namedtuple("Usage", "free")
@@ -75,7 +76,7 @@ def test_a_missing_requirement_is_named_with_a_remedy(doctor, monkeypatch, what,
 
 
 def test_requirements_of_single_faults_do_not_prevent_a_run(doctor, monkeypatch):
-    monkeypatch.setattr(machine.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(clock.platform, "machine", lambda: "riscv64")
     code, said = doctor()
     assert code == 0
     assert "riscv64: clock faults only for Redis" in said

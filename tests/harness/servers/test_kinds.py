@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -12,11 +13,12 @@ from fencepost.harness.campaigns.suite import entries
 from fencepost.harness.cluster import image, nodecode, nodes
 from fencepost.harness.cluster.services import service
 from fencepost.harness.errors import BadArguments
-from fencepost.harness.servers.kinds import KINDS, chosen, roles, versions
+from fencepost.harness.servers.kinds import KINDS, check, chosen, roles, versions
 from fencepost.harness.spec.from_arguments import servers
 from fencepost.harness.spec.respec import respec
 from fencepost.harness.spec.spec import Spec
 from fencepost.node import kinds as on_node
+from fencepost.settings import SETTINGS
 from fencepost.workloads.locks.registry import LOCKS
 
 GUEST = '''
@@ -123,6 +125,13 @@ def test_a_package_s_kinds_are_in_the_image_in_compose_and_among_the_versions(gu
     assert (
         text.index("FROM scratch AS guest") < text.index("guestd") < text.index("RUN guest-setup")
     )
+
+
+def test_a_kind_says_what_its_data_survive():
+    assert KINDS["valkey"].persistence == KINDS["redis"].persistence
+    assert list(KINDS["redis"].persistence) == list(SETTINGS["persistence"].choices)
+    with pytest.raises(ValueError, match="persistence none of redis: 'fire' is no event"):
+        check(replace(KINDS["redis"], persistence={"none": "fire"}))
 
 
 def test_without_a_skew_a_program_is_launched_by_the_shell_alone(tmp_path, monkeypatch):

@@ -83,7 +83,7 @@ def test_a_client_works_past_its_lease_only_where_a_fault_lets_it(setting):
         ("redis", "pause@5s", "there is no fault 'pause@5s'"),
         ("etcd", "clock", "leases of etcd run on monotonic clocks"),
         ("etcd", "memory/noeviction", "only Redis servers have such a limit"),
-        ("redis", "failover", "redis cannot fail over"),
+        ("redis", "failover", "redis cannot fail over; these can: redis-replicated$"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(setting, lock, faults, words):

@@ -9,9 +9,12 @@ import pytest
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.hunt.faults.registry import SIMULATED, table
+from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.hunt.models.registry import MODELS, stores
 from fencepost.hunt.run import Run
+from fencepost.hunt.sim.network import Network
 from fencepost.hunt.sim.schedule import Schedule
+from fencepost.hunt.sim.world import World
 from fencepost.nemesis.families import FAMILIES
 from fencepost.registry import BadPlugin
 
@@ -105,3 +108,14 @@ def test_an_entry_point_that_is_no_model_names_its_package(install):
     install("[fencepost.models]\ntoy = toy_model:FAMILY\n")
     with pytest.raises(BadPlugin, match=r"package toy 1.0: .*it is a Family"):
         list(MODELS)
+
+
+def test_a_model_knows_how_long_its_leases_still_live():
+    server = RedisServer("redis-1", 0, Network(World(), None), "none")
+    lease_ns = MODELS["redis"].lease_ns
+    assert lease_ns(server, 0) == 0
+    server.handle(("SET", "short", "x", "PX", "2000"))
+    server.handle(("SET", "long", "x", "PX", "60000"))
+    assert lease_ns(server, 0) == 60 * 10**9
+    assert lease_ns(server, 10**9) == 59 * 10**9
+    assert MODELS["etcd"].lease_ns(server, 0) == 0
