@@ -205,9 +205,11 @@ def _accepted(ops: list[Op], test: dict[str, Any], granted: list[Op]) -> list[Ac
 
 
 def _chain(ops: list[Op], test: dict[str, Any], granted: list[Op], name: str | None) -> set[int]:
-    """Return the positions of the grant of this name, and of those that it is joined with."""
+    """Return the positions of the grants that the hold of this name is in a chain with, and its
+    own; none if it is in no chain."""
     mine = [op for op in granted if name is not None and op.value.get("hold") == name]
-    return {held.grant.index for op in mine for held in chain_of(holds(ops, test), op)}
+    found = {held.grant.index for op in mine for held in chain_of(holds(ops, test), op)}
+    return found if len(found) > 1 else set()
 
 
 def _fell(test: dict[str, Any], writes: list[Accepted], like: Accepted) -> bool:
