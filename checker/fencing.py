@@ -22,6 +22,7 @@ from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.time_order import Rulers, tied
 from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, repeated
 from fencepost.checker.facts.writes import Write, after_others, owners, registers
+from fencepost.checker.history.accesses import number
 from fencepost.checker.history.history import History
 from fencepost.checker.signs import TOKEN_FELL, WROTE_LATE, any_of
 from fencepost.checker.verdict import Verdict, count, noted
@@ -41,7 +42,7 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
     misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(pairs)
     written = _written(history, found, clocks)
     late = list(_accepted_late(written, Rulers(clocks, tied(history)), _chained(found)))
-    untested = _untested(found, bool(pairs), written)
+    untested = _untested(history, found, bool(pairs), written)
     details = {
         "tokens": granted,
         "grants": not misordered,
@@ -76,7 +77,9 @@ def _compared(found: list[Hold], written: list[_Written]) -> bool:
     return max(*tokens.values(), *writes.values(), 0) > 1
 
 
-def _untested(found: list[Hold], in_order: bool, written: list[_Written]) -> list[str]:
+def _untested(
+    history: History, found: list[Hold], in_order: bool, written: list[_Written]
+) -> list[str]:
     """Return the properties that this history could not have shown to be violated."""
     untested = []
     if not in_order:
@@ -89,7 +92,25 @@ def _untested(found: list[Hold], in_order: bool, written: list[_Written]) -> lis
         untested.append(f"{count(unknown, 'write')} of an unknown lock")
     if all(each.lock is None for each in written):
         untested.append("the resource (no write with a lock's token was accepted)")
+    elif not _met(history, written):
+        untested.append("the resource (it accepted no two writes with a lock's tokens)")
     return untested
+
+
+def _met(history: History, written: list[_Written]) -> bool:
+    """Return whether a resource accepted two writes with tokens of a lock, or one, and refused one
+    with a lower token."""
+    accepted = {each.resource: _token(each.writes[0]) for each in written if each.lock is not None}
+    refused = (
+        call.begin.value
+        for call in history.calls()
+        if call.begin.f == "write" and call.type == "fail"
+    )
+    return any(each.lock is not None and len(each.writes) > 1 for each in written) or any(
+        (token := number(value.get("token"))) is not None
+        and token < accepted.get(value.get("resource"), token)
+        for value in refused
+    )
 
 
 @dataclass(frozen=True)

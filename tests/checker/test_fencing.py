@@ -395,3 +395,16 @@ def test_a_write_of_another_process_is_late_after_one_under_an_inner_hold(story)
     story.write(2, 40, "d", None, hold="other", token=2)
     (row,) = verdict(story).evidence
     assert "after the resource had accepted token 3 from client-1" in row["what"]
+
+
+@pytest.mark.parametrize(
+    "type, token, tested", [("ok", 3, True), ("fail", 1, True), ("fail", 3, False)]
+)
+def test_a_resource_that_refuses_every_write_but_one_is_not_tested(story, type, token, tested):
+    """A refused write shows the guard at work only if its token is a lower one."""
+    two_grants(story)
+    story.write(1, 10, "a", 0, 1, hold="h1", token=2)
+    story.write(2, 2010, "b", 1, 2 if type == "ok" else None, hold="h2", token=token, type=type)
+    words = ["the resource (it accepted no two writes with a lock's tokens)"]
+    assert verdict(story).valid is True
+    assert verdict(story).details["untested"] == ([] if tested else words)
