@@ -15,11 +15,14 @@ from typing import Any
 from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.faults import Fault, during, faults, over_time
+from fencepost.checker.facts.highest import Highest
 from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
+from fencepost.checker.facts.second_grants import chains
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.time_order import Rulers, tied
 from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, repeated
 from fencepost.checker.facts.writes import Write, after_others, owners, registers
+from fencepost.checker.history.accesses import number
 from fencepost.checker.history.history import History
 from fencepost.checker.signs import TOKEN_FELL, WROTE_LATE, any_of
 from fencepost.checker.verdict import Verdict, count, noted
@@ -38,8 +41,8 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
     pairs = ordered(history, test, clocks)
     misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(pairs)
     written = _written(history, found, clocks)
-    late = list(_accepted_late(written, Rulers(clocks, tied(history))))
-    untested = _untested(found, bool(pairs), written)
+    late = list(_accepted_late(written, Rulers(clocks, tied(history)), _chained(found)))
+    untested = _untested(history, found, bool(pairs), written)
     details = {
         "tokens": granted,
         "grants": not misordered,
@@ -74,7 +77,9 @@ def _compared(found: list[Hold], written: list[_Written]) -> bool:
     return max(*tokens.values(), *writes.values(), 0) > 1
 
 
-def _untested(found: list[Hold], in_order: bool, written: list[_Written]) -> list[str]:
+def _untested(
+    history: History, found: list[Hold], in_order: bool, written: list[_Written]
+) -> list[str]:
     """Return the properties that this history could not have shown to be violated."""
     untested = []
     if not in_order:
@@ -87,7 +92,25 @@ def _untested(found: list[Hold], in_order: bool, written: list[_Written]) -> lis
         untested.append(f"{count(unknown, 'write')} of an unknown lock")
     if all(each.lock is None for each in written):
         untested.append("the resource (no write with a lock's token was accepted)")
+    elif not _met(history, written):
+        untested.append("the resource (it accepted no two writes with a lock's tokens)")
     return untested
+
+
+def _met(history: History, written: list[_Written]) -> bool:
+    """Return whether a resource accepted two writes with tokens of a lock, or one, and refused one
+    with a lower token."""
+    accepted = {each.resource: _token(each.writes[0]) for each in written if each.lock is not None}
+    refused = (
+        call.begin.value
+        for call in history.calls()
+        if call.begin.f == "write" and call.type == "fail"
+    )
+    return any(each.lock is not None and len(each.writes) > 1 for each in written) or any(
+        (token := number(value.get("token"))) is not None
+        and token < accepted.get(value.get("resource"), token)
+        for value in refused
+    )
 
 
 @dataclass(frozen=True)
@@ -118,21 +141,19 @@ def _written(history: History, found: list[Hold], clocks: Clocks) -> list[_Writt
     return rows
 
 
-class _Highest:
-    """The accepted write with the highest token so far."""
+class _Above:
+    """The accepted writes, for finding one with a higher token: writes.Seen. `chained`: the chains
+    of writes by the names of their holds."""
 
-    def __init__(self) -> None:
-        self._highest: Write | None = None
+    def __init__(self, chained: Mapping[str | None, int]) -> None:
+        self._chained = chained
+        self._highest = Highest[Write]()
 
     def add(self, write: Write) -> None:
-        if self._highest is None or _token(write) > _token(self._highest):
-            self._highest = write
+        self._highest.add(_token(write), self._chained.get(write.hold), write)
 
     def against(self, write: Write) -> Write | None:
-        """Return it if its token is higher than this write's."""
-        if self._highest is not None and _token(write) < _token(self._highest):
-            return self._highest
-        return None
+        return self._highest.above(_token(write), self._chained.get(write.hold))
 
 
 def _token(write: Write) -> int:
@@ -140,14 +161,21 @@ def _token(write: Write) -> int:
     return write.token
 
 
+def _chained(found: list[Hold]) -> dict[str | None, int]:
+    """Return the chain of each hold that is in one, by the hold's name."""
+    numbers = chains(found)
+    named = owners(found).items() if numbers else ()
+    return {name: numbers[hold.index] for name, hold in named if hold.index in numbers}
+
+
 def _accepted_late(
-    written: list[_Written], rulers: Rulers
+    written: list[_Written], rulers: Rulers, chained: Mapping[str | None, int]
 ) -> Iterator[tuple[Write, Write, _Written]]:
     """Yield writes accepted after one with a higher token of the same lock: (that one, it,
     where)."""
     for each in written:
         if each.lock is not None:
-            for late, higher in after_others(each.writes, rulers, _Highest):
+            for late, higher in after_others(each.writes, rulers, lambda: _Above(chained)):
                 yield higher, late, each
 
 

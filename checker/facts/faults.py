@@ -66,7 +66,8 @@ class Fault:
     @property
     def what(self) -> str:
         """Return the effect in the words that the nemesis recorded."""
-        return str(self.arguments.get("words") or f"{self.family} of {', '.join(self.targets)}")
+        of = f"{self.family} of {', '.join(self.targets)}" if self.targets else self.family
+        return str(self.arguments.get("words") or of)
 
     def describe(self) -> str:
         """Return the effect, and when it began."""

@@ -66,6 +66,11 @@ def doubled(found: Sequence[Held]) -> Iterator[list[Held]]:
         yield from _chains(mine)
 
 
+def chains(found: Sequence[Hold]) -> dict[int, int]:
+    """Return for each hold of a chain the chain's number, by the grants' positions."""
+    return {hold.index: number for number, chain in enumerate(doubled(found)) for hold in chain}
+
+
 def _chains(mine: Sequence[Held]) -> Iterator[list[Held]]:
     chain: list[Held] = []
     over = -FOREVER

@@ -3,7 +3,8 @@
 A grant may arrive long after it was given, so the order in which grants arrived proves nothing. Of
 two holds of one lock one is later if its token is higher, both having one and they differ; else if
 it was asked for after the other had been granted, and granted after the other's believed hold had
-ended. Otherwise the two are not ordered, and neither write is stale by the other.
+ended. Otherwise the two are not ordered, and neither write is stale by the other. Of two holds of
+one chain of second grants neither is later.
 
 Every pair counts: a write of another lock, or of a hold that is not ordered with it, hides nothing.
 To avoid quadratic cost, the accepted writes are summed up per lock by the facts that a stale write
@@ -18,7 +19,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fencepost.checker.facts.highest import Highest
 from fencepost.checker.facts.holds import Hold
+from fencepost.checker.facts.second_grants import chains
 from fencepost.checker.facts.time_order import Rulers
 from fencepost.checker.facts.writes import Register, Write, after_others
 
@@ -31,8 +34,8 @@ def stale(
     A write whose hold is not in the history is not ordered.
     """
     held = [write for write in register.writes if write.hold in owners]
-    groups = _Groups(owners.values())
-    return after_others(held, rulers, lambda: _Later(owners, rulers, groups))
+    groups, chained = _Groups(owners.values()), chains(list(owners.values()))
+    return after_others(held, rulers, lambda: _Later(owners, rulers, groups, chained))
 
 
 class _Groups:
@@ -63,19 +66,28 @@ class _Later:
     """The accepted writes, indexed by the facts that make their holds later than another:
     writes.Seen."""
 
-    def __init__(self, owners: Mapping[str, Hold], rulers: Rulers, groups: _Groups) -> None:
+    def __init__(
+        self,
+        owners: Mapping[str, Hold],
+        rulers: Rulers,
+        groups: _Groups,
+        chained: Mapping[int, int],
+    ) -> None:
         self._owners = owners
         self._rulers = rulers
         self._groups = groups
-        self._highest: dict[str, tuple[int, Write]] = {}
+        self._chained = chained
+        self._every: list[Write] = []
+        self._highest: dict[str, Highest[Write]] = {}
         self._stairs: dict[Any, _Staircase] = {}
 
     def add(self, write: Write) -> None:
         hold = self._owners[str(write.hold)]
+        if self._chained:
+            self._every.append(write)
         if hold.token is not None:
-            highest = self._highest.get(hold.lock)
-            if highest is None or hold.token > highest[0]:
-                self._highest[hold.lock] = (hold.token, write)
+            highest = self._highest.setdefault(hold.lock, Highest())
+            highest.add(hold.token, self._chained.get(hold.index), write)
         groups = self._groups.of(hold)
         for ruler, asked, start in self._begun(hold) if groups else ():
             for group in groups:
@@ -85,8 +97,33 @@ class _Later:
     def against(self, write: Write) -> Write | None:
         hold = self._owners[str(write.hold)]
         highest = self._highest.get(hold.lock)
-        if hold.token is not None and highest is not None and hold.token < highest[0]:
-            return highest[1]
+        if hold.token is not None and highest is not None:
+            found = highest.above(hold.token, self._chained.get(hold.index))
+            if found is not None:
+                return found
+        found = self._in_time(hold)
+        if found is None or not self._in_one_chain(write, found):
+            return found
+        return self._of_another_chain(write)
+
+    def _in_one_chain(self, write: Write, other: Write) -> bool:
+        mine, its = (self._chained.get(self._owners[str(w.hold)].index) for w in (write, other))
+        return mine is not None and mine == its
+
+    def _of_another_chain(self, write: Write) -> Write | None:
+        """Look at every write, because one of the same chain may hide others. This is rare: the
+        holder of a lock without tokens still writes under a hold that has ended, and has another.
+        """
+        for other in self._every:
+            if self._in_one_chain(write, other):
+                continue
+            alone = _Later(self._owners, self._rulers, self._groups, {})
+            alone.add(other)
+            if alone.against(write) is not None:
+                return other
+        return None
+
+    def _in_time(self, hold: Hold) -> Write | None:
         groups = self._groups.against(hold)
         for ruler, granted, over in self._over(hold) if groups else ():
             for group in groups:

@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from fencepost.checker.history.history import Call, History
 from fencepost.checker.history.op import Type
+from fencepost.checker.lincheck.model import frozen
 
 Key = Hashable
-"""A key that equal values share: numbers, texts or lists."""
+"""A key that equal values share. 1 and 1.0 are equal, and so are two objects with the same fields
+in any order; true is not 1."""
 
 
 class Access(Struct, frozen=True, gc=False):
@@ -63,4 +65,5 @@ def number(value: Any) -> int | None:
 
 def key(value: Any) -> Key:
     """Return the Key of a value."""
-    return value if type(value) is str else (repr(value),)
+    found: Key = frozen(value)
+    return found

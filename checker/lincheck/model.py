@@ -165,8 +165,7 @@ MAP: Final = _Mark.MAP
 
 
 def frozen(value: Any) -> Any:
-    """Convert a JSON or EDN value to a hashable one: lists to tuples, maps to sorted tuples of
-    pairs.
+    """Convert a JSON or EDN value to a hashable one: lists to tuples, maps to sets of pairs.
 
     Booleans become separate words, because 1 == True in Python, but not in a history.
     """
@@ -184,15 +183,33 @@ def frozen(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple([frozen(item) for item in value])
     if isinstance(value, dict):
-        pairs = [(frozen(key), frozen(item)) for key, item in value.items()]
-        return (MAP, *sorted(pairs, key=repr))
+        # Not in order: equal keys may be written in several ways, such as 11 and 11.0.
+        pairs = ((frozen(key), frozen(item)) for key, item in value.items())
+        return FrozenMap(MAP, frozenset(pairs))
     if isinstance(value, set | frozenset):
-        return frozenset(frozen(item) for item in value)
+        return FrozenSet(frozen(item) for item in value)
     try:
         hash(value)
     except TypeError:
         raise BadValue(f"a value of type {kind.__name__} cannot be compared") from None
     return value
+
+
+class FrozenMap(NamedTuple):
+    """A map as a value: equal to no list and no set. It is shown as EDN writes it."""
+
+    mark: _Mark
+    pairs: frozenset[tuple[Any, Any]]
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(sorted(f'{key!r} {item!r}' for key, item in self.pairs))}}}"
+
+
+class FrozenSet(frozenset[Any]):
+    """A set as a value. It is shown as EDN writes it."""
+
+    def __repr__(self) -> str:
+        return f"#{{{' '.join(sorted(map(repr, self)))}}}"
 
 
 class Written(NamedTuple):

@@ -126,7 +126,7 @@ class Keeping:
             return
         acted = until.acted(over)
         near = self.near(hold, over, acted)
-        stops = [fault for fault in near if hold.node in fault.stops]
+        stops = [fault for fault in near if _stopped(hold, fault)]
         others = [
             fault for fault in near if fault not in stops and self._held_up(hold, fault, over)
         ]
@@ -172,10 +172,20 @@ class Keeping:
         return self._seen
 
 
+def _stopped(hold: Hold, fault: Fault) -> bool:
+    """Return whether a fault stopped the holder's process: its receipt may name another one of the
+    node."""
+    named = {receipt["process"] for receipt in fault.receipts if "process" in receipt}
+    return hold.node in fault.stops and (not named or hold.process in named)
+
+
 def keeps(fault: Fault, node: str | None) -> bool:
-    """Return whether a fault stops a client or disrupts its communication."""
+    """Return whether a fault stops a client or disrupts its communication. One of unknown effect
+    that names no target may have struck any node."""
     if node is None:
         return False
+    if fault.impairs is None and not fault.targets:
+        return True
     impaired = fault.targets if fault.impairs is None else fault.impairs
     return node in impaired or any(node in link for link in fault.links or ())
 

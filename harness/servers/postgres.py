@@ -19,6 +19,13 @@ _AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init
 SOCKETS = f"{RUN}/postgres"
 _TIMEOUT_S = 2.0
 
+# A message may quote a client: its statement, or a value. The severity comes before the text, and
+# lines of one message after the first begin with a tab (elog.c: append_with_tabs).
+_FIRST = r"(?:[^:]*:(?!  ))*[^:]*\b"
+_SEVERITY = rf"^(?!\t){_FIRST}"
+_QUOTES = r"(?:STATEMENT|DETAIL|CONTEXT|QUERY):  |LOG:  (?:statement|execute|duration)\b"
+_UNQUOTED = rf"^(?!\t)(?!{_FIRST}(?:{_QUOTES})).*"
+
 
 def _command(start: Start) -> Sequence[str]:
     if not os.path.exists(f"{start.data}/PG_VERSION"):
@@ -81,18 +88,19 @@ KIND = Kind(
     files=(SOCKETS,),
     # Checked against the messages in 15.20.
     crash_lines=(
-        # elog.c; mcxt.c.
-        r"\bPANIC:  |\b(?:ERROR|FATAL):  out of memory",
+        # elog.c; mcxt.c; sysv_shmem.c: CreateAnonymousSegment, at the start.
+        rf"{_SEVERITY}(?:PANIC:  |(?:ERROR|FATAL):  out of memory|FATAL:  could not map anonymous)",
         # postmaster.c: LogChildExit; 15 is an order to end, and so is 3.
-        r"terminated by signal (?:4|6|7|8|11)\b",
+        rf"{_UNQUOTED}(?:terminated by signal (?:4|6|7|8|11)\b"
         # postmaster.c: PostmasterStateMachine, process_pm_child_exit, BackendStartup.
-        r"(?:aborting startup|shutting down) due to startup process failure",
-        r"abnormal database system shutdown|could not fork .*: Cannot allocate memory",
+        r"|(?:aborting startup|shutting down) due to startup process failure"
+        r"|abnormal database system shutdown|could not fork .*: Cannot allocate memory)",
     ),
-    # postmaster.c: a process was killed; the files are gone.
     loss_lines=(
-        r"terminated by signal 9\b",
-        r"because data directory lock file is invalid",
+        # postmaster.c: a process was killed; the files are gone.
+        rf"{_UNQUOTED}(?:terminated by signal 9\b|because data directory lock file is invalid)",
+        # miscinit.c: CreateLockFile. It was killed while it wrote the file.
+        rf"{_SEVERITY}FATAL:  lock file .* is empty",
     ),
     ends_with="connection",
     model="postgres",

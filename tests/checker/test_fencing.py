@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -350,3 +351,60 @@ def test_an_exclusive_grant_with_the_token_of_its_process_begins_no_generation(s
     story.grant(1, "h2", asked=10, at=20, until=1000, token=1)
     story.grant(1, "h3", asked=30, at=40, until=1000, token=1, shared=True)
     assert verdict(story).valid is True
+
+
+def nested(story, *, between=False):
+    """A client writes under its second hold, gives that back, and writes under its first."""
+    story.grant(1, "outer", at=0, until=1000, token=1)
+    if between:
+        story.grant(2, "other", at=5, until=1000, token=2)
+        story.write(2, 15, "b", 0, 1, hold="other", token=2)
+    story.grant(1, "inner", at=10, until=1000, token=3)
+    story.write(1, 20, "c", None, hold="inner", token=3)
+    story.release(1, "inner", at=30)
+
+
+def test_a_write_under_the_outer_hold_of_a_process_after_one_under_the_inner_is_not_late(story):
+    nested(story)
+    story.write(1, 40, "d", None, hold="outer", token=1)
+    assert verdict(story).valid is True
+
+
+@pytest.mark.parametrize("given_back, late", [(40, True), (None, False)])
+def test_it_is_late_if_the_process_gave_the_outer_hold_back_before_it_asked_again(
+    story, given_back, late
+):
+    story.grant(1, "outer", at=0, until=1000, token=1)
+    if given_back:
+        story.release(1, "outer", at=given_back)
+    story.grant(1, "inner", at=50, until=1000, token=2)
+    story.write(1, 60, "c", None, hold="inner", token=2)
+    story.write(1, 70, "d", None, hold="outer", token=1)
+    assert verdict(story).valid is not late
+
+
+def test_a_write_under_an_inner_hold_hides_no_higher_token_of_another_process(story):
+    nested(story, between=True)
+    story.write(1, 40, "d", None, hold="outer", token=1)
+    (row,) = verdict(story).evidence
+    assert "after the resource had accepted token 2 from client-2" in row["what"]
+
+
+def test_a_write_of_another_process_is_late_after_one_under_an_inner_hold(story):
+    nested(story, between=True)
+    story.write(2, 40, "d", None, hold="other", token=2)
+    (row,) = verdict(story).evidence
+    assert "after the resource had accepted token 3 from client-1" in row["what"]
+
+
+@pytest.mark.parametrize(
+    "type, token, tested", [("ok", 3, True), ("fail", 1, True), ("fail", 3, False)]
+)
+def test_a_resource_that_refuses_every_write_but_one_is_not_tested(story, type, token, tested):
+    """A refused write shows the guard at work only if its token is a lower one."""
+    two_grants(story)
+    story.write(1, 10, "a", 0, 1, hold="h1", token=2)
+    story.write(2, 2010, "b", 1, 2 if type == "ok" else None, hold="h2", token=token, type=type)
+    words = ["the resource (it accepted no two writes with a lock's tokens)"]
+    assert verdict(story).valid is True
+    assert verdict(story).details["untested"] == ([] if tested else words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker.resource import resource
+from fencepost.checker.store import store
 from tests.checker.resource_stories import TWO_HOSTS, kinds, two_holds
 from tests.histories import MS, Story
 
@@ -218,7 +219,7 @@ def test_on_two_hosts_a_read_ended_before_a_write_only_beyond_the_bounds_of_both
     assert kinds(story, TWO_HOSTS) == []
 
 
-@pytest.mark.parametrize("values", [(1, 2), ([1], [2]), ({"a": 1}, {"a": 2}), (1, True)])
+@pytest.mark.parametrize("values", [(1, 2), ([1], [2]), ({"a": 1}, {"a": 2}), (1, True), ("1", 1)])
 def test_values_that_are_no_texts_are_distinguished(story, values):
     first, second = values
     story.write(1, 10, first, 0, 1)
@@ -228,3 +229,14 @@ def test_values_that_are_no_texts_are_distinguished(story, values):
     sound.write(1, 10, first, 0, 1)
     sound.read(2, 20, first, 1)
     assert kinds(sound) == []
+
+
+@pytest.mark.parametrize(
+    "written, shown",
+    [(1, 1.0), ([{"n": 1}], [{"n": 1.0}]), ({"a": 1, "b": 2}, {"b": 2, "a": 1})],
+)
+def test_values_that_are_equal_as_json_are_one_value(story, written, shown):
+    story.write(1, 10, written, 0, 1)
+    story.read(2, 20, shown, 1)
+    assert kinds(story) == []
+    assert store(story.history(), {}).valid is True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fencepost.checker.history.history import History, Op
 from fencepost.checker.resource import resource
 from tests.checker.resource_stories import TWO_HOSTS, kinds, two_holds
@@ -262,3 +264,33 @@ def test_numbers_that_contradict_certain_time_order_no_writes(story):
     story.grant(2, "h2", at=50, until=1000, token=2)
     story.write(2, 60, "b", None, 1, done=61, hold="h2", token=2)
     assert "stale" not in {kind for kind, _ in kinds(story)}
+
+
+@pytest.mark.parametrize("tokens", [(1, 2), (None, None)])
+def test_of_two_holds_that_a_process_has_at_one_time_neither_is_later(story, tokens):
+    story.grant(1, "outer", at=0, until=25, token=tokens[0])
+    story.grant(1, "inner", at=30, asked=10, until=1000, token=tokens[1])
+    story.write(1, 40, "a", 0, 1, hold="inner")
+    story.write(1, 50, "b", 1, 2, hold="outer")
+    assert kinds(story) == []
+
+
+@pytest.mark.parametrize("tokens", [(1, 2), (None, None)])
+def test_of_two_holds_that_a_process_has_one_after_the_other_the_second_is_later(story, tokens):
+    story.grant(1, "outer", at=0, until=25, token=tokens[0])
+    story.grant(1, "inner", at=30, asked=25, until=1000, token=tokens[1])
+    story.write(1, 40, "a", 0, 1, hold="inner")
+    story.write(1, 50, "b", 1, 2, hold="outer")
+    assert kinds(story) == [("stale", "b")]
+
+
+@pytest.mark.parametrize("tokens", [(1, 3, 2), (None, None, None)])
+def test_a_write_under_an_inner_hold_hides_no_stale_write(story, tokens):
+    story.grant(1, "outer", at=0, until=25, token=tokens[0])
+    story.grant(2, "other", at=30, until=1000, token=tokens[2])
+    story.grant(1, "inner", at=31, asked=10, until=1000, token=tokens[1])
+    story.grant(1, "third", at=60, asked=40, until=1000)
+    story.write(2, 40, "b", 0, 1, hold="other")
+    story.write(1, 70, "a", 1, 2, hold="third")
+    story.write(1, 80, "c", 2, 3, hold="outer")
+    assert kinds(story) == [("stale", "c")]

@@ -29,7 +29,9 @@ Link = tuple[str, bool, float]
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, `on` from its order until it was healed; `surely` between its receipts."""
+    """A fault, `on` from its order until it was healed; `surely` between its receipts.
+    `anywhere`: whether it may have struck any node; `processes`: those that it stopped, if named.
+    """
 
     family: str
     on: tuple[float, float]
@@ -38,6 +40,15 @@ class Fault:
     stopped: frozenset[str]
     forgets: bool
     targets: tuple[str, ...]
+    anywhere: bool
+    processes: frozenset[Any]
+
+    def strikes(self, node: str) -> bool:
+        return self.anywhere or node in self.impaired
+
+    def stopped_process(self, held: Held) -> bool:
+        mine = not self.processes or held.process in self.processes
+        return mine and held.node in self.stopped
 
     def was_on(self, since: float, until: float) -> bool:
         return self.on[0] <= until and since <= self.on[1]
@@ -198,7 +209,7 @@ class _Case:
         """Return why a hold was not given up by `at`; `begun`: when the client acted, if that was
         before; `certain`: whether what it did came certainly after its lease."""
         node, over = held.node or "", _over(held, at)
-        near = [fault for fault in self.faults if node in fault.impaired]
+        near = [fault for fault in self.faults if fault.strikes(node)]
         if over <= held.grant.time:
             of_a_lease = self.test.get("lock", {}).get("ends_with", "lease") == "lease"
             sure = of_a_lease and exclusion.too_late(self.ops, held)
@@ -213,7 +224,7 @@ class _Case:
             last = sorted(before, key=lambda fault: fault.on[0])[-1:]
             return [("kept-by-fault", False, fault.on[0]) for fault in on or last]
         acted = begun if over < begun < at else at
-        stops = [f for f in near if node in f.stopped and f.was_on(over, acted)]
+        stops = [f for f in near if f.stopped_process(held) and f.was_on(over, acted)]
         others = [
             f
             for f in near
@@ -342,4 +353,10 @@ def _faults(ops: list[Op]) -> Iterator[Fault]:
             stopped=frozenset(start.value.get("stops", ())),
             forgets=start.value.get("forgets", False),
             targets=tuple(start.value["targets"]),
+            anywhere="impairs" not in start.value and not start.value["targets"],
+            processes=frozenset(
+                op.value["receipt"]["process"]
+                for op in same
+                if "process" in op.value.get("receipt", ())
+            ),
         )

@@ -13,7 +13,7 @@ from fencepost.nemesis.families import facts
 from tests.oracles import exclusion, resource
 from tests.oracles.drawn import MS, in_order
 
-FAMILIES = ("pause", "pause", "pause", "packet", "partition", "clock", "kill", "cpu")
+FAMILIES = ("pause", "pause", "pause", "packet", "partition", "clock", "kill", "cpu", "gremlin")
 Row = dict[str, Any]
 
 
@@ -62,7 +62,12 @@ def _fault(random: Random, number: int, node: str, at: int) -> Iterator[Op]:
         arguments = {"kind": random.choice(("delay", "loss"))}
     elif family == "pause" and random.random() < 0.2:
         arguments = {"threads": "renewal"}
-    value: Row = {"fault": f"f{number}", "targets": [node], "arguments": arguments}
+    targets = [] if family == "gremlin" and random.random() < 0.7 else [node]
+    value: Row = {"fault": f"f{number}", "targets": targets, "arguments": arguments}
+    named: Row = {}
+    if family == "pause" and node.startswith("client") and random.random() < 0.5:
+        # Mostly the first process of that client.
+        named = {"process": int(node[-1]) if random.random() < 0.6 else random.randrange(6)}
     times = [at, at + random.choice((0, 0, 1)), at + random.choice((2, 4, 8, 15))]
     proved = random.random() < 0.85
     for phase, begun, done in (("start", *times[:2]), ("end", times[2], times[2])):
@@ -72,6 +77,6 @@ def _fault(random: Random, number: int, node: str, at: int) -> Iterator[Op]:
         if phase == "start":
             told |= facts(family, [node], arguments)
         type = "ok" if proved or phase == "end" else "info"
-        receipt = {"proved": type == "ok", "how": "drawn"}
+        receipt = {"proved": type == "ok", "how": "drawn"} | (named if phase == "start" else {})
         yield Op(0, begun * MS, "nemesis", "invoke", family, told)
         yield Op(0, done * MS, "nemesis", type, family, told | {"receipt": receipt})

@@ -9,6 +9,7 @@ from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, in_order
 from tests.oracles.holds import (
     before,
+    chain_of,
     completion,
     given_again,
     holds,
@@ -167,8 +168,9 @@ def _is_shared(op: Op) -> bool:
     return op.value.get("mode") == "shared"
 
 
-# An accepted write: resource, lock, token, number, its invocation, the op that proves it accepted.
-Accepted = tuple[str, str, int, int | None, Op, Op]
+# An accepted write: resource, lock, token, number, its invocation, the op that proves it accepted,
+# and the positions of the grants in the chain of its hold.
+Accepted = tuple[str, str, int, int | None, Op, Op, set[int]]
 
 
 def _accepted(ops: list[Op], test: dict[str, Any], granted: list[Op]) -> list[Accepted]:
@@ -197,8 +199,17 @@ def _accepted(ops: list[Op], test: dict[str, Any], granted: list[Op]) -> list[Ac
         told += [read.value["version"] for read in reads]
         number = next((version for version in told if version is not None), None)
         by = done if done.type == "ok" else reads[0]
-        found.append((op.value["resource"], lock, op.value["token"], number, op, by))
+        chain = _chain(ops, test, granted, op.value["hold"])
+        found.append((op.value["resource"], lock, op.value["token"], number, op, by, chain))
     return found
+
+
+def _chain(ops: list[Op], test: dict[str, Any], granted: list[Op], name: str | None) -> set[int]:
+    """Return the positions of the grants that the hold of this name is in a chain with, and its
+    own; none if it is in no chain."""
+    mine = [op for op in granted if name is not None and op.value.get("hold") == name]
+    found = {held.grant.index for op in mine for held in chain_of(holds(ops, test), op)}
+    return found if len(found) > 1 else set()
 
 
 def _fell(test: dict[str, Any], writes: list[Accepted], like: Accepted) -> bool:
@@ -210,6 +221,8 @@ def _fell(test: dict[str, Any], writes: list[Accepted], like: Accepted) -> bool:
 def _late(test: dict[str, Any], one: Accepted, two: Accepted, fell: bool) -> bool:
     """Return whether `two` was accepted after `one`, whose token is higher."""
     if one[:2] != two[:2] or one[2] <= two[2]:
+        return False
+    if one[6] & two[6]:
         return False
     if not fell and one[3] is not None and two[3] is not None:
         return one[3] < two[3]

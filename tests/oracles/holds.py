@@ -122,6 +122,12 @@ def _chained(found: list[Held], one: Held) -> list[Held]:
     return joined[1:]
 
 
+def chain_of(found: list[Held], grant: Op) -> list[Held]:
+    """Return the hold of this grant, and those that it is joined with by second grants."""
+    (mine,) = (held for held in found if held.grant is grant)
+    return [mine, *_chained(found, mine)]
+
+
 def second_grant(first: Held, second: Held) -> bool:
     """Return whether a process asked for the second hold while it had the first one."""
     return (

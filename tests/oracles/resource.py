@@ -12,7 +12,8 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import Drawing
-from tests.oracles.holds import Held, before, completion, gap, ordered_holds
+from tests.oracles.holds import Held, before, chain_of, completion, gap, ordered_holds
+from tests.oracles.values import plain, rewritten
 
 Verdicts = set[bool | str]
 
@@ -22,7 +23,8 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     _Store(drawing).answer()
     if random.random() < 0.1:
         drawing.test["guard"] = "compare-and-set"
-    return drawing.ops, drawing.test
+    ops = rewritten(random, drawing.ops) if random.random() < 0.2 else drawing.ops
+    return ops, drawing.test
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Read:
 
 
 def verdict(ops: list[Op], test: dict[str, Any]) -> Verdicts:
+    ops = plain(ops)
     invoked = [op for op in ops if op.type == "invoke" and op.f in ("read", "write")]
     accepted = 0
     held = {
@@ -173,6 +176,8 @@ def _stale(writes: list[Written], held: dict[str, Held], test: dict[str, Any]) -
     for late in under:
         for other in under:
             mine, its = held[late.sent.value["hold"]], held[other.sent.value["hold"]]
+            if any(its is one for one in chain_of(list(held.values()), mine.grant)):
+                continue
             if _later(test, mine, its) and _after(test, other, late, fell):
                 return True
     return False

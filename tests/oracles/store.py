@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, in_order
 from tests.oracles.holds import before
+from tests.oracles.values import plain, rewritten
 
 Verdicts = set[bool | str]
 
@@ -30,12 +31,13 @@ class Asked(NamedTuple):
 
 def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     drawing = _Drawing(random)
-    return in_order(drawing.ops), drawing.test
+    ops = in_order(drawing.ops)
+    return rewritten(random, ops) if random.random() < 0.2 else ops, drawing.test
 
 
 def verdict(ops: list[Op], test: dict[str, Any]) -> Verdicts:
     """Return False if a resource has no order; unknown if an answer had no place, or none came."""
-    asked = _asked(ops)
+    asked = _asked(plain(ops))
     if not any(one.type == "ok" for calls in asked.values() for one in calls):
         return {"unknown"}
     unplaced = False

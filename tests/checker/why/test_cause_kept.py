@@ -77,6 +77,34 @@ def test_a_process_that_wrote_an_event_while_it_should_have_been_stopped_was_not
     assert outcome(story) == found
 
 
+@pytest.mark.parametrize(("process", "found"), [(1, SURE), (7, LIKELY)])
+def test_a_stop_of_another_process_of_the_holder_s_node_is_likely(process, found):
+    assert outcome(kept(500, 2100, process=process)) == found
+
+
+@pytest.mark.parametrize(
+    ("family", "start", "found"),
+    [
+        ("strange", 500, LIKELY),
+        ("strange", 1700, NONE),  # it was on for less than half of the time
+        ("clock", 500, NONE),
+    ],
+)
+def test_a_fault_of_an_unknown_family_without_targets_may_have_struck_the_holder(
+    family, start, found
+):
+    story = kept(10, 50)
+    story.fault(family, start, 2200, [], name="nowhere")
+    assert outcome(story) == found
+
+
+def test_a_fault_without_targets_is_named_by_its_family():
+    story = kept(10, 50)
+    story.fault("strange", 500, 2200, [], name="nowhere")
+    (piece,) = mutual_exclusion(story.history(), TEST).evidence
+    assert "This may have kept client-1 from giving it up: strange (from 0.500 s" in piece["what"]
+
+
 def test_a_stop_that_was_never_seen_to_end_is_likely():
     assert outcome(kept(500, None)) == LIKELY
 
