@@ -331,7 +331,7 @@ def test_maps_compare_equal_in_any_order_and_with_keys_of_any_type():
     assert frozen(dict(told)) == frozen(dict(reversed(told)))
     assert frozen(dict(told)) != frozen({**dict(told), "b": [3]})
     hash(frozen(dict(told)))
-    # Their order by what they look like would be 10000000000000000, 11 and 11, 1e+16.
+    # In order of their text, 10000000000000000 would be the first of the two, and 1e+16 the last.
     assert frozen({10**16: 1, 11: 2}) == frozen({1e16: 1, 11: 2})
     assert frozen({frozenset({0, 8}): 1, 4: 2}) == frozen({4: 2, frozenset({8, 0}): 1})
 
