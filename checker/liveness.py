@@ -15,7 +15,7 @@ kept nor broken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -26,6 +26,7 @@ from fencepost.checker.facts.dead_time import PAUSES_IN_BOUND, DeadTime, DeadTim
 from fencepost.checker.facts.ends import ends_with, kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
+from fencepost.checker.facts.grant_events import refused, unsent
 from fencepost.checker.facts.hindered import Hindered
 from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
@@ -61,11 +62,11 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     calls = history.calls()
     acquires = [call for call in calls if call.begin.f == "acquire"]
     bound = int(test.get("liveness_bound_s", DEFAULT_BOUND_S) * 1e9)
-    run = _Run(history, test, on)
     apart = _apart(history, clocks)
+    run = _Run(history, test, on, bound / PAUSES_IN_BOUND + apart)
     events = trusted_hold_events(history, test, clocks)
     given = freed(events.own, run.hindered.reached)
-    locks = _locks(history, calls, found, events, given, bound, apart)
+    locks = _locks(history, calls, found, events, given, bound, apart, run.extended)
     waits = [wait for lock in locks for wait in run.waits(lock)]
     judged = [run.dead_times(lock) for lock in locks]
     dead = [one for times in judged for one in times.dead]
@@ -120,6 +121,7 @@ def _locks(
     given: Mapping[int, int],
     bound: int,
     apart: int,
+    extended: Callable[[Call], float | None],
 ) -> list[Waited]:
     asked: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -129,7 +131,7 @@ def _locks(
     for hold in found:
         held.setdefault(hold.lock, []).append(hold)
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
-    free, killed = left(found, events.own, leases, given), kills(history)
+    free, killed = left(found, events.own, leases, given, extended), kills(history)
     notices: dict[int | str, list[Op]] = {}
     for op in history.lost():
         if op.value.get("hold") is None:
@@ -151,9 +153,13 @@ class _DeadTimes:
 
 
 class _Run:
-    """The spans of this run in which a lock had to be granted."""
+    """The spans of this run in which a lock had to be granted. `delay`: how long a message travels
+    at most if nothing holds it back (ns)."""
 
-    def __init__(self, history: History, test: Mapping[str, Any], on: list[Fault]) -> None:
+    def __init__(
+        self, history: History, test: Mapping[str, Any], on: list[Fault], delay: float
+    ) -> None:
+        self._delay = delay
         self._servers = frozenset(test.get("servers") or ())
         self._majority = len(self._servers) // 2 + 1
         self._promised = bool((test.get("promises") or {}).get("minority"))
@@ -180,7 +186,7 @@ class _Run:
         found = [
             *taken(
                 *(lock.found, lock.left, lock.freed, lock.requests),
-                *(hindered, lock.lease, self._end_ns),
+                *(hindered, lock.lease, self._end_ns, self._delay),
             ),
             *taken_by_faults(hindered, lock.leases()),
         ]
@@ -193,16 +199,27 @@ class _Run:
             judged.leases += times.leases
         return judged
 
+    def extended(self, call: Call) -> float | None:
+        """Return by when an extend has arrived that may have taken effect without its holder's
+        knowledge; None for any other call. Clients that ask each server by itself may fail for lack
+        of answers."""
+        failed = call.type == "fail" and not (refused(call) or unsent(call))
+        if call.begin.f != "extend" or not (
+            call.type == "info" or (failed and self.hindered.one_by_one)
+        ):
+            return None
+        begin, over = call.begin, (call.end or call.begin).time
+        return self.hindered.held_back(begin.node, begin.time, over, self._delay)
+
     def unanswered(self, lock: Waited) -> Iterator[tuple[int, Span]]:
         """Yield by when each acquire of unknown outcome has arrived, and until when its lease may
         last, with the index of its invocation. One without a lease, or still open, is left out: it
         may arrive, and hold the lock, at any time."""
-        delay = (lock.bound - lock.apart) / PAUSES_IN_BOUND + lock.apart
         for call, one in lock.requests:
             lease = lease_of(call) or lock.lease
             if one.over > one.begin and lease:
                 given_up = one.over - lease
-                arrived = self.hindered.arrived(call.begin.node, one.begin, given_up, delay)
+                arrived = self.hindered.arrived(call.begin.node, one.begin, given_up, self._delay)
                 over = self.hindered.settled(one.begin, arrived, lock.bound + lease)
                 yield call.begin.index, (arrived, over)
 

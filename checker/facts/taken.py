@@ -14,7 +14,7 @@ from msgspec import Struct
 from fencepost.checker.facts.ends import FOREVER
 from fencepost.checker.facts.hindered import Hindered, over_with, prolonged
 from fencepost.checker.facts.holds import Hold, seconds
-from fencepost.checker.facts.obstacles import Request
+from fencepost.checker.facts.obstacles import Request, lease_of
 from fencepost.checker.history.history import Call
 
 
@@ -39,10 +39,12 @@ def taken(
     hindered: Hindered,
     lease: int,
     end_ns: int,
+    delay: float,
 ) -> Iterator[Taken]:
     """Yield the spans in which clients may have a lock. `left` and `freed`: when each hold has
     certainly ended, and those that a release ended (obstacles.py); `lease`: the longest of this
-    lock. The history ends at `end_ns`."""
+    lock; `delay`: how long a message travels if nothing holds it back. The history ends at
+    `end_ns`."""
     for hold in found:
         over, given_back = left[hold.index], freed.get(hold.index, FOREVER)
         if over < given_back:
@@ -52,6 +54,10 @@ def taken(
         yield Taken(hold.start, over, *event, _mode(hold.shared), lease=not released)
     for call, one in asked:
         over = one.over
+        if over > one.begin:
+            ttl = lease_of(call) or lease
+            node = call.begin.node
+            over = max(over, hindered.lasts(node, one.begin, over - ttl, delay, ttl))
         answered = FOREVER if call.end is None and not one.died else one.asked_until
         if hindered.meets(call.begin.node, one.begin, min(answered, end_ns)):
             over = max(over, answered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,13 @@ from tests.oracles.drawn import MS
 from tests.oracles.fairness import unfair
 from tests.oracles.holds import FOREVER, Held, bound, completion, ordered_holds
 from tests.oracles.liveness_drawn import draw
-from tests.oracles.refusals import refused_untruly
+from tests.oracles.refusals import (
+    arrives,
+    begins_again,
+    refused_untruly,
+    separates_clients,
+    travels,
+)
 from tests.oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
 
 __all__ = ["draw", "verdict"]
@@ -232,7 +239,7 @@ class _Lock:
             over = min(over, self.given_back(held))
             found.append((held.grant.time, over, _mode(held.asked)))
         for one in self.asked:
-            over = one.over if one.unheard else one.begun.time
+            over = self._unheard_until(one, faults)
             until = one.asked_until(self.end) if one.done or one.died is not None else FOREVER
             if one.done is None and one.died is not None:
                 until = FOREVER
@@ -242,6 +249,30 @@ class _Lock:
                 continue
             found.append((one.begun.time, over, ""))
         return found
+
+    def _unheard_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when a grant may last of which the client did not hear."""
+        gone = one.done.time if one.done is not None else one.died
+        if not one.unheard or gone is None:
+            return one.begun.time
+        arrived = arrives(self.ops, self.test, one.begun, gone, self._outlasted(faults))
+        if arrived <= gone + travels(self.ops, self.test):
+            return gone + one.ttl
+        return begins_again(self.ops, self.test, one.begun, arrived, one.ttl, faults)
+
+    def _outlasted(self, faults: list[Fault]) -> list[Fault]:
+        """Return the faults that a message outlasts: those of clients, those that only separate
+        clients from servers, and those of servers that drop messages, unless the lock promises to
+        survive them."""
+        mine = [fault for fault in faults if self._of_servers(fault) and not fault.kills]
+        promised = self.test["promises"].get("minority")
+        return [
+            fault
+            for fault in faults
+            if fault not in mine
+            or separates_clients(fault, self.ops, self.test)
+            or (fault.deafens and not (promised and not self._loses_majority(fault, mine)))
+        ]
 
     def _taken_by_servers(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
         mine = [fault for fault in faults if self._of_servers(fault) and not fault.kills]
@@ -379,13 +410,31 @@ class _Lock:
             told = [until for _, until in held.leases[-1:] if until < FOREVER]
             over = max([held.last + lease, *told])
         for op in held.said:
-            done = completion(self.ops, op) if op.type == "invoke" else None
-            if op.f == "extend" and op.type == "invoke" and (not done or done.type == "info"):
-                over = max(over, (done or op).time + (op.value.get("ttl") or lease))
             if op.f == "renewed" and op.value.get("deadline") is not None:
                 # One more renewal may have been under way.
                 over = max(over, min(held.last, held.furthest) + lease)
+        # Each extension of unknown outcome in the order in which they help most.
+        unheard = sorted(self._extended(held))
+        for arrived, gone, ttl in unheard:
+            over = max(over, gone + (ttl or lease), min(arrived, over) + (ttl or lease))
         return min(over, self.given_back(held))
+
+    def _extended(self, held: Held) -> Iterator[tuple[float, float, int]]:
+        """Yield by when each extend has arrived that may have taken effect unheard, when its client
+        gave it up, and its ttl."""
+        each = len(self.test["servers"]) > 1 and self.test["lock"]["ends_with"] == "lease"
+        for op in held.said:
+            if op.f != "extend" or op.type != "invoke":
+                continue
+            done = completion(self.ops, op)
+            kind = done.error[0] if done is not None and done.error else None
+            unclear = done is not None and done.type == "fail" and each
+            unclear = unclear and kind not in ("not-held", "unreachable")
+            if done is None or done.type == "info" or unclear:
+                gone = (done or op).time
+                arrived = arrives(self.ops, self.test, op, gone, self._outlasted(earlier(self.all)))
+                late = arrived > gone + travels(self.ops, self.test)
+                yield arrived if late else gone, gone, op.value.get("ttl") or 0
 
 
 def _mode(asked: Op) -> str:
