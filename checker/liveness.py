@@ -15,7 +15,7 @@ kept nor broken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -63,10 +63,10 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     acquires = [call for call in calls if call.begin.f == "acquire"]
     bound = int(test.get("liveness_bound_s", DEFAULT_BOUND_S) * 1e9)
     apart = _apart(history, clocks)
-    run = _Run(history, test, on, bound / PAUSES_IN_BOUND + apart)
+    run = _Run(history, test, on, bound, apart)
     events = trusted_hold_events(history, test, clocks)
     given = freed(events.own, run.hindered.reached)
-    locks = _locks(history, calls, found, events, given, bound, apart, run.extended)
+    locks = _locks(history, calls, found, events, given, bound, apart, run)
     waits = [wait for lock in locks for wait in run.waits(lock)]
     judged = [run.dead_times(lock) for lock in locks]
     dead = [one for times in judged for one in times.dead]
@@ -121,7 +121,7 @@ def _locks(
     given: Mapping[int, int],
     bound: int,
     apart: int,
-    extended: Callable[[Call], float | None],
+    run: _Run,
 ) -> list[Waited]:
     asked: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -131,16 +131,18 @@ def _locks(
     for hold in found:
         held.setdefault(hold.lock, []).append(hold)
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
-    free, killed = left(found, events.own, leases, given, extended), kills(history)
+    free, killed = left(found, events.own, leases, given, run.extended), kills(history)
     notices: dict[int | str, list[Op]] = {}
     for op in history.lost():
         if op.value.get("hold") is None:
             notices.setdefault(op.process, []).append(op)
-    more = bound + apart, apart, history.end_ns, notices
-    return [
-        Waited(lock, held.get(lock, []), mine, free, given, killed, *more)
-        for lock, mine in asked.items()
-    ]
+    more = apart, history.end_ns, notices
+    rows = []
+    for lock, mine in asked.items():
+        # Tries that failed may have left keys on single servers, for as long as a lease.
+        in_time = bound + apart + (leases[lock] if run.hindered.one_by_one else 0)
+        rows.append(Waited(lock, held.get(lock, []), mine, free, given, killed, in_time, *more))
+    return rows
 
 
 @dataclass
@@ -153,13 +155,14 @@ class _DeadTimes:
 
 
 class _Run:
-    """The spans of this run in which a lock had to be granted. `delay`: how long a message travels
-    at most if nothing holds it back (ns)."""
+    """The spans of this run in which a lock had to be granted."""
 
     def __init__(
-        self, history: History, test: Mapping[str, Any], on: list[Fault], delay: float
+        self, history: History, test: Mapping[str, Any], on: list[Fault], bound: int, apart: int
     ) -> None:
-        self._delay = delay
+        self._bound = bound + apart
+        # How long a message travels at most if nothing holds it back.
+        self._delay = bound / PAUSES_IN_BOUND + apart
         self._servers = frozenset(test.get("servers") or ())
         self._majority = len(self._servers) // 2 + 1
         self._promised = bool((test.get("promises") or {}).get("minority"))
@@ -220,7 +223,7 @@ class _Run:
             if one.over > one.begin and lease:
                 given_up = one.over - lease
                 arrived = self.hindered.arrived(call.begin.node, one.begin, given_up, self._delay)
-                over = self.hindered.settled(one.begin, arrived, lock.bound + lease)
+                over = self.hindered.settled(one.begin, arrived, self._bound + lease)
                 yield call.begin.index, (arrived, over)
 
     def waits(self, lock: Waited) -> Iterator[Wait]:

@@ -132,6 +132,14 @@ class Hindered:
         arrived = self.held_back(node, begin, over, delay)
         return over + lease if arrived == over else self.settled(begin, arrived, lease)
 
+    def leaves(self, call: Call, lease: int, delay: float) -> float:
+        """Return until when a request that was refused may have left a lease on single servers,
+        because a fault of its client or of its messages kept answers or cleaning requests away."""
+        begin, over = call.begin, FOREVER if call.end is None else call.end.time
+        lost = self.meets(begin.node, begin.time, over)
+        lost = lost or self.held_back(begin.node, begin.time, over, delay) > over
+        return self.lasts(begin.node, begin.time, over, delay, lease) if lost else begin.time
+
     def held_back(self, node: str | None, begin: float, over: float, delay: float) -> float:
         """Return by when such a request has arrived, if a fault held it back that TCP outlasts;
         else `over`. A server that stops for a while has the request in its buffer, and is in

@@ -61,6 +61,8 @@ def taken(
         answered = FOREVER if call.end is None and not one.died else one.asked_until
         if hindered.meets(call.begin.node, one.begin, min(answered, end_ns)):
             over = max(over, answered)
+        if hindered.one_by_one and call.type == "fail":
+            over = max(over, hindered.leaves(call, lease_of(call) or lease, delay))
         if over > one.begin:
             who = f"{call.begin.node or 'a client'} (process {call.begin.process})"
             why = f"After a request of {who} that may have been granted"

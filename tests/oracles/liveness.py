@@ -91,7 +91,10 @@ class _Lock:
         self.end = ops[-1].time
         widest = max(bound(test, op.node) for op in ops)
         self.apart = 2 * widest
+        # Clients may ask each server by itself: a try that failed may have left its keys.
+        self.each = len(test["servers"]) > 1 and test["lock"]["ends_with"] == "lease"
         self.bound = round(test["liveness_bound_s"] * 1000) * MS + self.apart
+        self.bound += lease if self.each else 0
 
     def outcomes(self) -> list[bool | str | None]:
         found: list[bool | str | None] = []
@@ -245,10 +248,24 @@ class _Lock:
                 until = FOREVER
             if self._meets(faults, one.begun.node, one.begun.time, min(until, self.end)):
                 over = max(over, one.died if one.died is not None else until)
+            if self.each and one.done is not None and one.done.type == "fail":
+                over = max(over, self._keys_until(one, faults))
             if over <= one.begun.time:
                 continue
             found.append((one.begun.time, over, ""))
         return found
+
+    def _keys_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when single servers may have keys of a request that failed behind a fault
+        of its client or of its messages."""
+        assert one.done is not None
+        done = one.done.time
+        late = self._outlasted(faults)
+        arrived = arrives(self.ops, self.test, one.begun, done, late)
+        if arrived > done + travels(self.ops, self.test):
+            return begins_again(self.ops, self.test, one.begun, arrived, one.ttl, faults)
+        met = self._meets(faults, one.begun.node, one.begun.time, done)
+        return done + one.ttl if met else one.begun.time
 
     def _unheard_until(self, one: Asked, faults: list[Fault]) -> float:
         """Return until when a grant may last of which the client did not hear."""
@@ -384,7 +401,6 @@ class _Lock:
 
     def given_back(self, held: Held) -> float:
         """Return when a release that certainly reached all servers was answered."""
-        asks_each = len(self.test["servers"]) > 1 and self.test["lock"]["ends_with"] == "lease"
         for op in held.said:
             done = completion(self.ops, op) if op.type == "invoke" else None
             if op.f != "release" or done is None or done.type != "ok":
@@ -398,7 +414,7 @@ class _Lock:
                 and fault.end >= op.time
             ]
             cut_off = self._meets(self.all, op.node, op.time, done.time)
-            if not asks_each or not (down or cut_off):
+            if not self.each or not (down or cut_off):
                 return done.time
         return FOREVER
 
@@ -422,13 +438,12 @@ class _Lock:
     def _extended(self, held: Held) -> Iterator[tuple[float, float, int]]:
         """Yield by when each extend has arrived that may have taken effect unheard, when its client
         gave it up, and its ttl."""
-        each = len(self.test["servers"]) > 1 and self.test["lock"]["ends_with"] == "lease"
         for op in held.said:
             if op.f != "extend" or op.type != "invoke":
                 continue
             done = completion(self.ops, op)
             kind = done.error[0] if done is not None and done.error else None
-            unclear = done is not None and done.type == "fail" and each
+            unclear = done is not None and done.type == "fail" and self.each
             unclear = unclear and kind not in ("not-held", "unreachable")
             if done is None or done.type == "info" or unclear:
                 gone = (done or op).time
