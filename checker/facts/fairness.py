@@ -21,6 +21,7 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import DEAD
 from fencepost.checker.facts.faults import Fault
 from fencepost.checker.facts.holds import FOREVER, Hold, lock_of, seconds
+from fencepost.checker.facts.second_grants import doubled
 from fencepost.checker.facts.wakeups import Entry, herd
 from fencepost.checker.history.history import Call, History
 
@@ -171,12 +172,16 @@ class _Queue:
         self._calm = calm
         self._clocks = clocks
         held = [one.hold for one in asked if one.hold is not None and not one.hold.shared]
+        again = doubled(sorted((one.hold for one in asked if one.hold), key=attrgetter("index")))
+        self._again = {hold.index for chained in again for hold in chained[1:]}
         self._exclusive = sorted(held, key=attrgetter("start"))
         self._starts = [hold.start for hold in self._exclusive]
 
     def judge(self, found: Fairness) -> None:
         """Compare each grant with all clients that were waiting when it was given."""
         for call, hold, waiting in self._grants():
+            if hold.index in self._again:
+                continue  # its process had the lock already, and passes nobody
             # Cheap conditions first: for most waiters it is uncertain which came first.
             if not self._calm.between(call.begin, hold.start):
                 continue

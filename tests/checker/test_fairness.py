@@ -157,3 +157,12 @@ def test_five_hundred_turns_in_order_keep_the_promise(story):
         at = number * 20
         turn(story, number % 50, f"h{number}", at - 600, at)
     assert queue(story).valid is True
+
+
+@pytest.mark.parametrize(("released", "valid"), [(20_002, True), (19_999, False)])
+def test_a_second_grant_to_the_holder_passes_nobody(story, released, valid):
+    held(story, 2, "first", 0, 1, released)
+    waits(story, 9, 5000, 22_000)
+    turn(story, 2, "second", 20_000, 20_001)
+    assert queue(story, promises={"fifo": True, "reentrant": True}).valid is valid
+    assert queue(story).valid is valid

@@ -7,7 +7,7 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS
-from tests.oracles.holds import Held, bound, by_harness, gap
+from tests.oracles.holds import Held, bound, by_harness, gap, second_grant
 from tests.oracles.waiting import Asked, Fault
 
 # Certainly queued after this time, or after this multiple of the slowest op, whichever is longer.
@@ -114,7 +114,9 @@ def _overtakes(
     faults: list[Fault],
 ) -> bool:
     """Return whether `one` was granted while `other`, which had asked before, waited in calm."""
-    if one.held is None:
+    if one.held is None or any(
+        third.held is not None and second_grant(third.held, one.held) for third in asked
+    ):
         return False
     between = gap(test, one.begun.node, other.begun.node)
     granted = one.held.grant.time
