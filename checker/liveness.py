@@ -71,7 +71,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     judged = [run.dead_times(lock) for lock in locks]
     dead = [one for times in judged for one in times.dead]
     served, leases = sum(t.served for t in judged), sum(t.leases for t in judged)
-    fair = fairness(acquires, found, on, history, clocks, given)
+    fair = fairness(acquires, found, on, history, clocks, given, run.bystanders(acquires))
     promises = test.get("promises") or {}
     denied = Refusals()
     if promises.get("true_refusals"):
@@ -134,7 +134,7 @@ def _locks(
     free, killed = left(found, events.own, leases, given, run.extended), kills(history)
     notices: dict[int | str, list[Op]] = {}
     for op in history.lost():
-        if op.value.get("hold") is None:
+        if op.value.get("hold") is None and not (op.error and op.error[0] == "requeued"):
             notices.setdefault(op.process, []).append(op)
     more = apart, history.end_ns, notices
     rows = []
@@ -167,7 +167,7 @@ class _Run:
         self._majority = len(self._servers) // 2 + 1
         self._promised = bool((test.get("promises") or {}).get("minority"))
         nodes = {node for node in history.nodes() if node is not None}
-        clients = frozenset(nodes - self._servers)
+        clients = self._clients = frozenset(nodes - self._servers)
         self._end_ns = history.end_ns
         self._impairing = impairing(on, clients)
         self._faulty = bool(on)
@@ -191,7 +191,7 @@ class _Run:
                 *(lock.found, lock.left, lock.freed, lock.requests),
                 *(hindered, lock.lease, self._end_ns, self._delay),
             ),
-            *taken_by_faults(hindered, lock.leases()),
+            *taken_by_faults(hindered, lock.leases(hindered.one_by_one)),
         ]
         judged = _DeadTimes([], 0, 0)
         more = hindered, lock.bound, lock.apart, self._end_ns
@@ -201,6 +201,11 @@ class _Run:
             judged.served += times.served
             judged.leases += times.leases
         return judged
+
+    def bystanders(self, acquires: list[Call]) -> frozenset[str]:
+        """Return the clients that ask for no lock."""
+        asking = {call.begin.node for call in acquires}
+        return self._clients - asking if self._servers else frozenset()
 
     def extended(self, call: Call) -> float | None:
         """Return by when an extend has arrived that may have taken effect without its holder's

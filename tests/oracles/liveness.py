@@ -323,6 +323,8 @@ class _Lock:
         """Return the longest lease of those that a fault met."""
         met = [0]
         for one in self.asked:
+            if one.done is not None and one.done.type == "fail" and not self.each:
+                continue
             over = one.done.time if one.done is not None else FOREVER
             over = one.died if one.died is not None else over
             over = over if one.held else min(over, one.told)
