@@ -45,6 +45,7 @@ class Hindered:
         self.last = max((fault.end for fault in on if fault.end is not None), default=None)
         mine: dict[str, list[Span]] = {}
         deaf: dict[str, list[Span]] = {}
+        uneasy: dict[str, list[Span]] = {}
         cut: dict[str, list[Span]] = {}
         late: list[Fault] = []
         for fault in on:
@@ -65,6 +66,7 @@ class Hindered:
             over = _end(fault)
             for node in fault.impairs:
                 mine.setdefault(node, []).append((fault.start, over))
+                uneasy.setdefault(node, []).append((fault.start, over + (over - fault.start)))
                 cut.setdefault(node, []).append((fault.start, over))
                 if _drops(fault):
                     deaf.setdefault(node, []).append((fault.start, over))
@@ -75,6 +77,9 @@ class Hindered:
         self._blocked = Spans((fault.start, _end(fault), fault) for fault in away)
         resent = [one for one in away if _drops(one) and one.name not in self.survived]
         self._resent = Spans((fault.start, _end(fault), fault) for fault in resent)
+        self._uneasy = _by_node(uneasy)
+        twice = ((one.start, _end(one) + (_end(one) - one.start), one) for one in self.servers)
+        self._unrest = Spans(row for row in twice if row[2].impairs != frozenset())
         self.one_by_one = one_by_one
         self._down = over_time(fault for fault in self.servers if fault.impairs != frozenset())
 
@@ -87,6 +92,13 @@ class Hindered:
         """Return whether this client is hindered at any time in [begin, over]."""
         spans = self._clients.get(node)
         return spans is not None and spans.count(begin, over) > 0
+
+    def calm(self, node: str | None, begin: float, over: float) -> bool:
+        """Return whether no fault of this client or of servers was on, or had ended more recently
+        than it was on for."""
+        spans = self._uneasy.get(node)
+        disturbed = spans is not None and spans.count(begin, over) > 0
+        return not (disturbed or self._unrest.count(begin, over))
 
     def reached(self, call: Call) -> bool:
         """Return whether a call that was answered ok certainly took effect on all servers.

@@ -63,10 +63,20 @@ def taken(
             over = max(over, answered)
         if hindered.one_by_one and call.type == "fail":
             over = max(over, hindered.leaves(call, lease_of(call) or lease, delay))
+        begin = _granted_from(call, one, hindered, delay)
         if over > one.begin:
             who = f"{call.begin.node or 'a client'} (process {call.begin.process})"
             why = f"After a request of {who} that may have been granted"
-            yield Taken(one.begin, over, over, why)
+            yield Taken(begin, over, over, why)
+
+
+def _granted_from(call: Call, one: Request, hindered: Hindered, delay: float) -> float:
+    """Return from when on a request may have been granted without its client's knowledge. In calm,
+    the client would have heard of a grant that came much earlier than it gave up."""
+    if call.end is None or call.type != "info" or one.died or hindered.one_by_one:
+        return one.begin
+    calm = hindered.calm(call.begin.node, one.begin, call.end.time)
+    return max(one.begin, call.end.time - delay) if calm else one.begin
 
 
 def _given_up(hold: Hold, over: float, released: bool) -> tuple[float, str]:

@@ -127,3 +127,34 @@ def test_an_extend_that_lacked_answers_behind_a_cut_may_arrive_after_it(story):
     extends(story, type="fail", kind="no-quorum")
     story.fault("partition", 450, 800, ["client-1", *SERVERS], arguments={"links": links})
     assert limits(verdict(story, servers=SERVERS)) == ["5.000"]
+
+
+def given_up(story, begin, end, error=("timeout", "-")):
+    asks(story, begin, end, process=3, type="info", error=error)
+    story.grant(2, "h2", asked=end + 1100, at=end + 1200, until=end + 2000)
+
+
+@pytest.mark.parametrize(("end", "valid"), [(2200, True), (2201, False)])
+def test_a_request_that_is_given_up_in_calm_was_granted_shortly_before_if_at_all(story, end, valid):
+    given_up(story, 0, end)
+    assert verdict(story, **ONE).valid is valid
+
+
+def test_a_request_of_a_client_that_died_may_have_been_granted_at_any_time(story):
+    given_up(story, 0, 6000, error=("killed", "-"))
+    assert verdict(story, **ONE).valid is True
+
+
+@pytest.mark.parametrize("node", ["client-3", "redis-1"])
+@pytest.mark.parametrize(("begin", "valid"), [(5999, True), (6001, False)])
+def test_so_may_one_after_a_fault_that_ended_more_recently_than_it_was_on_for(
+    story, begin, valid, node
+):
+    story.fault("pause", 0, 3000, [node])
+    given_up(story, begin, begin + 6000)
+    assert verdict(story, **ONE).valid is valid
+
+
+def test_so_may_one_of_a_client_that_asks_each_server_by_itself(story):
+    given_up(story, 0, 6000)
+    assert verdict(story, servers=SERVERS).valid is True

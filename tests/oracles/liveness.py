@@ -252,8 +252,21 @@ class _Lock:
                 over = max(over, self._keys_until(one, faults))
             if over <= one.begun.time:
                 continue
-            found.append((one.begun.time, over, ""))
+            found.append((self._heard_until(one, faults), over, ""))
         return found
+
+    def _heard_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when its client would have heard of a grant."""
+        if one.done is None or one.done.type != "info" or one.died is not None or self.each:
+            return one.begun.time
+        for fault in faults:
+            mine = one.begun.node in (fault.impairs or ())
+            theirs = self._of_servers(fault) and fault.impairs != set()
+            again = fault.end + (fault.end - fault.start)
+            on = fault.start <= one.done.time and again >= one.begun.time
+            if (mine or theirs) and not fault.kills and on:
+                return one.begun.time
+        return max(one.begun.time, one.done.time - travels(self.ops, self.test))
 
     def _keys_until(self, one: Asked, faults: list[Fault]) -> float:
         """Return until when single servers may have keys of a request that failed behind a fault

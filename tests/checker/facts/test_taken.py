@@ -78,7 +78,7 @@ def asked(node="c1", done=None, over=None, died=False, until=FOREVER):
 
 def of_request(row, *on):
     found = list(taken([], {}, {}, [row], hinder(*on), 10, 100, 0))
-    assert all(one.begin == 5 and one.at == one.over for one in found)
+    assert all(one.at == one.over for one in found)
     return [(one.over, one.why) for one in found]
 
 
