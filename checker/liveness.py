@@ -42,6 +42,7 @@ from fencepost.checker.facts.obstacles import (
     spans,
 )
 from fencepost.checker.facts.refusals import Refusals, refusals
+from fencepost.checker.facts.second_grants import doubled
 from fencepost.checker.facts.taken import mode_of, taken, taken_by_faults
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.waits import Wait, Waited
@@ -87,6 +88,8 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     untested: list[str] = []
     if not dead:
         untested = [*_unjudged(waits, run.healed), *_untested(waits, fair, denied, promises)]
+        if promises.get("reentrant") and not any(doubled(found)):
+            untested.append("reentrant")
     bad = sorted([one.to_json() for one in dead] + unfair, key=lambda row: row["time_ns"])
     valid: Valid = False if bad else "unknown" if strange else _valid(waits, served)
     untested += ["the end of a lease"] if valid is True and not leases else []

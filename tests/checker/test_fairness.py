@@ -183,3 +183,13 @@ def test_a_fault_of_a_client_that_asks_for_nothing_disturbs_no_order(story, node
     assert found.valid is valid
     # Without the servers' names, it may be a server.
     assert liveness(story.history(), QUEUE).valid is True
+
+
+@pytest.mark.parametrize(("asked", "untested"), [(500, []), (1500, ["reentrant"])])
+def test_a_lock_that_was_not_granted_to_its_holder_again_is_not_tested_as_reentrant(
+    story, asked, untested
+):
+    held(story, 2, "first", 0, 1, 1000)
+    turn(story, 2, "second", asked, asked + 1)
+    found = liveness(story.history(), {"promises": {"reentrant": True}})
+    assert [name for name in found.details["untested"] if name == "reentrant"] == untested
