@@ -26,6 +26,7 @@ from fencepost.checker.facts.dead_time import PAUSES_IN_BOUND, DeadTime, DeadTim
 from fencepost.checker.facts.ends import ends_with, kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
+from fencepost.checker.facts.grant_events import refused, unsent
 from fencepost.checker.facts.hindered import Hindered
 from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
@@ -41,6 +42,7 @@ from fencepost.checker.facts.obstacles import (
     spans,
 )
 from fencepost.checker.facts.refusals import Refusals, refusals
+from fencepost.checker.facts.second_grants import doubled
 from fencepost.checker.facts.taken import mode_of, taken, taken_by_faults
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.waits import Wait, Waited
@@ -61,16 +63,16 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     calls = history.calls()
     acquires = [call for call in calls if call.begin.f == "acquire"]
     bound = int(test.get("liveness_bound_s", DEFAULT_BOUND_S) * 1e9)
-    run = _Run(history, test, on)
     apart = _apart(history, clocks)
+    run = _Run(history, test, on, bound, apart)
     events = trusted_hold_events(history, test, clocks)
     given = freed(events.own, run.hindered.reached)
-    locks = _locks(history, calls, found, events, given, bound, apart)
+    locks = _locks(history, calls, found, events, given, bound, apart, run)
     waits = [wait for lock in locks for wait in run.waits(lock)]
     judged = [run.dead_times(lock) for lock in locks]
     dead = [one for times in judged for one in times.dead]
     served, leases = sum(t.served for t in judged), sum(t.leases for t in judged)
-    fair = fairness(acquires, found, on, history, clocks, given)
+    fair = fairness(acquires, found, on, history, clocks, given, run.bystanders(acquires))
     promises = test.get("promises") or {}
     denied = Refusals()
     if promises.get("true_refusals"):
@@ -86,6 +88,8 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     untested: list[str] = []
     if not dead:
         untested = [*_unjudged(waits, run.healed), *_untested(waits, fair, denied, promises)]
+        if promises.get("reentrant") and not any(doubled(found)):
+            untested.append("reentrant")
     bad = sorted([one.to_json() for one in dead] + unfair, key=lambda row: row["time_ns"])
     valid: Valid = False if bad else "unknown" if strange else _valid(waits, served)
     untested += ["the end of a lease"] if valid is True and not leases else []
@@ -120,6 +124,7 @@ def _locks(
     given: Mapping[int, int],
     bound: int,
     apart: int,
+    run: _Run,
 ) -> list[Waited]:
     asked: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -129,16 +134,18 @@ def _locks(
     for hold in found:
         held.setdefault(hold.lock, []).append(hold)
     leases = {lock: longest_lease(mine) for lock, mine in asked.items()}
-    free, killed = left(found, events.own, leases, given), kills(history)
+    free, killed = left(found, events.own, leases, given, run.extended), kills(history)
     notices: dict[int | str, list[Op]] = {}
     for op in history.lost():
-        if op.value.get("hold") is None:
+        if op.value.get("hold") is None and not (op.error and op.error[0] == "requeued"):
             notices.setdefault(op.process, []).append(op)
-    more = bound + apart, apart, history.end_ns, notices
-    return [
-        Waited(lock, held.get(lock, []), mine, free, given, killed, *more)
-        for lock, mine in asked.items()
-    ]
+    more = apart, history.end_ns, notices
+    rows = []
+    for lock, mine in asked.items():
+        # Tries that failed may have left keys on single servers, for as long as a lease.
+        in_time = bound + apart + (leases[lock] if run.hindered.one_by_one else 0)
+        rows.append(Waited(lock, held.get(lock, []), mine, free, given, killed, in_time, *more))
+    return rows
 
 
 @dataclass
@@ -153,12 +160,17 @@ class _DeadTimes:
 class _Run:
     """The spans of this run in which a lock had to be granted."""
 
-    def __init__(self, history: History, test: Mapping[str, Any], on: list[Fault]) -> None:
+    def __init__(
+        self, history: History, test: Mapping[str, Any], on: list[Fault], bound: int, apart: int
+    ) -> None:
+        self._bound = bound + apart
+        # How long a message travels at most if nothing holds it back.
+        self._delay = bound / PAUSES_IN_BOUND + apart
         self._servers = frozenset(test.get("servers") or ())
         self._majority = len(self._servers) // 2 + 1
         self._promised = bool((test.get("promises") or {}).get("minority"))
         nodes = {node for node in history.nodes() if node is not None}
-        clients = frozenset(nodes - self._servers)
+        clients = self._clients = frozenset(nodes - self._servers)
         self._end_ns = history.end_ns
         self._impairing = impairing(on, clients)
         self._faulty = bool(on)
@@ -180,9 +192,9 @@ class _Run:
         found = [
             *taken(
                 *(lock.found, lock.left, lock.freed, lock.requests),
-                *(hindered, lock.lease, self._end_ns),
+                *(hindered, lock.lease, self._end_ns, self._delay),
             ),
-            *taken_by_faults(hindered, lock.leases()),
+            *taken_by_faults(hindered, lock.leases(hindered.one_by_one)),
         ]
         judged = _DeadTimes([], 0, 0)
         more = hindered, lock.bound, lock.apart, self._end_ns
@@ -193,17 +205,33 @@ class _Run:
             judged.leases += times.leases
         return judged
 
+    def bystanders(self, acquires: list[Call]) -> frozenset[str]:
+        """Return the clients that ask for no lock."""
+        asking = {call.begin.node for call in acquires}
+        return self._clients - asking if self._servers else frozenset()
+
+    def extended(self, call: Call) -> float | None:
+        """Return by when an extend has arrived that may have taken effect without its holder's
+        knowledge; None for any other call. Clients that ask each server by itself may fail for lack
+        of answers."""
+        failed = call.type == "fail" and not (refused(call) or unsent(call))
+        if call.begin.f != "extend" or not (
+            call.type == "info" or (failed and self.hindered.one_by_one)
+        ):
+            return None
+        begin, over = call.begin, (call.end or call.begin).time
+        return self.hindered.held_back(begin.node, begin.time, over, self._delay)
+
     def unanswered(self, lock: Waited) -> Iterator[tuple[int, Span]]:
         """Yield by when each acquire of unknown outcome has arrived, and until when its lease may
         last, with the index of its invocation. One without a lease, or still open, is left out: it
         may arrive, and hold the lock, at any time."""
-        delay = (lock.bound - lock.apart) / PAUSES_IN_BOUND + lock.apart
         for call, one in lock.requests:
             lease = lease_of(call) or lock.lease
             if one.over > one.begin and lease:
                 given_up = one.over - lease
-                arrived = self.hindered.arrived(call.begin.node, one.begin, given_up, delay)
-                over = self.hindered.settled(one.begin, arrived, lock.bound + lease)
+                arrived = self.hindered.arrived(call.begin.node, one.begin, given_up, self._delay)
+                over = self.hindered.settled(one.begin, arrived, self._bound + lease)
                 yield call.begin.index, (arrived, over)
 
     def waits(self, lock: Waited) -> Iterator[Wait]:

@@ -9,7 +9,7 @@ was granted first does not follow from the order in which the answers arrived.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from operator import attrgetter, itemgetter
@@ -21,6 +21,7 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import DEAD
 from fencepost.checker.facts.faults import Fault
 from fencepost.checker.facts.holds import FOREVER, Hold, lock_of, seconds
+from fencepost.checker.facts.second_grants import doubled
 from fencepost.checker.facts.wakeups import Entry, herd
 from fencepost.checker.history.history import Call, History
 
@@ -91,11 +92,13 @@ def fairness(
     history: History,
     clocks: Clocks,
     given: Mapping[int, int],
+    bystanders: Set[str],
 ) -> Fairness:
     """Judge the order of grants and the wakeups. `calls` are acquires, in order of invocation;
-    `given`: when holds were certainly given back, by index (obstacles.py)."""
+    `given`: when holds were certainly given back, by index (obstacles.py);
+    `bystanders`: the clients that ask for nothing, whose own faults disturb no order."""
     found = Fairness(asked=len(calls))
-    calm = _Calm(on, history.end_ns)
+    calm = _Calm([fault for fault in on if not _aside(fault, bystanders)], history.end_ns)
     by_grant = {hold.index: hold for hold in holds}
     expired = _expired(history)
     settled = _settled_ns(history, holds, calm)
@@ -115,6 +118,12 @@ def fairness(
         apart = 2 * max(clocks.bound(one.node) for one in mine)
         _wakeups(mine, given, apart, found)
     return found
+
+
+def _aside(fault: Fault, bystanders: Set[str]) -> bool:
+    """Return whether a fault concerns none but these clients."""
+    nodes = set(fault.targets).union(fault.impairs or (), *(fault.links or ()))
+    return fault.impairs is not None and bool(nodes) and nodes <= bystanders
 
 
 def _settled_ns(history: History, holds: list[Hold], calm: _Calm) -> int:
@@ -171,12 +180,17 @@ class _Queue:
         self._calm = calm
         self._clocks = clocks
         held = [one.hold for one in asked if one.hold is not None and not one.hold.shared]
+        again = doubled(sorted((one.hold for one in asked if one.hold), key=attrgetter("index")))
+        self._again = {hold.index for chained in again for hold in chained[1:]}
         self._exclusive = sorted(held, key=attrgetter("start"))
         self._starts = [hold.start for hold in self._exclusive]
 
     def judge(self, found: Fairness) -> None:
-        """Compare each grant with all clients that were waiting when it was given."""
+        """Compare each grant with all clients that were waiting when it was given. A second grant
+        to the holder passes none of them."""
         for call, hold, waiting in self._grants():
+            if hold.index in self._again:
+                continue  # the lock was not free
             # Cheap conditions first: for most waiters it is uncertain which came first.
             if not self._calm.between(call.begin, hold.start):
                 continue

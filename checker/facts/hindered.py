@@ -45,6 +45,7 @@ class Hindered:
         self.last = max((fault.end for fault in on if fault.end is not None), default=None)
         mine: dict[str, list[Span]] = {}
         deaf: dict[str, list[Span]] = {}
+        uneasy: dict[str, list[Span]] = {}
         cut: dict[str, list[Span]] = {}
         late: list[Fault] = []
         for fault in on:
@@ -65,15 +66,21 @@ class Hindered:
             over = _end(fault)
             for node in fault.impairs:
                 mine.setdefault(node, []).append((fault.start, over))
+                uneasy.setdefault(node, []).append((fault.start, over + (over - fault.start)))
                 cut.setdefault(node, []).append((fault.start, over))
-                if fault.links or fault.loses or fault.links is None:
+                if _drops(fault):
                     deaf.setdefault(node, []).append((fault.start, over))
         self.survived = self._minorities(servers) if minority and servers else frozenset()
         self._clients, self._deaf, self._cut = _by_node(mine), _by_node(deaf), _by_node(cut)
         self._late = Spans((fault.start, over_with(fault, 0), fault) for fault in late)
         away = [fault for fault in late if fault.impairs != frozenset()]
         self._blocked = Spans((fault.start, _end(fault), fault) for fault in away)
-        self._one_by_one = one_by_one
+        resent = [one for one in away if _drops(one) and one.name not in self.survived]
+        self._resent = Spans((fault.start, _end(fault), fault) for fault in resent)
+        self._uneasy = _by_node(uneasy)
+        twice = ((one.start, _end(one) + (_end(one) - one.start), one) for one in self.servers)
+        self._unrest = Spans(row for row in twice if row[2].impairs != frozenset())
+        self.one_by_one = one_by_one
         self._down = over_time(fault for fault in self.servers if fault.impairs != frozenset())
 
     def met(self, node: str | None, begin: float, over: float) -> list[Span]:
@@ -86,13 +93,20 @@ class Hindered:
         spans = self._clients.get(node)
         return spans is not None and spans.count(begin, over) > 0
 
+    def calm(self, node: str | None, begin: float, over: float) -> bool:
+        """Return whether no fault of this client or of servers was on, or had ended more recently
+        than it was on for."""
+        spans = self._uneasy.get(node)
+        disturbed = spans is not None and spans.count(begin, over) > 0
+        return not (disturbed or self._unrest.count(begin, over))
+
     def reached(self, call: Call) -> bool:
         """Return whether a call that was answered ok certainly took effect on all servers.
 
         Its client may have asked several servers one by one. It may then have been content with
         some, if a fault kept one from answering or the client from reaching it.
         """
-        if not self._one_by_one:
+        if not self.one_by_one:
             return True
         begin, over = call.begin.time, FOREVER if call.end is None else call.end.time
         return not (self._down.count(begin, over) or self.meets(call.begin.node, begin, over))
@@ -121,10 +135,38 @@ class Hindered:
         that a message which was under way for some time when a fault ended arrives at most as much
         later, unless another fault is on by then.
         """
+        return self._arrived(self._blocked, node, begin, over, delay)
+
+    def lasts(self, node: str | None, begin: float, over: float, delay: float, lease: int) -> float:
+        """Return until when a lease may run that a request began whose answer did not reach
+        `node`, which gave it up at `over`: for `lease` after it, or after it has arrived, if a
+        fault held it back."""
+        arrived = self.held_back(node, begin, over, delay)
+        return over + lease if arrived == over else self.settled(begin, arrived, lease)
+
+    def leaves(self, call: Call, lease: int, delay: float) -> float:
+        """Return until when a request that was refused may have left a lease on single servers,
+        because a fault of its client or of its messages kept answers or cleaning requests away."""
+        begin, over = call.begin, FOREVER if call.end is None else call.end.time
+        lost = self.meets(begin.node, begin.time, over)
+        lost = lost or self.held_back(begin.node, begin.time, over, delay) > over
+        return self.lasts(begin.node, begin.time, over, delay, lease) if lost else begin.time
+
+    def held_back(self, node: str | None, begin: float, over: float, delay: float) -> float:
+        """Return by when such a request has arrived, if a fault held it back that TCP outlasts;
+        else `over`. A server that stops for a while has the request in its buffer, and is in
+        everybody's way until it resumes. So is one that drops messages, unless the lock promises to
+        be available without it."""
+        arrived = self._arrived(self._resent, node, begin, over, delay)
+        return arrived if arrived > over + delay else over
+
+    def _arrived(
+        self, blocked: Spans[Fault], node: str | None, begin: float, over: float, delay: float
+    ) -> float:
         spans = self._cut.get(node)
         over += delay
         while True:
-            ended = self._blocked.until(begin, over)
+            ended = blocked.until(begin, over)
             if spans is not None:
                 ended = max(ended, spans.until(begin, over))
             later = ended + (ended - begin) + delay
@@ -168,6 +210,11 @@ class Hindered:
 
 def _end(fault: Fault) -> float:
     return FOREVER if fault.end is None else fault.end
+
+
+def _drops(fault: Fault) -> bool:
+    """Return whether a fault may keep messages from nodes."""
+    return bool(fault.links or fault.loses or fault.links is None)
 
 
 def _cut_off(fault: Fault, clients: frozenset[str]) -> frozenset[str]:

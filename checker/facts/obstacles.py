@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from msgspec import Struct
 
@@ -140,20 +140,24 @@ def left(
     events: Mapping[int, Iterable[Call]],
     leases: Mapping[str, int],
     freed: Mapping[int, int],
+    extended: Callable[[Call], float | None],
 ) -> dict[int, float]:
     """Return when each hold has certainly ended, by its index: it was given back (`freed`), or its
     lease has expired. `events`: the extends and releases of each hold (hold_events.py); `leases`:
-    the default leases of locks.
+    the default leases of locks; `extended`: by when a call has arrived that may have extended
+    a hold without its holder's knowledge.
     """
     found_over = {}
     for hold in found:
         lease = hold.ttl or leases.get(hold.lock, 0)
-        over = _expired(hold, events.get(hold.index, ()), lease)
+        over = _expired(hold, events.get(hold.index, ()), lease, extended)
         found_over[hold.index] = min(over, freed.get(hold.index, FOREVER))
     return found_over
 
 
-def _expired(hold: Hold, events: Iterable[Call], lease: int) -> float:
+def _expired(
+    hold: Hold, events: Iterable[Call], lease: int, extended: Callable[[Call], float | None]
+) -> float:
     """Return the latest end of a lease, which may be later than its holder knew: by an extension
     whose answer never came, or by a renewal under way when its holder stopped."""
     over = hold.furthest
@@ -162,7 +166,9 @@ def _expired(hold: Hold, events: Iterable[Call], lease: int) -> float:
         over = max(over, hold.deadline) if hold.deadline < FOREVER else over
     if hold.renewals:
         over = max(over, min(hold.furthest, hold.gone_by) + lease)
-    for call in events:
-        if call.begin.f == "extend" and call.type == "info":
-            over = max(over, (call.end or call.begin).time + (lease_of(call) or lease))
+    late = [(at, call) for call in events if (at := extended(call)) is not None]
+    for at, call in sorted(late, key=itemgetter(0)):
+        ttl = lease_of(call) or lease
+        # It extends nothing once the lease has expired.
+        over = max(over, (call.end or call.begin).time + ttl, min(at, over) + ttl)
     return over

@@ -14,7 +14,7 @@ from msgspec import Struct
 from fencepost.checker.facts.ends import FOREVER
 from fencepost.checker.facts.hindered import Hindered, over_with, prolonged
 from fencepost.checker.facts.holds import Hold, seconds
-from fencepost.checker.facts.obstacles import Request
+from fencepost.checker.facts.obstacles import Request, lease_of
 from fencepost.checker.history.history import Call
 
 
@@ -39,10 +39,12 @@ def taken(
     hindered: Hindered,
     lease: int,
     end_ns: int,
+    delay: float,
 ) -> Iterator[Taken]:
     """Yield the spans in which clients may have a lock. `left` and `freed`: when each hold has
     certainly ended, and those that a release ended (obstacles.py); `lease`: the longest of this
-    lock. The history ends at `end_ns`."""
+    lock; `delay`: how long a message travels if nothing holds it back. The history ends at
+    `end_ns`."""
     for hold in found:
         over, given_back = left[hold.index], freed.get(hold.index, FOREVER)
         if over < given_back:
@@ -52,13 +54,29 @@ def taken(
         yield Taken(hold.start, over, *event, _mode(hold.shared), lease=not released)
     for call, one in asked:
         over = one.over
+        if over > one.begin:
+            ttl = lease_of(call) or lease
+            node = call.begin.node
+            over = max(over, hindered.lasts(node, one.begin, over - ttl, delay, ttl))
         answered = FOREVER if call.end is None and not one.died else one.asked_until
         if hindered.meets(call.begin.node, one.begin, min(answered, end_ns)):
             over = max(over, answered)
+        if hindered.one_by_one and call.type == "fail":
+            over = max(over, hindered.leaves(call, lease_of(call) or lease, delay))
+        begin = _granted_from(call, one, hindered, delay)
         if over > one.begin:
             who = f"{call.begin.node or 'a client'} (process {call.begin.process})"
             why = f"After a request of {who} that may have been granted"
-            yield Taken(one.begin, over, over, why)
+            yield Taken(begin, over, over, why)
+
+
+def _granted_from(call: Call, one: Request, hindered: Hindered, delay: float) -> float:
+    """Return from when on a request may have been granted without its client's knowledge. In calm,
+    the client would have heard of a grant that came much earlier than it gave up."""
+    if call.end is None or call.type != "info" or one.died or hindered.one_by_one:
+        return one.begin
+    calm = hindered.calm(call.begin.node, one.begin, call.end.time)
+    return max(one.begin, call.end.time - delay) if calm else one.begin
 
 
 def _given_up(hold: Hold, over: float, released: bool) -> tuple[float, str]:

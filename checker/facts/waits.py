@@ -105,10 +105,13 @@ class Waited:
         self._begun = [begin for begin, _ in past]
         self._stood = list(accumulate((over for _, over in past), max))
 
-    def leases(self) -> Iterator[tuple[float, float, int]]:
+    def leases(self, one_by_one: bool) -> Iterator[tuple[float, float, int]]:
         """Yield the leases that a fault may prolong, (begin, over, ttl): of requests, and of holds
-        that were not released."""
+        that were not released. A request that failed began one only on single servers, if clients
+        ask them `one_by_one`."""
         for call, one in self.requests:
+            if call.type == "fail" and not one_by_one:
+                continue
             yield one.begin, one.asked_until, lease_of(call) or self.lease
         for hold in self.found:
             over = self.left[hold.index]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.checker.liveness import liveness
-from tests.checker.fairness_stories import ONE, busy, held, queue, served, turn, waits
+from tests.checker.fairness_stories import ONE, QUEUE, busy, held, known, queue, served, turn, waits
 from tests.checker.liveness_stories import LEASE
 from tests.histories import MS
 
@@ -157,3 +157,39 @@ def test_five_hundred_turns_in_order_keep_the_promise(story):
         at = number * 20
         turn(story, number % 50, f"h{number}", at - 600, at)
     assert queue(story).valid is True
+
+
+@pytest.mark.parametrize(("released", "valid"), [(20_002, True), (19_999, False)])
+def test_a_second_grant_to_the_holder_passes_nobody(story, released, valid):
+    held(story, 2, "first", 0, 1, released)
+    waits(story, 9, 5000, 22_000)
+    turn(story, 2, "second", 20_000, 20_001)
+    assert queue(story, promises={"fifo": True, "reentrant": True}).valid is valid
+    assert queue(story).valid is valid
+
+
+@pytest.mark.parametrize(
+    ("node", "valid"),
+    [("client-5", False), ("client-9", True), ("client-1", True), ("client-6", True)],
+)
+def test_a_fault_of_a_client_that_asks_for_nothing_disturbs_no_order(story, node, valid):
+    busy(story, 8000)
+    turn(story, 9, "first", 0, 9000)
+    turn(story, 1, "second", 5000, 8500)
+    known(story)
+    story.read(5, 100, None, 0)
+    story.fault("pause", 4000, 4500, [node])
+    found = liveness(story.history(), {**QUEUE, "servers": ["redis-1"]})
+    assert found.valid is valid
+    # Without the servers' names, it may be a server.
+    assert liveness(story.history(), QUEUE).valid is True
+
+
+@pytest.mark.parametrize(("asked", "untested"), [(500, []), (1500, ["reentrant"])])
+def test_a_lock_that_was_not_granted_to_its_holder_again_is_not_tested_as_reentrant(
+    story, asked, untested
+):
+    held(story, 2, "first", 0, 1, 1000)
+    turn(story, 2, "second", asked, asked + 1)
+    found = liveness(story.history(), {"promises": {"reentrant": True}})
+    assert [name for name in found.details["untested"] if name == "reentrant"] == untested

@@ -47,7 +47,7 @@ def test_a_client_that_died_in_its_acquire_waits_for_nothing(story):
 
 @pytest.mark.parametrize("kind", ["expired", "requeued"])
 def test_a_client_whose_session_ended_while_it_waited_has_lost_its_place(story, kind):
-    waits(story, 9, 0, 30_000)
+    waits(story, 9, 0, 6000)
     story.op(1400, 9, "info", "lost", {"lock": "orders", "hold": None}, [kind, "-"])
     served(story, 1000, 5000)
     assert queue(story).valid is True

@@ -16,6 +16,8 @@ from tests.checker.liveness_stories import (
     asks_in_vain,
     cut,
     dies_with_the_lock,
+    healed_at_5000,
+    unheard,
     verdict,
 )
 from tests.histories import MS
@@ -77,7 +79,7 @@ def test_a_fault_that_is_healed_later_counts_and_not_when_the_clients_were_ready
 
 
 def test_a_history_that_ends_before_the_limit_leaves_it_unknown(story):
-    cut(story, 0, 5000, *SERVERS)
+    healed_at_5000(story)
     asks_in_vain(story, 0, 7900)
     found = verdict(story)
     assert found.valid == "unknown"
@@ -92,6 +94,7 @@ def test_earlier_tests_do_not_make_up_for_a_history_that_ends_too_soon(story):
     story.grant(2, "h2", at=1050, until=2050)
     story.release(2, "h2", at=1060)
     cut(story, 2000, 5000, *SERVERS)
+    unheard(story, 4000)
     asks_in_vain(story, 2000, 7900)
     found = verdict(story)
     assert (found.valid, found.details["after_deaths_s"]) == ("unknown", [0.95])
@@ -127,6 +130,7 @@ def test_a_fault_that_was_never_healed_leaves_the_last_heal_untested(story):
 def test_after_the_last_fault_means_the_one_that_ends_last(story):
     cut(story, 0, 5000, *SERVERS)
     story.fault("clock", 100, 7000, ["redis-1"])
+    unheard(story, 5000)
     asks_in_vain(story, 5000, STUCK)
     assert "by 10.000 s" in verdict(story).summary
 
@@ -170,7 +174,7 @@ def test_a_fault_that_names_its_impaired_targets_is_recognized(story):
 
 @pytest.mark.parametrize(("end", "valid"), [(8000, "unknown"), (8001, False)])
 def test_a_history_that_ends_in_the_instant_of_the_limit_ends_too_soon(story, end, valid):
-    cut(story, 0, 5000, *SERVERS)
+    healed_at_5000(story)
     asks_in_vain(story, 0, 7900)
     story.denied(7, 7900, end)
     found = verdict(story)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS
-from tests.oracles.holds import Held, bound, by_harness, gap
+from tests.oracles.holds import Held, bound, by_harness, gap, second_grant
 from tests.oracles.waiting import Asked, Fault
 
 # Certainly queued after this time, or after this multiple of the slowest op, whichever is longer.
@@ -29,6 +29,7 @@ def unfair(
     promises = test["promises"]
     if promises.get("one_wakeup") and _herd(test, asked, given):
         return True
+    faults = [fault for fault in faults if not _elsewhere(fault, ops, test)]
     settled = max(SETTLED, SLOWEST * _slowest(ops, holds, faults))
     return bool(promises.get("fifo")) and any(
         _overtakes(ops, test, one, other, asked, settled, faults)
@@ -36,6 +37,16 @@ def unfair(
         for other in asked
         if one is not other
     )
+
+
+def _elsewhere(fault: Fault, ops: list[Op], test: dict[str, Any]) -> bool:
+    """Return whether every node that a fault hits is a client that never asks for a lock."""
+    hit = {*fault.targets, *(fault.impairs or ()), *(node for link in fault.links for node in link)}
+    if fault.impairs is None or not hit or not test["servers"]:
+        return False
+    idle = {op.node for op in ops if op.process != "nemesis"} - set(test["servers"])
+    idle -= {op.node for op in ops if op.f == "acquire"}
+    return hit <= idle
 
 
 def _herd(test: dict[str, Any], asked: list[Asked], given: dict[int, float]) -> bool:
@@ -114,7 +125,9 @@ def _overtakes(
     faults: list[Fault],
 ) -> bool:
     """Return whether `one` was granted while `other`, which had asked before, waited in calm."""
-    if one.held is None:
+    if one.held is None or any(
+        third.held is not None and second_grant(third.held, one.held) for third in asked
+    ):
         return False
     between = gap(test, one.begun.node, other.begun.node)
     granted = one.held.grant.time

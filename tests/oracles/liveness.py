@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,13 @@ from tests.oracles.drawn import MS
 from tests.oracles.fairness import unfair
 from tests.oracles.holds import FOREVER, Held, bound, completion, ordered_holds
 from tests.oracles.liveness_drawn import draw
-from tests.oracles.refusals import refused_untruly
+from tests.oracles.refusals import (
+    arrives,
+    begins_again,
+    refused_untruly,
+    separates_clients,
+    travels,
+)
 from tests.oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
 
 __all__ = ["draw", "verdict"]
@@ -84,7 +91,10 @@ class _Lock:
         self.end = ops[-1].time
         widest = max(bound(test, op.node) for op in ops)
         self.apart = 2 * widest
+        # Clients may ask each server by itself: a try that failed may have left its keys.
+        self.each = len(test["servers"]) > 1 and test["lock"]["ends_with"] == "lease"
         self.bound = round(test["liveness_bound_s"] * 1000) * MS + self.apart
+        self.bound += lease if self.each else 0
 
     def outcomes(self) -> list[bool | str | None]:
         found: list[bool | str | None] = []
@@ -232,16 +242,67 @@ class _Lock:
             over = min(over, self.given_back(held))
             found.append((held.grant.time, over, _mode(held.asked)))
         for one in self.asked:
-            over = one.over if one.unheard else one.begun.time
+            over = self._unheard_until(one, faults)
             until = one.asked_until(self.end) if one.done or one.died is not None else FOREVER
             if one.done is None and one.died is not None:
                 until = FOREVER
             if self._meets(faults, one.begun.node, one.begun.time, min(until, self.end)):
                 over = max(over, one.died if one.died is not None else until)
+            if self.each and one.done is not None and one.done.type == "fail":
+                over = max(over, self._keys_until(one, faults))
             if over <= one.begun.time:
                 continue
-            found.append((one.begun.time, over, ""))
+            found.append((self._heard_until(one, faults), over, ""))
         return found
+
+    def _heard_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when its client would have heard of a grant."""
+        if one.done is None or one.done.type != "info" or one.died is not None or self.each:
+            return one.begun.time
+        for fault in faults:
+            mine = one.begun.node in (fault.impairs or ())
+            theirs = self._of_servers(fault) and fault.impairs != set()
+            again = fault.end + (fault.end - fault.start)
+            on = fault.start <= one.done.time and again >= one.begun.time
+            if (mine or theirs) and not fault.kills and on:
+                return one.begun.time
+        return max(one.begun.time, one.done.time - travels(self.ops, self.test))
+
+    def _keys_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when single servers may have keys of a request that failed behind a fault
+        of its client or of its messages."""
+        assert one.done is not None
+        done = one.done.time
+        late = self._outlasted(faults)
+        arrived = arrives(self.ops, self.test, one.begun, done, late)
+        if arrived > done + travels(self.ops, self.test):
+            return begins_again(self.ops, self.test, one.begun, arrived, one.ttl, faults)
+        met = self._meets(faults, one.begun.node, one.begun.time, done)
+        return done + one.ttl if met else one.begun.time
+
+    def _unheard_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when a grant may last of which the client did not hear."""
+        gone = one.done.time if one.done is not None else one.died
+        if not one.unheard or gone is None:
+            return one.begun.time
+        arrived = arrives(self.ops, self.test, one.begun, gone, self._outlasted(faults))
+        if arrived <= gone + travels(self.ops, self.test):
+            return gone + one.ttl
+        return begins_again(self.ops, self.test, one.begun, arrived, one.ttl, faults)
+
+    def _outlasted(self, faults: list[Fault]) -> list[Fault]:
+        """Return the faults that a message outlasts: those of clients, those that only separate
+        clients from servers, and those of servers that drop messages, unless the lock promises to
+        survive them."""
+        mine = [fault for fault in faults if self._of_servers(fault) and not fault.kills]
+        promised = self.test["promises"].get("minority")
+        return [
+            fault
+            for fault in faults
+            if fault not in mine
+            or separates_clients(fault, self.ops, self.test)
+            or (fault.deafens and not (promised and not self._loses_majority(fault, mine)))
+        ]
 
     def _taken_by_servers(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
         mine = [fault for fault in faults if self._of_servers(fault) and not fault.kills]
@@ -275,6 +336,8 @@ class _Lock:
         """Return the longest lease of those that a fault met."""
         met = [0]
         for one in self.asked:
+            if one.done is not None and one.done.type == "fail" and not self.each:
+                continue
             over = one.done.time if one.done is not None else FOREVER
             over = one.died if one.died is not None else over
             over = over if one.held else min(over, one.told)
@@ -353,7 +416,6 @@ class _Lock:
 
     def given_back(self, held: Held) -> float:
         """Return when a release that certainly reached all servers was answered."""
-        asks_each = len(self.test["servers"]) > 1 and self.test["lock"]["ends_with"] == "lease"
         for op in held.said:
             done = completion(self.ops, op) if op.type == "invoke" else None
             if op.f != "release" or done is None or done.type != "ok":
@@ -367,7 +429,7 @@ class _Lock:
                 and fault.end >= op.time
             ]
             cut_off = self._meets(self.all, op.node, op.time, done.time)
-            if not asks_each or not (down or cut_off):
+            if not self.each or not (down or cut_off):
                 return done.time
         return FOREVER
 
@@ -379,13 +441,30 @@ class _Lock:
             told = [until for _, until in held.leases[-1:] if until < FOREVER]
             over = max([held.last + lease, *told])
         for op in held.said:
-            done = completion(self.ops, op) if op.type == "invoke" else None
-            if op.f == "extend" and op.type == "invoke" and (not done or done.type == "info"):
-                over = max(over, (done or op).time + (op.value.get("ttl") or lease))
             if op.f == "renewed" and op.value.get("deadline") is not None:
                 # One more renewal may have been under way.
                 over = max(over, min(held.last, held.furthest) + lease)
+        # Each extension of unknown outcome in the order in which they help most.
+        unheard = sorted(self._extended(held))
+        for arrived, gone, ttl in unheard:
+            over = max(over, gone + (ttl or lease), min(arrived, over) + (ttl or lease))
         return min(over, self.given_back(held))
+
+    def _extended(self, held: Held) -> Iterator[tuple[float, float, int]]:
+        """Yield by when each extend has arrived that may have taken effect unheard, when its client
+        gave it up, and its ttl."""
+        for op in held.said:
+            if op.f != "extend" or op.type != "invoke":
+                continue
+            done = completion(self.ops, op)
+            kind = done.error[0] if done is not None and done.error else None
+            unclear = done is not None and done.type == "fail" and self.each
+            unclear = unclear and kind not in ("not-held", "unreachable")
+            if done is None or done.type == "info" or unclear:
+                gone = (done or op).time
+                arrived = arrives(self.ops, self.test, op, gone, self._outlasted(earlier(self.all)))
+                late = arrived > gone + travels(self.ops, self.test)
+                yield arrived if late else gone, gone, op.value.get("ttl") or 0
 
 
 def _mode(asked: Op) -> str:

@@ -46,14 +46,10 @@ def _stands(
         return FOREVER
     apart = 2 * max(bound(test, op.node) for op in ops)
     bound_ns = round(test["liveness_bound_s"] * 1e9)
-    delay = bound_ns / 10 + apart
     met = [fault for fault in faults if _holds_back(fault, ops, test, other.begun.node)]
-    arrived = gone + delay
-    for _ in range(100):
-        ends = [f.end for f in met if f.start <= arrived and f.end >= begun and f.impairs != set()]
-        arrived = max([arrived, *(end + (end - begun) + delay for end in ends)])
+    arrived = arrives(ops, test, other.begun, gone, faults)
     stands_for = bound_ns + apart + other.ttl
-    prolong = [f for f in met if _of_servers(f, test) and not _separates_clients(f, ops, test)]
+    prolong = [f for f in met if _of_servers(f, test) and not separates_clients(f, ops, test)]
     stands = arrived + stands_for
     for _ in range(100):
         ends = [fault.end + fault.wrong for fault in prolong if fault.start <= stands]
@@ -67,14 +63,52 @@ def _stands(
     return stands
 
 
+def travels(ops: list[Op], test: dict[str, Any]) -> float:
+    """Return how long a message is under way at most that nothing holds back."""
+    apart = 2 * max(bound(test, op.node) for op in ops)
+    return round(test["liveness_bound_s"] * 1e9) / 10 + apart
+
+
+def arrives(
+    ops: list[Op], test: dict[str, Any], begun: Op, gone: float, faults: list[Fault]
+) -> float:
+    """Return by when a request has arrived that its client gave up, behind these faults."""
+    met = [fault for fault in faults if _holds_back(fault, ops, test, begun.node)]
+    delay = travels(ops, test)
+    arrived = gone + delay
+    for _ in range(100):
+        on = [f for f in met if f.start <= arrived and f.end >= begun.time and f.impairs != set()]
+        arrived = max([arrived, *(f.end + (f.end - begun.time) + delay for f in on)])
+    return arrived
+
+
+def begins_again(
+    ops: list[Op],
+    test: dict[str, Any],
+    begun: Op,
+    arrived: float,
+    lease: float,
+    faults: list[Fault],
+) -> float:
+    """Return when the lease of a request has certainly ended that had arrived by then."""
+    over = arrived + lease
+    for _ in range(100):
+        for fault in faults:
+            if fault.kills or not _of_servers(fault, test) or separates_clients(fault, ops, test):
+                continue
+            if fault.start <= over and fault.end + fault.wrong >= begun.time:
+                over = max(over, fault.end + fault.wrong + lease)
+    return over
+
+
 def _holds_back(fault: Fault, ops: list[Op], test: dict[str, Any], node: str | None) -> bool:
     elsewhere = all(node not in link for link in fault.links)
-    if fault.kills or (elsewhere and _separates_clients(fault, ops, test)):
+    if fault.kills or (elsewhere and separates_clients(fault, ops, test)):
         return False
     return _of_servers(fault, test) or node in (fault.impairs or set())
 
 
-def _separates_clients(fault: Fault, ops: list[Op], test: dict[str, Any]) -> bool:
+def separates_clients(fault: Fault, ops: list[Op], test: dict[str, Any]) -> bool:
     """Return whether a fault separates nothing but clients from others."""
     if fault.impairs is None or not fault.links:
         return False

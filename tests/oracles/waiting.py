@@ -132,7 +132,10 @@ def find_asked(
     told = [
         op.time
         for op in ops[begun.index :]
-        if op.process == begun.process and op.f == "lost" and op.value.get("hold") is None
+        if op.process == begun.process
+        and op.f == "lost"
+        and op.value.get("hold") is None
+        and (op.error or [None])[0] != "requeued"
     ]
     ttl = begun.value.get("ttl") or 0
     return Asked(begun, done, ttl, died, held, min(told, default=FOREVER))

@@ -26,6 +26,8 @@ def dead(truth: Truth, ops: list[Op]) -> list[str]:
     plan = truth.plan
     calls = asked(ops)
     end = ops[-1].time if ops else 0
+    # A failed try may leave keys on single servers of a quorum.
+    bound = plan.bound + (plan.ttl if plan.way == "quorum" else 0)
     found = []
     for lock, _ in plan.pairs:
         mine = [call for call in calls if call.lock == lock]
@@ -38,7 +40,7 @@ def dead(truth: Truth, ops: list[Op]) -> list[str]:
                 held.start for held in truth.holds if held.lock == lock and held.shared == shared
             ]
             for stretch in _stretches(truth, vain):
-                if _starved(stretch, free, granted, len(modes) > 1) > plan.bound:
+                if _starved(stretch, free, granted, len(modes) > 1) > bound:
                     found.append(lock)
     return found
 

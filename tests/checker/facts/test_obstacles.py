@@ -20,12 +20,17 @@ from fencepost.checker.facts.obstacles import (
 from tests.histories import MS
 
 
+def arrived(call):
+    extends = call.begin.f == "extend" and call.type == "info"
+    return (call.end or call.begin).time if extends else None
+
+
 def remains(story, leases):
     """Return when each hold, by name, stops blocking, in ms."""
     history = story.history()
     found = holds(history)
     events = hold_events(history, found).own
-    over = left(found, events, leases, freed(events, lambda call: True))
+    over = left(found, events, leases, freed(events, lambda call: True), arrived)
     return {hold.name: over[hold.index] / MS for hold in found}
 
 

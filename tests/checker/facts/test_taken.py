@@ -33,7 +33,7 @@ def hold(ended_by, strict_end, deadline, *, ttl=7, shared=False):
 
 def of_hold(one, over, given=None, hindered=None):
     freed = {} if given is None else {one.index: given}
-    (row,) = taken([one], {one.index: over}, freed, [], hindered or hinder(), 9, 100 * S)
+    (row,) = taken([one], {one.index: over}, freed, [], hindered or hinder(), 9, 100 * S, 0)
     return row
 
 
@@ -67,15 +67,18 @@ def test_a_fault_of_its_client_prolongs_a_hold_that_was_not_released(ttl, over):
     assert of_hold(one, 30, 30, client).over == 30
 
 
-def asked(node="c1", done=None, over=30, died=False, until=FOREVER):
+def asked(node="c1", done=None, over=None, died=False, until=FOREVER):
+    """An acquire with a lease of 10, of unknown outcome unless `over` says that it is known."""
     begin = Op(0, 5, 1, "invoke", "acquire", {}, None, node)
     end = None if done is None else Op(1, done, 1, "info", "acquire", {}, None, node)
-    return Call(begin, end), Request(5, until if done is None else done, over, died)
+    asked_until = until if done is None else done
+    over = over or (asked_until + 10 if died or done else 5)
+    return Call(begin, end), Request(5, asked_until, over, died)
 
 
 def of_request(row, *on):
-    found = list(taken([], {}, {}, [row], hinder(*on), 9, 100))
-    assert all(one.begin == 5 and one.at == one.over for one in found)
+    found = list(taken([], {}, {}, [row], hinder(*on), 10, 100, 0))
+    assert all(one.at == one.over for one in found)
     return [(one.over, one.why) for one in found]
 
 
@@ -88,10 +91,17 @@ def test_a_request_that_may_have_been_granted_takes_the_lock():
 
 def test_a_request_whose_client_is_hindered_takes_the_lock_until_it_is_answered():
     pause = fault("f", 10, 50, "c1")
-    assert [over for over, _ in of_request(asked(done=80), pause)] == [80]
+    assert [over for over, _ in of_request(asked(done=80, over=5), pause)] == [80]
     assert [over for over, _ in of_request(asked(until=60), pause)] == [FOREVER]
-    assert [over for over, _ in of_request(asked(until=60, died=True), pause)] == [60]
-    assert [over for over, _ in of_request(asked(until=8, died=True), pause)] == [30]
+
+
+def test_the_lease_of_a_request_that_a_fault_held_back_runs_from_its_arrival():
+    pause = fault("f", 10, 50, "c1")
+    # Sent at 5, under way for 45 when the fault ended, with a lease of 10; over at 20 without it.
+    assert [over for over, _ in of_request(asked(done=20), pause)] == [105]
+    assert [over for over, _ in of_request(asked(until=20, died=True), pause)] == [105]
+    late = fault("f", 21, 50, "c1")
+    assert [over for over, _ in of_request(asked(done=20), late)] == [30]
 
 
 def by_faults(*on, minority=False):
