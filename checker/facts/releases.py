@@ -142,13 +142,13 @@ def doubt(release: Release, loss: Loss, clocks: Clocks) -> str | None:
 
 
 def possible(release: Release, loss: Loss, clocks: Clocks) -> bool:
-    """Return whether this release, not refused, may have come between the grant of a hold and its
-    loss."""
+    """Return whether this release, not refused, may have ended a hold: it may have come between the
+    last request that the hold certainly outlived and its loss."""
     if clocks.before(loss.shown, release.sent):
         return False
     if release.held_back and loss.shown.time + _gap(release, loss.shown, clocks) < release.since:
         return False
-    return release.answered is None or not clocks.before(release.answered, loss.asked)
+    return release.answered is None or not clocks.before(release.answered, loss.outlived)
 
 
 def _own(release: Release, loss: Loss, clocks: Clocks) -> bool:
@@ -214,12 +214,11 @@ class Suspects:
         self._bound = max((clocks.bound(node) for node in nodes), default=0)
 
     def near(self, loss: Loss) -> Iterator[Release]:
-        """Yield those that may have taken effect between a grant and its loss, in order of
-        invocation."""
+        """Yield those that may have ended a hold that was lost, in order of invocation."""
         row = self._locks.get(loss.hold.lock)
         if row is None:
             return
-        since = loss.asked.time - self._bound - self._clocks.bound(loss.asked.node)
+        since = loss.outlived.time - self._bound - self._clocks.bound(loss.outlived.node)
         until = loss.shown.time + self._bound + self._clocks.bound(loss.shown.node)
         for release in row.within(since, until):
             if release.hold is not loss.hold and possible(release, loss, self._clocks):

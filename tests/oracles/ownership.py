@@ -48,6 +48,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             and not before(test, shown, begun)
             and not _before_it_went_on(ops, test, shown, begun)
             and not (done and done.type == "ok" and before(test, done, victim.asked))
+            and not (done and done.type == "ok" and _outlived(ops, test, victim, shown, done))
         ]
         others = [row for row in near if row[0].process != victim.process]
         thefts = [row for row in others if _theft(ops, test, *row, victim, shown)]
@@ -59,6 +60,16 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         doubt = doubt or bool(thefts or maybe)
     answered = [done for _, done, hold, _ in releases if hold and done and done.type == "ok"]
     return {"unknown"} if doubt or not answered else {True}
+
+
+def _outlived(ops: list[Op], test: dict[str, Any], victim: Held, shown: Op, done: Op) -> bool:
+    """Return whether an extend that was sent after a release's answer shows a hold still there."""
+    for op in victim.said:
+        answer = completion(ops, op) if op.f == "extend" and op.type == "invoke" else None
+        ok = answer is not None and answer.type == "ok"
+        if ok and before(test, done, op) and not before(test, shown, op):
+            return True
+    return False
 
 
 def _span(ops: list[Op], test: dict[str, Any], hold: Held) -> tuple[float, float]:
