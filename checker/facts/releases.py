@@ -70,11 +70,13 @@ def releases(
     stops = stopped_at(struck, *_UNSENT)
     for hold in found:
         ended_by = began = FOREVER
-        for call in events.own.get(hold.index, ()):
+        calls = events.own.get(hold.index, ())
+        for place, call in enumerate(calls):
             if call.begin.f != "release":
                 continue
             since = _since(call, stops, clocks)
-            yield _release(call, hold, since, events.lost.get(hold.index), ended_by, began)
+            on_until = min(began, _unseen_lease(hold, calls[:place]))
+            yield _release(call, hold, since, events.lost.get(hold.index), ended_by, on_until)
             if ends(call, test):
                 began = min(began, call.begin.time)
                 if call.type != "info" and call.end is not None:
@@ -93,10 +95,25 @@ def _since(call: Call, stops: Mapping[Any, Iterable[tuple[int, int]]], clocks: C
     return sent
 
 
+def _unseen_lease(hold: Hold, calls: Iterable[Call]) -> float:
+    """Return until when a lease without a deadline certainly runs after these calls of its holder:
+    for the ttl of each request that was answered ok. FOREVER if it has a deadline or no ttl."""
+    if hold.deadline < FOREVER or hold.ttl is None:
+        return FOREVER
+    until = hold.asked + hold.ttl
+    for call in calls:
+        begin, ttl = call.begin, call.begin.value.get("ttl")
+        if begin.f != "extend" or call.type == "fail" or ttl is None or begin.time > until:
+            continue
+        until = begin.time + ttl if call.type == "ok" else min(until, begin.time + ttl)
+    return until
+
+
 def _release(
-    call: Call, hold: Hold, since: int, lost: Op | None, ended_by: float, began: float
+    call: Call, hold: Hold, since: int, lost: Op | None, ended_by: float, on_until: float
 ) -> Release:
-    """Build a release. `ended_by`, `began`: of the releases of this hold before this one."""
+    """Build a release. `ended_by`, `on_until`: by when the releases of this hold before this one
+    had ended it, and until when neither they nor a lease without a deadline had."""
     sent = call.begin
     leases = [until for since, until in hold.leases if since <= sent.time]
     lease = leases[-1] if leases else hold.deadline
@@ -107,7 +124,7 @@ def _release(
         hold=hold,
         since=since,
         over_by=min(lease, ended_by, known),
-        on_until=min(lease, began, reported, hold.may_end),
+        on_until=min(lease, on_until, reported, hold.may_end),
     )
 
 
@@ -115,16 +132,18 @@ def _foreign(
     call: Call, hold: Hold, since: int, events: HoldEvents, test: Mapping[str, Any]
 ) -> Release:
     """Build a release of another process' hold."""
-    own = [one for one in events.own.get(hold.index, ()) if ends(one, test)]
+    calls = events.own.get(hold.index, ())
+    own = [one for one in calls if ends(one, test)]
     lost = events.lost.get(hold.index)
     over = [one.end.time for one in own if one.type != "info" and one.end is not None]
     reported = [] if lost is None else [lost.time]
+    lease = min(hold.deadline, _unseen_lease(hold, calls))
     return Release(
         call=call,
         hold=hold,
         since=since,
         over_by=min([hold.deadline, *over, *reported]),
-        on_until=min([hold.deadline, hold.may_end, *(one.begin.time for one in own), *reported]),
+        on_until=min([lease, hold.may_end, *(one.begin.time for one in own), *reported]),
         foreign=True,
     )
 

@@ -74,7 +74,7 @@ def _outlived(ops: list[Op], test: dict[str, Any], victim: Held, shown: Op, done
 
 def _span(ops: list[Op], test: dict[str, Any], hold: Held) -> tuple[float, float]:
     """Return until when a hold was certainly on, and by when it was certainly over."""
-    on, over = [hold.leases[-1][1], hold.early], [hold.leases[-1][1]]
+    on, over = [_told(ops, hold, len(ops)), hold.early], [hold.leases[-1][1]]
     for op in _lost(ops, hold):
         on.append(op.time)
         over.append(op.time)
@@ -283,7 +283,25 @@ def _on(ops: list[Op], test: dict[str, Any], hold: Held, begun: Op) -> float:
     """Return until when a hold was certainly on, but for this release of it."""
     starts = [start for start, _ in _earlier(ops, test, hold, begun)]
     lost = [op.time for op in _lost(ops, hold)]
-    return min([_lease(hold, begun), hold.early, *starts, *lost])
+    sure = min(_lease(hold, begun), _told(ops, hold, begun.index))
+    return min([sure, hold.early, *starts, *lost])
+
+
+def _told(ops: list[Op], hold: Held, place: int) -> float:
+    """Return until when a lease certainly runs, by what its holder was told before this place."""
+    seen, ttl = hold.leases[-1][1], hold.asked.value.get("ttl")
+    if seen < FOREVER or ttl is None:
+        return seen
+    sure: float = hold.asked.time + ttl
+    asked = [op for op in hold.said if (op.f, op.type) == ("extend", "invoke") and op.index < place]
+    for op in asked:
+        done, longer = completion(ops, op), op.value.get("ttl", FOREVER)
+        if longer < FOREVER and op.time <= sure:
+            if done is not None and done.type == "ok":
+                sure = op.time + longer
+            elif done is None or done.type == "info":
+                sure = min(sure, op.time + longer)
+    return sure
 
 
 def _lease(hold: Held, begun: Op) -> float:
