@@ -109,13 +109,18 @@ def _again(granted: list[Hold]) -> dict[int, Hold]:
 def _of_the_model(calls: list[Call], again: Mapping[int, Hold], keeps_on: bool) -> Iterator[Call]:
     """Yield the calls that the model has.
 
-    Left out are second grants to a holder, with what concerns them; releases that certainly had no
+    Left out are second grants to a holder, with what concerns them; releases of another process'
+    hold, which `ownership` judges; releases that certainly had no
     effect: refused as `unreachable`, or failed where a failed release ends nothing (`keeps_on`),
     but for those refused because the hold had ended; and releases of a hold that the service has
     released before: they change nothing, whatever the answer.
     """
     nested = {(hold.process, hold.name) for hold in again.values()}
     over: set[tuple[int | str, str, Any]] = set()
+    owners: dict[Any, set[int | str]] = {}
+    for call in calls:
+        if call.begin.f == "acquire" and call.type == "ok" and call.get("hold") is not None:
+            owners.setdefault(call.get("hold"), set()).add(call.begin.process)
     for call in calls:
         begin, end = call.begin, call.end
         name = call.get("hold")
@@ -125,7 +130,8 @@ def _of_the_model(calls: list[Call], again: Mapping[int, Hold], keeps_on: bool) 
         if begin.f == "acquire" and call.type != "fail":
             over.discard((*hold[:2], None))
         if begin.f == "release":
-            if hold in over:
+            foreign = begin.process not in owners.get(name, (begin.process,))
+            if foreign or hold in over:
                 continue
             if call.type == "ok":
                 over.add(hold)

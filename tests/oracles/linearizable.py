@@ -15,6 +15,7 @@ from fencepost.checker.history.history import Op
 from tests.oracles.drawn import Drawing
 from tests.oracles.exclusion import draw as drawn_with_cuts
 from tests.oracles.holds import FOREVER, Held, bound, by_harness, completion, holds, second_grant
+from tests.oracles.ownership_drawn import misname
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         return drawing.ops, drawing.test
     shared = 0.05 if random.random() < 0.05 else 0.0
     drawing = Drawing(random, shared=shared, most=3, locks=2)
+    if random.random() < 0.1:
+        misname(drawing.ops, random)
     return drawing.ops, drawing.test
 
 
@@ -97,6 +100,8 @@ def _act(
         return None
     if _nested(found, begun, done) or _released_before(ops, begun, _again(found)):
         return None
+    if begun.f == "release" and _is_another_s(found, begun):
+        return None
     last = None if type == "info" or done is None else place[_end(ops, begun, done)]
     name = (done.value if done is not None and begun.f == "acquire" else begun.value).get("hold")
     whose = (begun.process, name if type != "info" or begun.f != "acquire" else None)
@@ -110,6 +115,13 @@ def _act(
     over = _over(ops, test, begun, done if type == "ok" else None, found)
     moved = bound(test, begun.node)
     return _Act(*me, begun.f, place[begun.index], last, whose, token, over - moved)
+
+
+def _is_another_s(found: list[Held], begun: Op) -> bool:
+    """Return whether a release names the hold of another process, and none of its own."""
+    name = begun.value.get("hold")
+    named = [one for one in found if name is not None and one.grant.value.get("hold") == name]
+    return bool(named) and all(one.process != begun.process for one in named)
 
 
 def _had_ended(test: dict[str, Any], done: Op | None) -> bool:

@@ -288,7 +288,7 @@ def _on(ops: list[Op], test: dict[str, Any], hold: Held, begun: Op) -> float:
 
 
 def _told(ops: list[Op], hold: Held, place: int) -> float:
-    """Return until when a lease certainly runs, by what its holder was told before this place."""
+    """Return until when a lease certainly runs, by the answers to requests before this place."""
     seen, ttl = hold.leases[-1][1], hold.asked.value.get("ttl")
     if seen < FOREVER or ttl is None:
         return seen

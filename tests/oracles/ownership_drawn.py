@@ -22,7 +22,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         _stop(drawing, random)
     drawing.ops = in_order(drawing.ops)
     if random.random() < 0.2:
-        _misname(drawing.ops, random)
+        misname(drawing.ops, random)
     if random.random() < 0.3:
         del drawing.test["servers"]
     return drawing.ops, drawing.test
@@ -60,7 +60,7 @@ def _stop(drawing: Drawing, random: Random) -> None:
     )
 
 
-def _misname(ops: list[Op], random: Random) -> None:
+def misname(ops: list[Op], random: Random) -> None:
     """Let one release name any hold that had been granted."""
     sent = [op for op in ops if op.f == "release" and op.type == "invoke"]
     if not sent:
