@@ -276,10 +276,11 @@ def _lease(call: Call, hold: Hold | None, sessions: bool) -> dict[str, int]:
     lease from the request on, whatever its client believes. If the client can see no deadline,
     its lease may expire at any time. A lease that was renewed in the background, each time
     before it expired, lasts to the end of the last renewal. From `may_end` or `other_end` on
-    the service may have ended the grant, so the lease is cut off there.
+    the service may have ended the grant, and a client that reports it `lost` has given it up, so
+    the lease is cut off there.
     """
     begin, end, ttl = call.begin, call.end, call.begin.value.get("ttl")
-    over = FOREVER if hold is None else min(hold.may_end, hold.other_end)
+    over = FOREVER if hold is None else min(hold.may_end, hold.other_end, hold.lost)
     if hold is None or end is None or (ttl is None and over == FOREVER):
         return {}
     early = max(0.0, over - begin.time)

@@ -43,6 +43,7 @@ class Hold(Struct, frozen=True, gc=False):
     renewals: (time, deadline) of each renewal in the background, in order of time.
     extends: the positions in the history of its extends that were answered ok.
     granted_by: the servers that granted it, if its client reports them.
+    lost: when its holder first reported it lost; FOREVER if it never did.
     assumed: whether its client filled in the deadline of the grant, which the lock did not name.
     ended_by: see ends.End.
     asked_index, index: the positions of the acquire's invocation and answer in the history.
@@ -70,6 +71,7 @@ class Hold(Struct, frozen=True, gc=False):
     extends: tuple[int, ...] = ()
     furthest: float = FOREVER
     granted_by: tuple[str, ...] = ()
+    lost: float = FOREVER
     assumed: bool = False
 
     @property
@@ -190,6 +192,7 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
         else (),
         furthest=FOREVER if departures.by_connection else furthest,
         granted_by=tuple(value.get("granted_by") or ()),
+        lost=lost,
         assumed=value.get("assumed") is True,
     )
 

@@ -172,7 +172,7 @@ def test_a_second_release_that_ends_another_s_hold_is_a_double_grant(story):
 
 
 def test_a_release_of_another_process_hold_that_is_over_is_no_op_of_the_model(story):
-    """A library may answer ok to it, and nobody lost anything."""
+    """A library may answer ok to it, and no client lost a hold."""
     story.grant(0, "a", 1, 1001)
     story.release(0, "a", 100)
     story.grant(1, "b", 200, 1200)

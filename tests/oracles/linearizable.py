@@ -208,7 +208,10 @@ def _over(
             same = mine and one.grant.value.get("hold") == name
             same = same and (name is not None or one.lock == str(begun.value.get("lock", "")))
         held = one if same else held
-    early = min(held.early, held.other) if held is not None else FOREVER
+    early = FOREVER
+    if held is not None:
+        gone = [op.time for op in held.said if op.f == "lost"]
+        early = min([held.early, held.other, *gone])
     if held is None:
         return FOREVER if ttl is None else begun.time + ttl
     deadline = done.value.get("deadline")
