@@ -46,7 +46,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         drawing = Drawing(random, shared=0.0, most=5, locks=1, clients=2, span=20)
         drawing.test["promises"] = {}
         return drawing.ops, drawing.test
-    shared = 0.05 if random.random() < 0.05 else 0.0
+    shared = random.choice((0.05, 0.2)) if random.random() < 0.2 else 0.0
     drawing = Drawing(random, shared=shared, most=3, locks=2)
     if random.random() < 0.1:
         misname(drawing.ops, random)
@@ -56,7 +56,8 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
 def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     found = holds(ops, test)
     asked = [op for op in ops if op.f == "acquire" and op.type == "invoke"]
-    if not found or any(op.value.get("mode") == "shared" for op in asked):
+    shared = {str(op.value.get("lock", "")) for op in asked if op.value.get("mode") == "shared"}
+    if all(held.lock in shared for held in found):
         return {"unknown"}
     clocks = any(clock.get("bound_ns") for clock in test.get("clocks", {}).values())
     moments: dict[int, int] = {}
@@ -74,11 +75,12 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     for op in ops:
         if op.type == "invoke" and op.f in ("acquire", "extend", "release"):
             act = _act(ops, test, op, found, place)
-            if act is not None:
-                by_lock.setdefault(str(op.value.get("lock", "")), []).append(act)
+            lock = str(op.value.get("lock", ""))
+            if act is not None and lock not in shared:
+                by_lock.setdefault(lock, []).append(act)
     loose = all(_possible(acts, times, in_turn=False) for acts in by_lock.values())
     strict = all(_possible(acts, times, in_turn=True) for acts in by_lock.values())
-    return {loose, strict}
+    return {"unknown" if fits and shared else fits for fits in (loose, strict)}
 
 
 def _tied(ops: list[Op]) -> bool:
