@@ -50,8 +50,8 @@ def ends_with(test: Mapping[str, Any] | None) -> str:
 class End(Struct, frozen=True, gc=False):
     """The end of a hold, in ns since the test's start; `FOREVER` if it was never seen.
 
-    `by` is "release", "lost", "close", "death" (killed or crashed), "gone" (an op of its process
-    ended `info`) or "never".
+    `by` is "release", "lost", "refused" (an extend), "close", "death" (killed or crashed), "gone"
+    (an op of its process ended `info`) or "never".
     """
 
     earliest: float

@@ -18,6 +18,7 @@ class Held:
     `first`, `last`: until when its holder certainly held it, and by when it had released it.
     `given`: from when on the service may know that. `early`: from when on the service may have
     ended it by itself, `other` with another hold of its process. `leases`: spans [from, until).
+    `told`: when its client learned by a refused extend that it has no hold, and left it at that.
     `said`: its holder's later ops about it; `went`: whether its holder died before it gave
     it up.
     """
@@ -35,6 +36,7 @@ class Held:
     said: list[Op]
     went: bool
     given: float
+    told: float
     other: float = FOREVER
 
     @property
@@ -174,6 +176,8 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
                     ends.append((op.time, op.time))
                 elif not _goes_on(ops, mine, op, name):
                     ends.append((op.time, FOREVER))
+    refused = [op.time for op in mine if _refused_for_good(ops, mine, op, name)]
+    ends += [(at, FOREVER) for at in refused]
     gone, how = _gone(ops, test, grant)
     went = gone is not None and all(gone < end for end in ends)
     if gone:
@@ -189,6 +193,8 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
     furthest = _leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1]
     first = min((end[0] for end in ends), default=FOREVER)
     given = min((end[0] for end in ends if end[1] < FOREVER), default=FOREVER)
+    if kind == "connection":
+        given = min([given, *refused])
     return Held(
         grant=grant,
         asked=asked,
@@ -198,6 +204,7 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         first=first,
         last=min((end[1] for end in ends), default=FOREVER),
         given=given if leases[-1][1] < FOREVER else first,
+        told=min(refused, default=FOREVER),
         early=early,
         leases=leases,
         furthest=FOREVER if kind == "connection" else furthest,
@@ -206,8 +213,17 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
     )
 
 
+def _refused_for_good(ops: list[Op], mine: list[Op], op: Op, name: Any) -> bool:
+    """Return whether this is the answer to an extend by which its client learned that it has no
+    hold, and which it left at that."""
+    refused = (
+        op.f == "extend" and op.type == "fail" and bool(op.error) and op.error[0] == "not-held"
+    )  # type: ignore[index]
+    return refused and not _goes_on(ops, mine, op, name)
+
+
 def _goes_on(ops: list[Op], mine: list[Op], tried: Op, name: Any) -> bool:
-    """Return whether a process did more with a hold after it had tried in vain to release it."""
+    """Return whether a process did more with a hold after a release or an extend that failed."""
     later = [op for op in mine if op.type == "invoke" and op.index > tried.index]
     writes = [
         op

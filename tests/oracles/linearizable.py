@@ -213,6 +213,8 @@ def _over(
     early = FOREVER
     if held is not None:
         gone = [op.time for op in held.said if op.f == "lost"]
+        if test.get("lock", {}).get("ends_with") == "connection":
+            gone.append(held.told)
         early = min([held.early, held.other, *gone])
     if held is None:
         return FOREVER if ttl is None else begun.time + ttl
