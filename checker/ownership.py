@@ -174,10 +174,16 @@ def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> S
 
 def _forgotten(loss: Loss, forgetting: Spans[Fault], clocks: Clocks) -> str:
     """Describe the fault that may explain a loss; '' for none."""
+    hold = loss.hold
     since = loss.asked.time - clocks.bound(loss.asked.node)
     until = loss.shown.time + clocks.bound(loss.shown.node)
-    for fault in forgetting.latest(since, until, 1):
-        return f"a server may have forgotten it by {fault.describe()}"
+    # An extend may have been answered by servers that had not been heard before.
+    certain = set() if hold.extends or hold.renewals else set(hold.granted_by)
+    on = forgetting.touching(since, until) if certain else forgetting.latest(since, until, 1)
+    for fault in reversed(on):
+        known = fault.forgets is not None
+        if not (certain and known and certain.isdisjoint([*fault.targets, *(fault.impairs or ())])):
+            return f"a server may have forgotten it by {fault.describe()}"
     return ""
 
 

@@ -74,7 +74,8 @@ def _outlived(ops: list[Op], test: dict[str, Any], victim: Held, shown: Op, done
 
 def _span(ops: list[Op], test: dict[str, Any], hold: Held) -> tuple[float, float]:
     """Return until when a hold was certainly on, and by when it was certainly over."""
-    on, over = [_told(ops, hold, len(ops)), hold.early], [hold.leases[-1][1]]
+    seen = hold.leases[-1][1]
+    on, over = [seen, _told(ops, hold, len(ops)), hold.early], [seen]
     for op in _lost(ops, hold):
         on.append(op.time)
         over.append(op.time)
@@ -288,10 +289,11 @@ def _on(ops: list[Op], test: dict[str, Any], hold: Held, begun: Op) -> float:
 
 
 def _told(ops: list[Op], hold: Held, place: int) -> float:
-    """Return until when a lease certainly runs, by the answers to requests before this place."""
-    seen, ttl = hold.leases[-1][1], hold.asked.value.get("ttl")
-    if seen < FOREVER or ttl is None:
-        return seen
+    """Return until when a lease without a deadline certainly runs, by the answers to requests
+    before this place."""
+    ttl = hold.asked.value.get("ttl")
+    if hold.leases[-1][1] < FOREVER or ttl is None:
+        return FOREVER
     sure: float = hold.asked.time + ttl
     asked = [op for op in hold.said if (op.f, op.type) == ("extend", "invoke") and op.index < place]
     for op in asked:
@@ -346,12 +348,19 @@ def _lost(ops: list[Op], hold: Held) -> list[Op]:
 def _forgotten(ops: list[Op], test: dict[str, Any], victim: Held, shown: Op) -> bool:
     """Return whether a fault, from acquire to loss, may have made a server forget a hold."""
     clients = {op.node for op in ops if op.process != "nemesis"}
+    longer = any(
+        (op.f, op.type) == ("extend", "ok") or (op.f == "renewed" and op.value.get("deadline"))
+        for op in victim.said
+    )
+    gave = victim.grant.value.get("granted_by")
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value["phase"] != "start":
             continue
         target = op.value["targets"][0]
         hit = target in test["servers"] if "servers" in test else target not in clients
         if op.f in FAMILIES and not (FAMILIES[op.f].forgets and hit):
+            continue
+        if op.f in FAMILIES and gave and target not in gave and not longer:
             continue
         ends = [
             o.time
