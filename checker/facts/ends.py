@@ -90,7 +90,7 @@ class Departures:
     def __init__(self, history: History, ends_with: str, servers: frozenset[str]) -> None:
         self._ends_with, self._servers = ends_with, servers
         self._faults = faults(history) if self._ends_with == "connection" else []
-        self._cuts: dict[str | None, list[int]] = {}
+        self._cuts: dict[str | None, list[tuple[int, float]]] = {}
         self._kills = kills(history)
         self._lives = _lives(history)
 
@@ -106,17 +106,18 @@ class Departures:
         ends = [end for end in (_closed(grant, life), self._death(grant, life)) if end is not None]
         return first(ends or self._unknown(grant, life))
 
-    def service_may_end(self, asked: Op, gone: End, lost: float) -> float:
+    def service_may_end(self, asked: Op, gone: End, lost: float, extended: int) -> float:
         """Return when (ns) the service may have ended this grant early at the earliest, its lease
         still running.
 
         `asked` is the acquire's invocation; `gone` is the result of `of` for its holder; `lost` is
-        when its loss was reported, because a connection may break without a `close`.
+        when its loss was reported, because a connection may break without a `close`; `extended` is
+        the invocation of its last extend that was answered ok, else of the acquire.
         """
         left = gone.earliest if gone.by in ("close", "gone") else FOREVER
         if self._ends_with == "connection":
             dead = gone.earliest if gone.by == "death" else FOREVER
-            return min(left, lost, dead, self._disconnected(asked))
+            return min(left, lost, dead, self._disconnected(asked, extended))
         return left if self._ends_with == "close" else FOREVER
 
     def _death(self, grant: Op, life: _Life) -> End | None:
@@ -143,22 +144,25 @@ class Departures:
             return [End(life.seen, life.seen, "gone")]
         return [End(max(life.unsure, grant.time), life.seen, "gone")]
 
-    def _disconnected(self, asked: Op) -> float:
+    def _disconnected(self, asked: Op, extended: int) -> float:
         """Return when, after it had asked, a fault may have cut this client off from a server or
         stopped a server.
 
         That may precede the arrival of its grant, which then came late. A cut before it asked did
-        not prevent the answer.
+        not prevent the answer. An extend that was answered ok dismisses earlier cuts.
         """
         if asked.node not in self._cuts:
             self._cuts[asked.node] = sorted(
-                fault.start
+                (fault.start, fault.end if fault.healed and fault.end is not None else FOREVER)
                 for fault in self._faults
                 if fault.disconnects(asked.node, self._servers)
             )
         cuts = self._cuts[asked.node]
-        place = bisect_left(cuts, asked.time)
-        return cuts[place] if place < len(cuts) else FOREVER
+        for place in range(bisect_left(cuts, (asked.time,)), len(cuts)):
+            start, end = cuts[place]
+            if end >= extended:
+                return start
+        return FOREVER
 
 
 def _closed(grant: Op, life: _Life) -> End | None:

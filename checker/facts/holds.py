@@ -188,7 +188,7 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
         shared=value.get("mode") == "shared",
         gone_by=end.latest,
         given_back=min(heard, told) if leases[-1][1] < FOREVER else end.earliest,
-        may_end=departures.service_may_end(call.begin, gone, lost),
+        may_end=departures.service_may_end(call.begin, gone, lost, _extended(call, longer)),
         renewals=_renewals(longer) if longer else (),
         extends=tuple(op.index for op in longer if op.f == "extend" and op.type == "ok")
         if longer
@@ -198,6 +198,17 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
         lost=min(lost, told),
         assumed=value.get("assumed") is True,
     )
+
+
+def _extended(acquire: Call, longer: Iterable[Op] | None) -> int:
+    """Return when the last request was sent that was answered ok: an extend, else the acquire."""
+    sent = begun = acquire.begin.time
+    for op in longer or ():
+        if op.f == "extend" and op.type == "invoke":
+            begun = op.time
+        elif op.f == "extend" and op.type == "ok":
+            sent = begun
+    return sent
 
 
 def _renewals(longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:

@@ -188,7 +188,7 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         early = gone[0]
     if kind == "connection":
         told = [op.time for op in mine if op.f == "lost"]
-        early = min([early, _cut(ops, test, asked), *told])
+        early = min([early, _cut(ops, test, asked, mine), *told])
     leases = _leases(ops, mine, grant)
     furthest = _leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1]
     first = min((end[0] for end in ends), default=FOREVER)
@@ -292,8 +292,25 @@ def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, 
 _GOES = ("kill", "power", "failover", "membership", "disk", "memory")
 
 
-def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
-    """Return when a server was first down, or cut off from this client, after its request."""
+def _survived(ops: list[Op], mine: list[Op], fault: Op) -> bool:
+    """Return whether an extend was sent after a fault was certainly over, and answered ok."""
+    ends = [
+        op
+        for op in ops
+        if op.value.get("fault") == fault.value["fault"] and op.value["phase"] == "end"
+    ]
+    if not any(op.value.get("receipt", {}).get("proved") and op.type == "ok" for op in ends):
+        return False
+    for op in mine:
+        done = completion(ops, op) if (op.f, op.type) == ("extend", "invoke") else None
+        if done is not None and done.type == "ok" and all(end.time < op.time for end in ends):
+            return True
+    return False
+
+
+def _cut(ops: list[Op], test: dict[str, Any], asked: Op, mine: list[Op]) -> float:
+    """Return when a server was first down, or cut off from this client, after its request, and no
+    extend shows that the hold survived that."""
     found = FOREVER
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value.get("phase") == "end":
@@ -310,6 +327,8 @@ def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
         if op.f in _GOES or op.value.get("forgets"):
             far |= set(op.value.get("impairs", op.value["targets"])) - {asked.node}
         unknown = op.f == "gremlin" and "links" not in op.value
+        if _survived(ops, mine, op):
+            continue
         if (unknown or far & set(test.get("servers", far))) and op.time >= asked.time:
             found = min(found, op.time)
     return found
