@@ -1,4 +1,4 @@
-"""An extend that was answered ok shows that a hold survived the faults that were over by then."""
+"""An extend that was answered ok shows that a hold survived the faults that had ended before."""
 
 from __future__ import annotations
 

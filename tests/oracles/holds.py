@@ -179,6 +179,8 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
     refused = [op.time for op in mine if _refused_for_good(ops, mine, op, name)]
     ends += [(at, FOREVER) for at in refused]
     gone, how = _gone(ops, test, grant)
+    maybe = FOREVER if gone else _perhaps_killed(ops, grant)
+    ends += [(maybe, FOREVER)] if maybe < FOREVER else []
     went = gone is not None and all(gone < end for end in ends)
     if gone:
         ends.append(gone)
@@ -187,6 +189,7 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
     if gone and ((how == "left" and kind != "lease") or (how == "killed" and kind == "connection")):
         early = gone[0]
     if kind == "connection":
+        early = min(early, maybe)
         told = [op.time for op in mine if op.f == "lost"]
         early = min([early, _cut(ops, test, asked, mine), *told])
     leases = _leases(ops, mine, grant)
@@ -286,6 +289,28 @@ def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, 
     # Of two in one instant, the one that the service may have received.
     soonest = min(ends, key=lambda end: (end[0], end[1], end[2] != "left"))
     return (soonest[0], min(end[1] for end in ends)), soonest[2]
+
+
+def _perhaps_killed(ops: list[Op], grant: Op) -> float:
+    """Return when a process may have died by a kill without proof, and no op shows otherwise."""
+    seen = max(op.time for op in ops if op.process == grant.process)
+    found = FOREVER
+    for op in ops:
+        if op.f not in _GOES or op.type != "invoke" or op.value["phase"] != "start":
+            continue
+        done = [
+            one
+            for one in ops
+            if one.value.get("fault") == op.value["fault"]
+            and one.value["phase"] == "start"
+            and one.type != "invoke"
+        ]
+        receipt = done[0].value["receipt"] if done else {"proved": False}
+        named = receipt.get("processes")
+        hit = grant.process in named if named else grant.node in op.value["impairs"]
+        if hit and not receipt["proved"] and not (done and done[0].time < seen):
+            found = min(found, max(seen, op.time))
+    return found
 
 
 # Faults by which a server goes down, and all its connections with it.

@@ -12,7 +12,7 @@ from tests.oracles.holds import completion
 
 
 def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
-    if random.random() < 0.2:
+    if random.random() < 0.15:
         drawing = Drawing(random, most=4, locks=2, named=0.8, blind=random.choice((0.1, 0.1, 0.6)))
     else:
         drawing = _Robbery(random)
