@@ -44,8 +44,18 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     doubts = [_maybe(one, on) for one in foreign if one.answered and not _during(one, clocks)]
     lost = list(losses(history, test, found, events))
     suspects = Suspects(released if lost else (), clocks)
+    # Locks whose holds end early by themselves.
+    frail = {
+        loss.hold.lock
+        for loss in lost
+        if loss.shown.process == loss.hold.process
+        and not any(suspects.near(loss))
+        and not _forgotten(loss, forgetting, clocks)
+    }
     for loss in lost:
         blame = _blame(loss, suspects, forgetting, clocks)
+        if blame is not None and not blame.doubt and loss.hold.lock in frail:
+            blame = _Blame(blame.release, "another hold of that lock ended early without any")
         if blame is not None and not blame.doubt:
             thefts.append(_theft(blame.release, loss, on, causes(history, test)))
         elif blame is not None:

@@ -300,3 +300,23 @@ def test_a_hold_that_ends_with_its_client_s_close_does_not_last_until_its_lease_
     story.grant(3, "h3", at=1800, until=2800)
     story.release(3, "h3", at=1900)
     assert verdict(story, lock={"ends_with": ends_with}).valid == valid
+
+
+@pytest.mark.parametrize(("lock", "valid"), [("orders", "unknown"), ("invoices", False)])
+def test_where_a_hold_ended_early_without_any_release_no_theft_is_certain(story, lock, valid):
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600)
+    story.extend(2, "h2", at=1700, until=None, type="fail")
+    story.grant(4, "h4", at=3000, until=4000, lock=lock)
+    story.release(4, "h4", at=3100, type="fail", lock=lock)
+    assert verdict(story).valid == valid
+
+
+def test_a_loss_that_a_fault_explains_leaves_a_theft_certain(story):
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600)
+    story.extend(2, "h2", at=1700, until=None, type="fail")
+    story.grant(4, "h4", at=3000, until=4000)
+    story.fault("kill", 3050, 3060, ["redis-1"])
+    story.release(4, "h4", at=3100, type="fail")
+    assert verdict(story).valid is False

@@ -34,6 +34,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             if done.time + between < on:
                 return {False}
             doubt = doubt or begun.time <= over + between
+    certain, frail = set(), set()
     for victim in found:
         shown = _shown(ops, test, found, victim)
         if shown is None:
@@ -56,8 +57,13 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         excused = len(others) < len(near) or _forgotten(ops, test, victim, shown)
         excused = excused or victim.other <= shown.time
         if thefts and not excused:
-            return {False}
+            certain.add(victim.lock)
+        alone = not near and shown.process == victim.process
+        if alone and not _forgotten(ops, test, victim, shown):
+            frail.add(victim.lock)
         doubt = doubt or bool(thefts or maybe)
+    if certain - frail:
+        return {False}
     answered = [done for _, done, hold, _ in releases if hold and done and done.type == "ok"]
     return {"unknown"} if doubt or not answered else {True}
 

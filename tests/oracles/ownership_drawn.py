@@ -141,7 +141,9 @@ class _Robbery(Drawing):
         asked = hold | {"ttl": 8 * MS}
         if self._readers and random.random() < 0.6:
             asked["mode"] = "shared"
-        lease = random.choice((3, 6, 9, 3, 6, 9, 6, None) if process == 0 else (6, 15, 15, None))
+        lease = random.choice(
+            (3, 6, 9, 3, 6, 3, 6, 3, 6, None) if process == 0 else (6, 15, 15, None)
+        )
         answer: dict[str, Any] = {
             "deadline": None if lease is None else (now + lease) * MS,
             "token": process + random.choice((0, 0, 1, 2)) if self._tokens else None,
