@@ -42,6 +42,8 @@ _EVIDENCE_S = 5.0
 _MEMORY_MB = 1000.0
 """Limit of the search's memory, many times that of a search which ends."""
 
+_NO_MODEL = "There is no model of shared holds with leases."
+
 _MORE_NS = 200_000
 """Additional time for each call, so that long histories have enough."""
 
@@ -52,12 +54,16 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     granted = holds(history, test)
     again = _again(granted)
     called = [call for call in _granted_early(history) if call.begin.f in LOCK_OPS]
+    without = {
+        lock_of(call.begin.value) for call in called if call.begin.value.get("mode") == "shared"
+    }
+    called = [call for call in called if lock_of(call.begin.value) not in without]
     calls = list(_of_the_model(called, again, failed == "nothing"))
     grants = [call for call in calls if call.begin.f == "acquire" and call.type == "ok"]
-    if not grants:
+    if not grants and not without:
         return Verdict("unknown", "The lock was never granted: nothing was tested.")
-    if any(call.begin.value.get("mode") == "shared" for call in called):
-        return Verdict("unknown", "There is no model of shared holds with leases.")
+    if not grants:
+        return Verdict("unknown", _NO_MODEL)
     # Releases that failed without an effect are left out already.
     model = named("lease-mutex", failed_release="ended")
     vague = bool(clocks) or _tied(calls)
@@ -73,6 +79,8 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
         "failed_release": failed,
         "ends_with": ends_with(test),
     }
+    if found.valid is True and without:
+        return Verdict("unknown", _NO_MODEL, [], details)
     if found.valid is True:
         missing = details["untested"] = _untested(history, grants, len(again))
         words = f"{found.operations} ops of the lock fit one order that respects every lease."
@@ -109,13 +117,18 @@ def _again(granted: list[Hold]) -> dict[int, Hold]:
 def _of_the_model(calls: list[Call], again: Mapping[int, Hold], keeps_on: bool) -> Iterator[Call]:
     """Yield the calls that the model has.
 
-    Left out are second grants to a holder, with what concerns them; releases that certainly had no
+    Left out are second grants to a holder, with what concerns them; releases of another process'
+    hold, which `ownership` judges; releases that certainly had no
     effect: refused as `unreachable`, or failed where a failed release ends nothing (`keeps_on`),
     but for those refused because the hold had ended; and releases of a hold that the service has
     released before: they change nothing, whatever the answer.
     """
     nested = {(hold.process, hold.name) for hold in again.values()}
     over: set[tuple[int | str, str, Any]] = set()
+    owners: dict[Any, set[int | str]] = {}
+    for call in calls:
+        if call.begin.f == "acquire" and call.type == "ok" and call.get("hold") is not None:
+            owners.setdefault(call.get("hold"), set()).add(call.begin.process)
     for call in calls:
         begin, end = call.begin, call.end
         name = call.get("hold")
@@ -125,7 +138,8 @@ def _of_the_model(calls: list[Call], again: Mapping[int, Hold], keeps_on: bool) 
         if begin.f == "acquire" and call.type != "fail":
             over.discard((*hold[:2], None))
         if begin.f == "release":
-            if hold in over:
+            foreign = begin.process not in owners.get(name, (begin.process,))
+            if foreign or hold in over:
                 continue
             if call.type == "ok":
                 over.add(hold)
@@ -270,10 +284,11 @@ def _lease(call: Call, hold: Hold | None, sessions: bool) -> dict[str, int]:
     lease from the request on, whatever its client believes. If the client can see no deadline,
     its lease may expire at any time. A lease that was renewed in the background, each time
     before it expired, lasts to the end of the last renewal. From `may_end` or `other_end` on
-    the service may have ended the grant, so the lease is cut off there.
+    the service may have ended the grant, and a client that reports it `lost` has given it up, so
+    the lease is cut off there.
     """
     begin, end, ttl = call.begin, call.end, call.begin.value.get("ttl")
-    over = FOREVER if hold is None else min(hold.may_end, hold.other_end)
+    over = FOREVER if hold is None else min(hold.may_end, hold.other_end, hold.lost)
     if hold is None or end is None or (ttl is None and over == FOREVER):
         return {}
     early = max(0.0, over - begin.time)

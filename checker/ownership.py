@@ -44,8 +44,18 @@ def ownership(history: History, test: Mapping[str, Any]) -> Verdict:
     doubts = [_maybe(one, on) for one in foreign if one.answered and not _during(one, clocks)]
     lost = list(losses(history, test, found, events))
     suspects = Suspects(released if lost else (), clocks)
+    # Locks whose holds end early by themselves.
+    frail = {
+        loss.hold.lock
+        for loss in lost
+        if loss.shown.process == loss.hold.process
+        and not any(suspects.near(loss))
+        and not _forgotten(loss, forgetting, clocks)
+    }
     for loss in lost:
         blame = _blame(loss, suspects, forgetting, clocks)
+        if blame is not None and not blame.doubt and loss.hold.lock in frail:
+            blame = _Blame(blame.release, "another hold of that lock ended early without any")
         if blame is not None and not blame.doubt:
             thefts.append(_theft(blame.release, loss, on, causes(history, test)))
         elif blame is not None:
@@ -174,10 +184,16 @@ def _forgetting(on: list[Fault], history: History, test: Mapping[str, Any]) -> S
 
 def _forgotten(loss: Loss, forgetting: Spans[Fault], clocks: Clocks) -> str:
     """Describe the fault that may explain a loss; '' for none."""
+    hold = loss.hold
     since = loss.asked.time - clocks.bound(loss.asked.node)
     until = loss.shown.time + clocks.bound(loss.shown.node)
-    for fault in forgetting.latest(since, until, 1):
-        return f"a server may have forgotten it by {fault.describe()}"
+    # An extend may have been answered by servers that had not been heard before.
+    certain = set() if hold.extends or hold.renewals else set(hold.granted_by)
+    on = forgetting.touching(since, until) if certain else forgetting.latest(since, until, 1)
+    for fault in reversed(on):
+        known = fault.forgets is not None
+        if not (certain and known and certain.isdisjoint([*fault.targets, *(fault.impairs or ())])):
+            return f"a server may have forgotten it by {fault.describe()}"
     return ""
 
 

@@ -18,14 +18,16 @@ from typing import Any
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.hold_events import HoldEvents, ends, refusal
 from fencepost.checker.facts.holds import FOREVER, Hold
-from fencepost.checker.history.history import History, Op
+from fencepost.checker.history.history import Call, History, Op
 
 
 @dataclass(frozen=True)
 class Loss:
     """`shown` is the first op that proves `hold` gone, `how` describes it.
 
-    asked, granted: the invocation of the hold's acquire, and its answer.
+    asked, granted: the invocation of the hold's acquire, and its answer. outlived: the invocation
+    of the last request that proves that it was not gone before: an extend that was answered ok,
+    else its acquire.
     """
 
     hold: Hold
@@ -33,6 +35,7 @@ class Loss:
     how: str
     asked: Op
     granted: Op
+    outlived: Op
 
 
 def losses(
@@ -56,7 +59,19 @@ def losses(
             proofs.append((ops[other.index], how))
         if proofs:
             shown, how = min(proofs, key=lambda proof: proof[0].index)
-            yield Loss(hold, shown, how, ops[hold.asked_index], ops[hold.index])
+            asked, granted = ops[hold.asked_index], ops[hold.index]
+            outlived = _extended(events.own.get(hold.index, ()), shown, clocks) or asked
+            yield Loss(hold, shown, how, asked, granted, outlived)
+
+
+def _extended(calls: Sequence[Call], shown: Op, clocks: Clocks) -> Op | None:
+    """Return the invocation of the last extend that was answered ok, of those that were not sent
+    after the loss had been shown."""
+    for call in reversed(calls):
+        extended = call.begin.f == "extend" and call.type == "ok"
+        if extended and not clocks.before(shown, call.begin):
+            return call.begin
+    return None
 
 
 def _refused(hold: Hold, events: HoldEvents, test: Mapping[str, Any]) -> Op | None:

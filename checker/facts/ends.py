@@ -50,8 +50,8 @@ def ends_with(test: Mapping[str, Any] | None) -> str:
 class End(Struct, frozen=True, gc=False):
     """The end of a hold, in ns since the test's start; `FOREVER` if it was never seen.
 
-    `by` is "release", "lost", "close", "death" (killed or crashed), "gone" (an op of its process
-    ended `info`) or "never".
+    `by` is "release", "lost", "refused" (an extend), "close", "death" (killed or crashed), "doubt"
+    (killed without proof), "gone" (an op of its process ended `info`) or "never".
     """
 
     earliest: float
@@ -90,8 +90,9 @@ class Departures:
     def __init__(self, history: History, ends_with: str, servers: frozenset[str]) -> None:
         self._ends_with, self._servers = ends_with, servers
         self._faults = faults(history) if self._ends_with == "connection" else []
-        self._cuts: dict[str | None, list[int]] = {}
+        self._cuts: dict[str | None, list[tuple[int, float]]] = {}
         self._kills = kills(history)
+        self._unproved = _unproved_kills(history)
         self._lives = _lives(history)
 
     @property
@@ -104,19 +105,20 @@ class Departures:
         life = self._lives[grant.process]
         # A close at the instant of a kill may still have reached the service, so check it first.
         ends = [end for end in (_closed(grant, life), self._death(grant, life)) if end is not None]
-        return first(ends or self._unknown(grant, life))
+        return first(ends or self._unknown(grant, life) or self._maybe(grant, life))
 
-    def service_may_end(self, asked: Op, gone: End, lost: float) -> float:
+    def service_may_end(self, asked: Op, gone: End, lost: float, extended: int) -> float:
         """Return when (ns) the service may have ended this grant early at the earliest, its lease
         still running.
 
         `asked` is the acquire's invocation; `gone` is the result of `of` for its holder; `lost` is
-        when its loss was reported, because a connection may break without a `close`.
+        when its loss was reported, because a connection may break without a `close`; `extended` is
+        the invocation of its last extend that was answered ok, else of the acquire.
         """
         left = gone.earliest if gone.by in ("close", "gone") else FOREVER
         if self._ends_with == "connection":
-            dead = gone.earliest if gone.by == "death" else FOREVER
-            return min(left, lost, dead, self._disconnected(asked))
+            dead = gone.earliest if gone.by in ("death", "doubt") else FOREVER
+            return min(left, lost, dead, self._disconnected(asked, extended))
         return left if self._ends_with == "close" else FOREVER
 
     def _death(self, grant: Op, life: _Life) -> End | None:
@@ -143,22 +145,33 @@ class Departures:
             return [End(life.seen, life.seen, "gone")]
         return [End(max(life.unsure, grant.time), life.seen, "gone")]
 
-    def _disconnected(self, asked: Op) -> float:
+    def _maybe(self, grant: Op, life: _Life) -> list[End]:
+        """Return the end by a kill without proof, after which the process did nothing."""
+        return [
+            End(max(life.seen, kill.ordered), FOREVER, "doubt")
+            for kill in self._unproved
+            if kill.hits(grant) and life.seen <= kill.tried
+        ]
+
+    def _disconnected(self, asked: Op, extended: int) -> float:
         """Return when, after it had asked, a fault may have cut this client off from a server or
         stopped a server.
 
         That may precede the arrival of its grant, which then came late. A cut before it asked did
-        not prevent the answer.
+        not prevent the answer. An extend that was answered ok dismisses earlier cuts.
         """
         if asked.node not in self._cuts:
             self._cuts[asked.node] = sorted(
-                fault.start
+                (fault.start, fault.end if fault.healed and fault.end is not None else FOREVER)
                 for fault in self._faults
                 if fault.disconnects(asked.node, self._servers)
             )
         cuts = self._cuts[asked.node]
-        place = bisect_left(cuts, asked.time)
-        return cuts[place] if place < len(cuts) else FOREVER
+        for place in range(bisect_left(cuts, (asked.time,)), len(cuts)):
+            start, end = cuts[place]
+            if end >= extended:
+                return start
+        return FOREVER
 
 
 def _closed(grant: Op, life: _Life) -> End | None:
@@ -187,6 +200,37 @@ def _lives(history: History) -> dict[int | str, _Life]:
         elif op.type == "info" and op.f not in SPONTANEOUS and life.unsure is None:
             life.unsure = invoked.get(process, op.time)
     return found
+
+
+class _Kill(Struct, frozen=True, gc=False):
+    """A kill that no receipt proves: of these processes, or if it names none, of one of these
+    nodes. `ordered`, `tried`: between these times, if ever."""
+
+    processes: frozenset[int | str]
+    nodes: frozenset[str]
+    ordered: int
+    tried: float
+
+    def hits(self, op: Op) -> bool:
+        return op.process in self.processes if self.processes else op.node in self.nodes
+
+
+def _unproved_kills(history: History) -> list[_Kill]:
+    found: dict[str, _Kill] = {}
+    for op in history.nemesis():
+        value, name = op.value, str(op.value.get("fault", op.f))
+        if value.get("phase") == "end" or not value.get("forgets"):
+            continue
+        receipt = value.get("receipt") or {}
+        if op.type == "invoke":
+            nodes = frozenset(value.get("impairs") or ())
+            found[name] = _Kill(frozenset(), nodes, op.time, FOREVER)
+        elif receipt.get("proved"):
+            found.pop(name, None)
+        elif name in found:
+            named = frozenset(receipt.get("processes", ()))
+            found[name] = _Kill(named, found[name].nodes, found[name].ordered, op.time)
+    return list(found.values())
 
 
 def kills(history: History) -> dict[int | str, tuple[int, int]]:

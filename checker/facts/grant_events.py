@@ -24,7 +24,9 @@ class GrantEvents:
     invocations, and renewals); `ends` has the ends that its holder reported.
 
     keeps_on: a hold continues after a release that failed, unless it was refused because the hold
-    had ended. A release that reached no server has a hold end, at the latest, never.
+    had ended. A release that reached no server has a hold end, at the latest, never; so has an
+    extend that was refused because the hold had ended. Neither counts if its holder does more with
+    the hold.
     """
 
     def __init__(self, history: History, keeps_on: bool) -> None:
@@ -36,7 +38,7 @@ class GrantEvents:
         self._calls: dict[int, Call] = {}  # of grants, by their answers, and of extends
         self._idle: set[int] = set()  # releases that ended nothing
         self._unsent: set[int] = set()  # releases that reached no server
-        self._tried: dict[int, End] = {}  # of a grant, the last one of these
+        self._tried: dict[int, End] = {}  # of a grant, the last of these, or a refused extend
         self._early: dict[tuple[int | str, Any], Op] | None = None
         self._look_at(history.calls(), keeps_on)
         self._take(history.clients())
@@ -62,14 +64,16 @@ class GrantEvents:
                 if op.type == "ok" and op.index not in done:
                     self._granted(op)
             elif f == "release":
+                self._used(op)
                 if op.type == "invoke" and op.index not in self._idle:
-                    self._used(op)
                     self._end(op, "release")
             elif f == "extend":
                 self._used(op)
                 update = self._calls.get(op.index)
                 if update is not None and update.type != "fail":
                     self._longer(op)
+                elif update is not None and op is update.end and refused(update):
+                    self._end(op, "refused")
             elif f in SPONTANEOUS:
                 grant = self._later_grant(op, ops)
                 if grant is not None and grant.index not in done:
@@ -112,13 +116,13 @@ class GrantEvents:
         if grant is None:
             return
         end = End(op.time, op.time, by)
-        if op.index in self._unsent:
+        if by == "refused" or op.index in self._unsent:
             end = self._tried[grant] = End(op.time, FOREVER, by)
         self.ends.setdefault(grant, []).append(end)
 
     def _used(self, op: Op) -> None:
-        """Take back that the holder gave its hold up with a release that reached no server, because
-        it uses the hold again."""
+        """Take back that the holder gave its hold up after a release that reached no server, or a
+        refused extend, because it uses the hold again."""
         if self._tried and op.type == "invoke":
             grant = self._grant(op)
             if grant in self._tried:

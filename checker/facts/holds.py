@@ -43,6 +43,8 @@ class Hold(Struct, frozen=True, gc=False):
     renewals: (time, deadline) of each renewal in the background, in order of time.
     extends: the positions in the history of its extends that were answered ok.
     granted_by: the servers that granted it, if its client reports them.
+    lost: when its holder first reported it lost, or learned so by a refused extend if it ends with
+        a connection; FOREVER if it never did.
     assumed: whether its client filled in the deadline of the grant, which the lock did not name.
     ended_by: see ends.End.
     asked_index, index: the positions of the acquire's invocation and answer in the history.
@@ -70,6 +72,7 @@ class Hold(Struct, frozen=True, gc=False):
     extends: tuple[int, ...] = ()
     furthest: float = FOREVER
     granted_by: tuple[str, ...] = ()
+    lost: float = FOREVER
     assumed: bool = False
 
     @property
@@ -160,6 +163,8 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
     given_up = (*events.ends.get(place, ()), gone)
     end = first(given_up)
     lost = min((one.earliest for one in given_up if one.by == "lost"), default=FOREVER)
+    told = min((one.earliest for one in given_up if one.by == "refused"), default=FOREVER)
+    told = told if departures.by_connection else FOREVER
     longer = events.longer.get(place)
     # Jepsen's own histories name no holds: use the grant's position as its name.
     name = value.get("hold")
@@ -182,16 +187,28 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
         asked_index=call.begin.index,
         shared=value.get("mode") == "shared",
         gone_by=end.latest,
-        given_back=heard if leases[-1][1] < FOREVER else end.earliest,
-        may_end=departures.service_may_end(call.begin, gone, lost),
+        given_back=min(heard, told) if leases[-1][1] < FOREVER else end.earliest,
+        may_end=departures.service_may_end(call.begin, gone, lost, _extended(call, longer)),
         renewals=_renewals(longer) if longer else (),
         extends=tuple(op.index for op in longer if op.f == "extend" and op.type == "ok")
         if longer
         else (),
         furthest=FOREVER if departures.by_connection else furthest,
         granted_by=tuple(value.get("granted_by") or ()),
+        lost=min(lost, told),
         assumed=value.get("assumed") is True,
     )
+
+
+def _extended(acquire: Call, longer: Iterable[Op] | None) -> int:
+    """Return when the last request was sent that was answered ok: an extend, else the acquire."""
+    sent = begun = acquire.begin.time
+    for op in longer or ():
+        if op.f == "extend" and op.type == "invoke":
+            begun = op.time
+        elif op.f == "extend" and op.type == "ok":
+            sent = begun
+    return sent
 
 
 def _renewals(longer: Iterable[Op]) -> tuple[tuple[int, float], ...]:

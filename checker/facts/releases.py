@@ -70,11 +70,13 @@ def releases(
     stops = stopped_at(struck, *_UNSENT)
     for hold in found:
         ended_by = began = FOREVER
-        for call in events.own.get(hold.index, ()):
+        calls = events.own.get(hold.index, ())
+        for place, call in enumerate(calls):
             if call.begin.f != "release":
                 continue
             since = _since(call, stops, clocks)
-            yield _release(call, hold, since, events.lost.get(hold.index), ended_by, began)
+            on_until = min(began, _unseen_lease(hold, calls[:place]))
+            yield _release(call, hold, since, events.lost.get(hold.index), ended_by, on_until)
             if ends(call, test):
                 began = min(began, call.begin.time)
                 if call.type != "info" and call.end is not None:
@@ -93,10 +95,25 @@ def _since(call: Call, stops: Mapping[Any, Iterable[tuple[int, int]]], clocks: C
     return sent
 
 
+def _unseen_lease(hold: Hold, calls: Iterable[Call]) -> float:
+    """Return until when a lease without a deadline certainly runs after these calls of its holder:
+    for the ttl of each request that was answered ok. FOREVER if it has a deadline or no ttl."""
+    if hold.deadline < FOREVER or hold.ttl is None:
+        return FOREVER
+    until = hold.asked + hold.ttl
+    for call in calls:
+        begin, ttl = call.begin, call.begin.value.get("ttl")
+        if begin.f != "extend" or call.type == "fail" or ttl is None or begin.time > until:
+            continue
+        until = begin.time + ttl if call.type == "ok" else min(until, begin.time + ttl)
+    return until
+
+
 def _release(
-    call: Call, hold: Hold, since: int, lost: Op | None, ended_by: float, began: float
+    call: Call, hold: Hold, since: int, lost: Op | None, ended_by: float, on_until: float
 ) -> Release:
-    """Build a release. `ended_by`, `began`: of the releases of this hold before this one."""
+    """Build a release. `ended_by`, `on_until`: by when the releases of this hold before this one
+    had ended it, and until when neither they nor a lease without a deadline had."""
     sent = call.begin
     leases = [until for since, until in hold.leases if since <= sent.time]
     lease = leases[-1] if leases else hold.deadline
@@ -107,7 +124,7 @@ def _release(
         hold=hold,
         since=since,
         over_by=min(lease, ended_by, known),
-        on_until=min(lease, began, reported, hold.may_end),
+        on_until=min(lease, on_until, reported, hold.may_end),
     )
 
 
@@ -115,16 +132,18 @@ def _foreign(
     call: Call, hold: Hold, since: int, events: HoldEvents, test: Mapping[str, Any]
 ) -> Release:
     """Build a release of another process' hold."""
-    own = [one for one in events.own.get(hold.index, ()) if ends(one, test)]
+    calls = events.own.get(hold.index, ())
+    own = [one for one in calls if ends(one, test)]
     lost = events.lost.get(hold.index)
     over = [one.end.time for one in own if one.type != "info" and one.end is not None]
     reported = [] if lost is None else [lost.time]
+    lease = min(hold.deadline, _unseen_lease(hold, calls))
     return Release(
         call=call,
         hold=hold,
         since=since,
         over_by=min([hold.deadline, *over, *reported]),
-        on_until=min([hold.deadline, hold.may_end, *(one.begin.time for one in own), *reported]),
+        on_until=min([lease, hold.may_end, *(one.begin.time for one in own), *reported]),
         foreign=True,
     )
 
@@ -142,13 +161,13 @@ def doubt(release: Release, loss: Loss, clocks: Clocks) -> str | None:
 
 
 def possible(release: Release, loss: Loss, clocks: Clocks) -> bool:
-    """Return whether this release, not refused, may have come between the grant of a hold and its
-    loss."""
+    """Return whether this release, not refused, may have ended a hold: it may have come between the
+    last request that the hold certainly outlived and its loss."""
     if clocks.before(loss.shown, release.sent):
         return False
     if release.held_back and loss.shown.time + _gap(release, loss.shown, clocks) < release.since:
         return False
-    return release.answered is None or not clocks.before(release.answered, loss.asked)
+    return release.answered is None or not clocks.before(release.answered, loss.outlived)
 
 
 def _own(release: Release, loss: Loss, clocks: Clocks) -> bool:
@@ -214,12 +233,11 @@ class Suspects:
         self._bound = max((clocks.bound(node) for node in nodes), default=0)
 
     def near(self, loss: Loss) -> Iterator[Release]:
-        """Yield those that may have taken effect between a grant and its loss, in order of
-        invocation."""
+        """Yield those that may have ended a hold that was lost, in order of invocation."""
         row = self._locks.get(loss.hold.lock)
         if row is None:
             return
-        since = loss.asked.time - self._bound - self._clocks.bound(loss.asked.node)
+        since = loss.outlived.time - self._bound - self._clocks.bound(loss.outlived.node)
         until = loss.shown.time + self._bound + self._clocks.bound(loss.shown.node)
         for release in row.within(since, until):
             if release.hold is not loss.hold and possible(release, loss, self._clocks):

@@ -137,11 +137,12 @@ def test_a_process_that_had_died_before_it_was_killed_was_alive_until_its_last_o
     assert (hold.strict_end, hold.gone_by) == (50 * MS, 700 * MS)
 
 
-def test_a_kill_without_proof_ends_no_hold():
+def test_a_kill_without_proof_ends_no_hold_for_certain():
     story = Story()
     story.grant(1, "h", at=0, until=10_000)
     story.fault("kill", 500, 600, ["client-1"], proved=False, processes=[1])
-    assert only(story).strict_end == FOREVER
+    hold = only(story)
+    assert (hold.gone_by, hold.believed) == (FOREVER, [(0, 10_000 * MS)])
 
 
 def test_a_close_ends_the_holds_of_its_client_when_it_is_invoked():

@@ -124,6 +124,25 @@ def test_shared_holds_have_no_model_with_leases(story):
     assert verdict(story).valid == "unknown"
 
 
+def test_a_shared_hold_leaves_only_its_own_lock_without_a_verdict(story):
+    story.grant(0, "a", 1, 1001, shared=True)
+    story.grant(1, "b", 2, 1002, lock="invoices")
+    assert verdict(story).valid == "unknown"
+    story.grant(2, "c", 500, 1500, lock="invoices")
+    found = verdict(story)
+    assert found.valid is False
+    assert "hold c" in found.summary
+
+
+def test_a_double_grant_of_a_lock_with_shared_holds_is_left_to_other_checkers(story):
+    story.grant(0, "a", 1, 1001, shared=True)
+    story.grant(1, "b", 2, 1002)
+    story.grant(2, "c", 500, 1500)
+    found = verdict(story)
+    assert found.valid == "unknown"
+    assert found.summary == "There is no model of shared holds with leases."
+
+
 @pytest.mark.parametrize(("released", "valid"), [(507, True), (509, False)])
 def test_a_release_is_before_a_grant_as_far_as_the_clocks_may_be_off(story, released, valid):
     story.grant(0, "a", 1, 1001)

@@ -187,3 +187,30 @@ def test_a_lease_that_ends_meanwhile_brings_only_a_grant_forward(story):
     expired(story, 0, 20)
     story.release(1, "b", 50)
     assert verdict(story).valid is True
+
+
+@pytest.mark.parametrize(("at", "valid"), [(499, False), (500, True), (501, True)])
+def test_a_lease_ends_with_the_report_that_it_is_lost(story, at, valid):
+    """A library reports that its renewal failed, and releases its keys."""
+    story.grant(0, "a", 1, 1001)
+    story.op(500, 0, "info", "lost", {"lock": "orders", "hold": "a"}, ["lost", "-"])
+    story.grant(1, "b", at, 1500)
+    story.release(1, "b", 600)
+    story.release(0, "a", 700)
+    assert verdict(story).valid is valid
+
+
+def test_it_ends_with_that_report_after_a_release_that_reached_no_server(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 400, type="fail", kind="unreachable")
+    story.op(500, 0, "info", "lost", {"lock": "orders", "hold": "a"}, ["lost", "-"])
+    story.grant(1, "b", 600, 1600)
+    assert verdict(story).valid is True
+
+
+def test_a_lease_that_another_hold_of_the_process_lost_runs_on(story):
+    story.grant(0, "x", 1, 1001, lock="invoices")
+    story.grant(0, "a", 2, 1002)
+    story.op(500, 0, "info", "lost", {"lock": "invoices", "hold": "x"}, ["lost", "-"])
+    story.grant(1, "b", 600, 1600)
+    assert verdict(story).valid is False

@@ -171,6 +171,39 @@ def test_a_second_release_that_ends_another_s_hold_is_a_double_grant(story):
     assert ownership(story.history(), {}).valid is False
 
 
+def test_a_release_of_another_process_hold_that_is_over_is_no_op_of_the_model(story):
+    """A library may answer ok to it, and no client lost a hold."""
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100)
+    story.grant(1, "b", 200, 1200)
+    story.release(2, "a", 300)
+    story.release(1, "b", 400)
+    story.grant(2, "c", 500, 1500)
+    assert verdict(story).valid is True
+
+
+def test_nor_is_the_release_of_a_lease_that_has_expired(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant(1, "b", 1100, 2100)
+    story.release(2, "a", 1200)
+    story.extend(1, "b", 1300, 2300)
+    assert verdict(story).valid is True
+
+
+def test_a_grant_after_another_process_ended_a_running_lease_is_a_double_grant(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(2, "a", 500)
+    assert verdict(story).valid is True
+    story.grant(1, "b", 600, 1600)
+    assert verdict(story).valid is False
+
+
+def test_a_release_of_a_hold_that_no_answer_named_is_an_op_of_the_model(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(2, "x", 500)
+    assert verdict(story).valid is False
+
+
 def test_a_release_of_the_next_hold_without_a_name_counts(story):
     for at in (1, 100):
         asked = {"lock": "orders", "ttl": 1000 * MS}

@@ -142,6 +142,7 @@ def test_a_grant_while_the_lease_had_expired_proves_no_loss_though_it_was_extend
     story.grant(3, "h3", at=2600, until=2700)
     story.extend(2, "h2", at=2800, until=3800)
     assert verdict(story).valid is True
+    story.release(1, "h1", at=2850)
     story.grant(4, "h4", at=2900, until=3900)
     assert verdict(story).valid is False
 
@@ -160,7 +161,51 @@ def test_a_lease_that_expired_before_its_grant_arrived_starts_with_its_extension
 def test_a_grant_was_asked_for_in_a_later_lease_only_beyond_the_bounds(story, asked, valid):
     story.grant(1, "h1", at=0, until=1000)
     story.grant(2, "h2", asked=1100, at=1500, until=1200)
-    story.release(1, "h1", at=1600)
+    story.release(1, "h1", at=1600, done=1700)
     story.extend(2, "h2", at=1700, until=2700)
     story.grant(3, "h3", asked=asked, at=1800, until=1900)
     assert verdict(story, **CLOCKS).valid is valid
+
+
+@pytest.mark.parametrize(("at", "stolen"), [(1599, True), (1600, True), (1601, False)])
+def test_a_hold_that_was_extended_after_a_late_release_outlived_it(story, at, stolen):
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600)
+    story.extend(2, "h2", at=at, until=2500)
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story).valid is not stolen
+
+
+@pytest.mark.parametrize(("at", "stolen"), [(1608, True), (1609, False)])
+def test_a_hold_outlived_a_release_only_beyond_the_bounds_of_both_clocks(story, at, stolen):
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600)
+    story.extend(2, "h2", at=at, until=2500)
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story, **CLOCKS).valid is not stolen
+
+
+def test_an_extend_shows_only_by_an_ok_that_the_hold_was_not_gone(story):
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600)
+    story.extend(2, "h2", at=1650, until=None, type="fail", kind="no-quorum")
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story).valid is False
+
+
+@pytest.mark.parametrize(("at", "stolen"), [(1700, False), (1701, True)])
+def test_an_extend_that_was_sent_after_the_loss_says_nothing_about_it(story, at, stolen):
+    """The lock may have been granted to it again."""
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600)
+    story.grant(3, "h3", at=1700, until=2700)
+    story.extend(2, "h2", at=at, until=2700)
+    assert verdict(story).valid is not stolen
+
+
+def test_a_hold_outlived_no_release_of_unknown_outcome(story):
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600, type="info")
+    story.extend(2, "h2", at=1650, until=2500)
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story).valid == "unknown"

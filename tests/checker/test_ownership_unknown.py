@@ -127,6 +127,35 @@ def test_a_fault_began_after_a_loss_only_beyond_the_bound_of_its_clock(story, st
     assert verdict(story, **CLOCKS).valid == valid
 
 
+@pytest.mark.parametrize(
+    ("family", "server", "valid"),
+    [("kill", "s3", "unknown"), ("kill", "s4", False), ("quake", "s4", "unknown")],
+)
+def test_a_server_that_had_not_granted_a_hold_cannot_have_forgotten_it(
+    story, family, server, valid
+):
+    story.grant(1, "h1", at=0, until=1000)
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    granted = {"hold": "h2", "deadline": 2500 * MS, "granted_by": ["s1", "s2", "s3"]}
+    story.call(2, "acquire", 1450, 1500, asked, granted)
+    story.fault(family, 1550, 1580, [server])
+    story.release(1, "h1", at=1600)
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story).valid == valid
+
+
+def test_a_server_may_have_a_hold_by_an_extend_that_it_had_not_granted(story):
+    story.grant(1, "h1", at=0, until=1000)
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    granted = {"hold": "h2", "deadline": 2500 * MS, "granted_by": ["s1", "s2", "s3"]}
+    story.call(2, "acquire", 1450, 1500, asked, granted)
+    story.extend(2, "h2", at=1520, until=2520)
+    story.fault("kill", 1550, 1580, ["s4"])
+    story.release(1, "h1", at=1600)
+    story.grant(3, "h3", at=1700, until=2700)
+    assert verdict(story).valid == "unknown"
+
+
 def test_a_fault_that_names_no_node_is_one_of_the_servers(story):
     lapsed_then_granted(story)
     story.fault("failover", 1550, 1580, [], name="failover")
@@ -271,3 +300,23 @@ def test_a_hold_that_ends_with_its_client_s_close_does_not_last_until_its_lease_
     story.grant(3, "h3", at=1800, until=2800)
     story.release(3, "h3", at=1900)
     assert verdict(story, lock={"ends_with": ends_with}).valid == valid
+
+
+@pytest.mark.parametrize(("lock", "valid"), [("orders", "unknown"), ("invoices", False)])
+def test_where_a_hold_ended_early_without_any_release_no_theft_is_certain(story, lock, valid):
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600)
+    story.extend(2, "h2", at=1700, until=None, type="fail")
+    story.grant(4, "h4", at=3000, until=4000, lock=lock)
+    story.release(4, "h4", at=3100, type="fail", lock=lock)
+    assert verdict(story).valid == valid
+
+
+def test_a_loss_that_a_fault_explains_leaves_a_theft_certain(story):
+    lapsed_then_granted(story)
+    story.release(1, "h1", at=1600)
+    story.extend(2, "h2", at=1700, until=None, type="fail")
+    story.grant(4, "h4", at=3000, until=4000)
+    story.fault("kill", 3050, 3060, ["redis-1"])
+    story.release(4, "h4", at=3100, type="fail")
+    assert verdict(story).valid is False

@@ -187,7 +187,8 @@ class Drawing:
         over = at + self.random.choice((0, 0, 1))
         if self.random.random() < 0.85:
             proved = self.random.random() < 0.85
-            self.fault("kill", at, over, [node], proved=proved, processes=[process])
+            named = {"processes": [process]} if proved or at % 4 else {}
+            self.fault("kill", at, over, [node], proved=proved, **named)
         if within is not None:
             late = over + self.random.choice((0, 1))
             self.op(late, process, "info", within, {}, ["killed", "-"], node)

@@ -18,6 +18,7 @@ class Held:
     `first`, `last`: until when its holder certainly held it, and by when it had released it.
     `given`: from when on the service may know that. `early`: from when on the service may have
     ended it by itself, `other` with another hold of its process. `leases`: spans [from, until).
+    `told`: when its client learned by a refused extend that it has no hold, and left it at that.
     `said`: its holder's later ops about it; `went`: whether its holder died before it gave
     it up.
     """
@@ -35,6 +36,7 @@ class Held:
     said: list[Op]
     went: bool
     given: float
+    told: float
     other: float = FOREVER
 
     @property
@@ -180,7 +182,11 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
                     ends.append((op.time, op.time))
                 elif not _goes_on(ops, mine, op, name):
                     ends.append((op.time, FOREVER))
+    refused = [op.time for op in mine if _refused_for_good(ops, mine, op, name)]
+    ends += [(at, FOREVER) for at in refused]
     gone, how = _gone(ops, test, grant)
+    maybe = FOREVER if gone else _perhaps_killed(ops, grant)
+    ends += [(maybe, FOREVER)] if maybe < FOREVER else []
     went = gone is not None and all(gone < end for end in ends)
     if gone:
         ends.append(gone)
@@ -189,12 +195,15 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
     if gone and ((how == "left" and kind != "lease") or (how == "killed" and kind == "connection")):
         early = gone[0]
     if kind == "connection":
+        early = min(early, maybe)
         told = [op.time for op in mine if op.f == "lost"]
-        early = min([early, _cut(ops, test, asked), *told])
+        early = min([early, _cut(ops, test, asked, mine), *told])
     leases = _leases(ops, mine, grant)
     furthest = _leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1]
     first = min((end[0] for end in ends), default=FOREVER)
     given = min((end[0] for end in ends if end[1] < FOREVER), default=FOREVER)
+    if kind == "connection":
+        given = min([given, *refused])
     return Held(
         grant=grant,
         asked=asked,
@@ -204,6 +213,7 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         first=first,
         last=min((end[1] for end in ends), default=FOREVER),
         given=given if leases[-1][1] < FOREVER else first,
+        told=min(refused, default=FOREVER),
         early=early,
         leases=leases,
         furthest=FOREVER if kind == "connection" else furthest,
@@ -212,8 +222,17 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
     )
 
 
+def _refused_for_good(ops: list[Op], mine: list[Op], op: Op, name: Any) -> bool:
+    """Return whether this is the answer to an extend by which its client learned that it has no
+    hold, and which it left at that."""
+    refused = (
+        op.f == "extend" and op.type == "fail" and bool(op.error) and op.error[0] == "not-held"
+    )  # type: ignore[index]
+    return refused and not _goes_on(ops, mine, op, name)
+
+
 def _goes_on(ops: list[Op], mine: list[Op], tried: Op, name: Any) -> bool:
-    """Return whether a process did more with a hold after it had tried in vain to release it."""
+    """Return whether a process did more with a hold after a release or an extend that failed."""
     later = [op for op in mine if op.type == "invoke" and op.index > tried.index]
     writes = [
         op
@@ -278,12 +297,51 @@ def _gone(ops: list[Op], test: dict[str, Any], grant: Op) -> tuple[tuple[float, 
     return (soonest[0], min(end[1] for end in ends)), soonest[2]
 
 
+def _perhaps_killed(ops: list[Op], grant: Op) -> float:
+    """Return when a process may have died by a kill without proof, and no op shows otherwise."""
+    seen = max(op.time for op in ops if op.process == grant.process)
+    found = FOREVER
+    for op in ops:
+        if op.f not in _GOES or op.type != "invoke" or op.value["phase"] != "start":
+            continue
+        done = [
+            one
+            for one in ops
+            if one.value.get("fault") == op.value["fault"]
+            and one.value["phase"] == "start"
+            and one.type != "invoke"
+        ]
+        receipt = done[0].value["receipt"] if done else {"proved": False}
+        named = receipt.get("processes")
+        hit = grant.process in named if named else grant.node in op.value["impairs"]
+        if hit and not receipt["proved"] and not (done and done[0].time < seen):
+            found = min(found, max(seen, op.time))
+    return found
+
+
 # Faults by which a server goes down, and all its connections with it.
 _GOES = ("kill", "power", "failover", "membership", "disk", "memory")
 
 
-def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
-    """Return when a server was first down, or cut off from this client, after its request."""
+def _survived(ops: list[Op], mine: list[Op], fault: Op) -> bool:
+    """Return whether an extend was sent after a fault was certainly over, and answered ok."""
+    ends = [
+        op
+        for op in ops
+        if op.value.get("fault") == fault.value["fault"] and op.value["phase"] == "end"
+    ]
+    if not any(op.value.get("receipt", {}).get("proved") and op.type == "ok" for op in ends):
+        return False
+    for op in mine:
+        done = completion(ops, op) if (op.f, op.type) == ("extend", "invoke") else None
+        if done is not None and done.type == "ok" and all(end.time < op.time for end in ends):
+            return True
+    return False
+
+
+def _cut(ops: list[Op], test: dict[str, Any], asked: Op, mine: list[Op]) -> float:
+    """Return when a server was first down, or cut off from this client, after its request, and no
+    extend shows that the hold survived that."""
     found = FOREVER
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value.get("phase") == "end":
@@ -300,6 +358,8 @@ def _cut(ops: list[Op], test: dict[str, Any], asked: Op) -> float:
         if op.f in _GOES or op.value.get("forgets"):
             far |= set(op.value.get("impairs", op.value["targets"])) - {asked.node}
         unknown = op.f == "gremlin" and "links" not in op.value
+        if _survived(ops, mine, op):
+            continue
         if (unknown or far & set(test.get("servers", far))) and op.time >= asked.time:
             found = min(found, op.time)
     return found

@@ -34,6 +34,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             if done.time + between < on:
                 return {False}
             doubt = doubt or begun.time <= over + between
+    certain, frail = set(), set()
     for victim in found:
         shown = _shown(ops, test, found, victim)
         if shown is None:
@@ -48,6 +49,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
             and not before(test, shown, begun)
             and not _before_it_went_on(ops, test, shown, begun)
             and not (done and done.type == "ok" and before(test, done, victim.asked))
+            and not (done and done.type == "ok" and _outlived(ops, test, victim, shown, done))
         ]
         others = [row for row in near if row[0].process != victim.process]
         thefts = [row for row in others if _theft(ops, test, *row, victim, shown)]
@@ -55,15 +57,31 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         excused = len(others) < len(near) or _forgotten(ops, test, victim, shown)
         excused = excused or victim.other <= shown.time
         if thefts and not excused:
-            return {False}
+            certain.add(victim.lock)
+        alone = not near and shown.process == victim.process
+        if alone and not _forgotten(ops, test, victim, shown):
+            frail.add(victim.lock)
         doubt = doubt or bool(thefts or maybe)
+    if certain - frail:
+        return {False}
     answered = [done for _, done, hold, _ in releases if hold and done and done.type == "ok"]
     return {"unknown"} if doubt or not answered else {True}
 
 
+def _outlived(ops: list[Op], test: dict[str, Any], victim: Held, shown: Op, done: Op) -> bool:
+    """Return whether an extend that was sent after a release's answer shows a hold still there."""
+    for op in victim.said:
+        answer = completion(ops, op) if op.f == "extend" and op.type == "invoke" else None
+        ok = answer is not None and answer.type == "ok"
+        if ok and before(test, done, op) and not before(test, shown, op):
+            return True
+    return False
+
+
 def _span(ops: list[Op], test: dict[str, Any], hold: Held) -> tuple[float, float]:
     """Return until when a hold was certainly on, and by when it was certainly over."""
-    on, over = [hold.leases[-1][1], hold.early], [hold.leases[-1][1]]
+    seen = hold.leases[-1][1]
+    on, over = [seen, _told(ops, hold, len(ops)), hold.early], [seen]
     for op in _lost(ops, hold):
         on.append(op.time)
         over.append(op.time)
@@ -272,7 +290,26 @@ def _on(ops: list[Op], test: dict[str, Any], hold: Held, begun: Op) -> float:
     """Return until when a hold was certainly on, but for this release of it."""
     starts = [start for start, _ in _earlier(ops, test, hold, begun)]
     lost = [op.time for op in _lost(ops, hold)]
-    return min([_lease(hold, begun), hold.early, *starts, *lost])
+    sure = min(_lease(hold, begun), _told(ops, hold, begun.index))
+    return min([sure, hold.early, *starts, *lost])
+
+
+def _told(ops: list[Op], hold: Held, place: int) -> float:
+    """Return until when a lease without a deadline certainly runs, by the answers to requests
+    before this place."""
+    ttl = hold.asked.value.get("ttl")
+    if hold.leases[-1][1] < FOREVER or ttl is None:
+        return FOREVER
+    sure: float = hold.asked.time + ttl
+    asked = [op for op in hold.said if (op.f, op.type) == ("extend", "invoke") and op.index < place]
+    for op in asked:
+        done, longer = completion(ops, op), op.value.get("ttl", FOREVER)
+        if longer < FOREVER and op.time <= sure:
+            if done is not None and done.type == "ok":
+                sure = op.time + longer
+            elif done is None or done.type == "info":
+                sure = min(sure, op.time + longer)
+    return sure
 
 
 def _lease(hold: Held, begun: Op) -> float:
@@ -317,12 +354,19 @@ def _lost(ops: list[Op], hold: Held) -> list[Op]:
 def _forgotten(ops: list[Op], test: dict[str, Any], victim: Held, shown: Op) -> bool:
     """Return whether a fault, from acquire to loss, may have made a server forget a hold."""
     clients = {op.node for op in ops if op.process != "nemesis"}
+    longer = any(
+        (op.f, op.type) == ("extend", "ok") or (op.f == "renewed" and op.value.get("deadline"))
+        for op in victim.said
+    )
+    gave = victim.grant.value.get("granted_by")
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value["phase"] != "start":
             continue
         target = op.value["targets"][0]
         hit = target in test["servers"] if "servers" in test else target not in clients
         if op.f in FAMILIES and not (FAMILIES[op.f].forgets and hit):
+            continue
+        if op.f in FAMILIES and gave and target not in gave and not longer:
             continue
         ends = [
             o.time

@@ -12,8 +12,8 @@ from tests.oracles.holds import completion
 
 
 def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
-    if random.random() < 0.35:
-        drawing = Drawing(random, most=4, locks=2, named=0.8, blind=0.1)
+    if random.random() < 0.15:
+        drawing = Drawing(random, most=4, locks=2, named=0.8, blind=random.choice((0.1, 0.1, 0.6)))
     else:
         drawing = _Robbery(random)
     if random.random() < 0.25:
@@ -22,7 +22,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         _stop(drawing, random)
     drawing.ops = in_order(drawing.ops)
     if random.random() < 0.2:
-        _misname(drawing.ops, random)
+        misname(drawing.ops, random)
     if random.random() < 0.3:
         del drawing.test["servers"]
     return drawing.ops, drawing.test
@@ -60,7 +60,7 @@ def _stop(drawing: Drawing, random: Random) -> None:
     )
 
 
-def _misname(ops: list[Op], random: Random) -> None:
+def misname(ops: list[Op], random: Random) -> None:
     """Let one release name any hold that had been granted."""
     sent = [op for op in ops if op.f == "release" and op.type == "invoke"]
     if not sent:
@@ -141,7 +141,9 @@ class _Robbery(Drawing):
         asked = hold | {"ttl": 8 * MS}
         if self._readers and random.random() < 0.6:
             asked["mode"] = "shared"
-        lease = random.choice((3, 6, 9) if process == 0 else (6, 15, 15, None))
+        lease = random.choice(
+            (3, 6, 9, 3, 6, 3, 6, 3, 6, None) if process == 0 else (6, 15, 15, None)
+        )
         answer: dict[str, Any] = {
             "deadline": None if lease is None else (now + lease) * MS,
             "token": process + random.choice((0, 0, 1, 2)) if self._tokens else None,
