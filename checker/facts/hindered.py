@@ -67,8 +67,9 @@ class Hindered:
             for node in fault.impairs:
                 mine.setdefault(node, []).append((fault.start, over))
                 uneasy.setdefault(node, []).append((fault.start, over + (over - fault.start)))
-                cut.setdefault(node, []).append((fault.start, over))
                 if _drops(fault):
+                    # The kernel sends what a stopped client has written.
+                    cut.setdefault(node, []).append((fault.start, over))
                     deaf.setdefault(node, []).append((fault.start, over))
         self.survived = self._minorities(servers) if minority and servers else frozenset()
         self._clients, self._deaf, self._cut = _by_node(mine), _by_node(deaf), _by_node(cut)
@@ -163,13 +164,18 @@ class Hindered:
     def _arrived(
         self, blocked: Spans[Fault], node: str | None, begin: float, over: float, delay: float
     ) -> float:
-        spans = self._cut.get(node)
-        over += delay
+        mine, cut = self._clients.get(node), self._cut.get(node)
+        # A client that was stopped then may have gone on afterwards.
+        over = max(over, -FOREVER if mine is None else mine.until(over, over)) + delay
+        first: list[float] = [fault.start for fault in blocked.touching(begin, over)[:1]]
+        first += [] if cut is None else [start for start, _ in cut.touching(begin, over)[:1]]
+        # A message that was sent earlier has arrived before the first fault.
+        since = max(begin, min(first, default=begin) - delay)
         while True:
             ended = blocked.until(begin, over)
-            if spans is not None:
-                ended = max(ended, spans.until(begin, over))
-            later = ended + (ended - begin) + delay
+            if cut is not None:
+                ended = max(ended, cut.until(begin, over))
+            later = ended + (ended - since) + delay
             if later <= over:
                 return over
             over = later

@@ -18,6 +18,7 @@ from tests.checker.liveness_stories import (
 ONE = {"servers": ["redis-1"]}
 CUT = ("partition", {"links": [["client-3", "redis-1"]]})
 LOSS = ("packet", {"kind": "loss", "share": 1.0})
+PAUSE = ("pause", {})
 LATE = "11.200"
 """Sent 3.5 s before a fault ends at 4.5 s, delivered by 8.2 s, with a lease of 1 s."""
 CALM = "4.500"
@@ -29,13 +30,19 @@ def silence(story):
     asks_in_vain(story, 2000, STUCK)
 
 
-@pytest.mark.parametrize(("family", "arguments"), [CUT, LOSS, ("pause", {})])
+@pytest.mark.parametrize(("fault", "limit"), [(CUT, LATE), (LOSS, LATE), (PAUSE, "7.700")])
 def test_the_lease_of_a_request_that_a_fault_of_its_client_held_back_runs_from_its_arrival(
-    story, family, arguments
+    story, fault, limit
 ):
     silence(story)
-    story.fault(family, 500, 4500, ["client-3"], arguments=arguments)
-    assert limits(verdict(story, **ONE)) == [LATE]
+    story.fault(fault[0], 500, 4500, ["client-3"], arguments=fault[1])
+    assert limits(verdict(story, **ONE)) == [limit]
+
+
+def test_a_pause_that_begins_after_a_request_has_ended_does_not_hold_it_back(story):
+    silence(story)
+    story.fault("pause", 1501, 4500, ["client-3"])
+    assert limits(verdict(story, **ONE)) == [CALM]
 
 
 def test_a_lock_that_is_granted_once_that_lease_has_expired_is_not_dead(story):
@@ -54,7 +61,7 @@ def test_a_request_of_a_client_that_was_killed_behind_a_cut_arrives_after_it(sto
     assert limits(verdict(story, **ONE)) == [LATE]
 
 
-@pytest.mark.parametrize(("start", "limit"), [(1701, CALM), (1700, LATE)])
+@pytest.mark.parametrize(("start", "limit"), [(1701, CALM), (1700, "10.700"), (1200, LATE)])
 def test_a_request_has_arrived_a_tenth_of_the_bound_after_its_end_unless_a_fault_is_on_by_then(
     story, start, limit
 ):

@@ -195,11 +195,16 @@ def test_a_wrong_clock_of_a_server_prolongs_the_lease_and_holds_nothing_back(sto
     assert told(story, servers=["redis-1"]).valid is False
 
 
-@pytest.mark.parametrize(("impairs", "valid"), [(["client-1"], True), (["client-3"], False)])
-def test_only_faults_in_the_way_of_a_request_hold_it_back(story, impairs, valid):
+@pytest.mark.parametrize(
+    ("family", "client", "valid"),
+    [("packet", "client-1", True), ("packet", "client-3", False), ("pause", "client-1", False)],
+)
+def test_only_faults_in_the_way_of_a_request_hold_it_back(story, family, client, valid):
     turn(story, 1, "a", 0, 100)
     info(story, 1, 200, 300)
-    story.fault("pause", 500, 1000, impairs, impairs=impairs)
+    story.fault(
+        family, 500, 1000, [client], arguments={"kind": "loss"} if family == "packet" else {}
+    )
     story.denied(3, 7500, 7600)
     turn(story, 3, "b", 20_000, 20_100)
     assert told(story).valid is valid

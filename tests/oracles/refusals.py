@@ -75,10 +75,17 @@ def arrives(
     """Return by when a request has arrived that its client gave up, behind these faults."""
     met = [fault for fault in faults if _holds_back(fault, ops, test, begun.node)]
     delay = travels(ops, test)
+    met = [fault for fault in met if fault.impairs != set() and fault.end >= begun.time]
+    # A client that was stopped when it was given up may have sent it afterwards.
+    own = [f for f in faults if begun.node in (f.impairs or set()) and not f.kills]
+    stopped = [f.end for f in own if not _of_servers(f, test) and f.start <= gone <= f.end]
+    gone = max([gone, *stopped])
     arrived = gone + delay
+    # Messages that it sent earlier met none of them.
+    sent = min([gone, *(fault.start - delay for fault in met)])
     for _ in range(100):
-        on = [f for f in met if f.start <= arrived and f.end >= begun.time and f.impairs != set()]
-        arrived = max([arrived, *(f.end + (f.end - begun.time) + delay for f in on)])
+        ends = [fault.end for fault in met if fault.start <= arrived]
+        arrived = max([arrived, *(end + end - max(sent, begun.time) + delay for end in ends)])
     return arrived
 
 
@@ -105,7 +112,7 @@ def _holds_back(fault: Fault, ops: list[Op], test: dict[str, Any], node: str | N
     elsewhere = all(node not in link for link in fault.links)
     if fault.kills or (elsewhere and separates_clients(fault, ops, test)):
         return False
-    return _of_servers(fault, test) or node in (fault.impairs or set())
+    return _of_servers(fault, test) or (fault.deafens and node in (fault.impairs or set()))
 
 
 def separates_clients(fault: Fault, ops: list[Op], test: dict[str, Any]) -> bool:

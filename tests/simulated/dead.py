@@ -66,7 +66,20 @@ def _unheard(truth: Truth, calls: list[Asked]) -> Iterator[Span]:
     it never did, or a fault kept it."""
     for call in calls:
         if call.type == "info" or _hindered(truth, call, 0):
-            yield call.sent, call.done + 2 * truth.plan.ttl
+            yield call.sent, _arrived(truth, call) + 2 * truth.plan.ttl
+
+
+def _arrived(truth: Truth, call: Asked) -> float:
+    """Return by when TCP has delivered a request, whatever faults were on."""
+    over: float = call.done + SECOND
+    first = [f.start for f in truth.faults if f.start <= over and f.end >= call.sent]
+    since = max(call.sent, min(first, default=call.sent) - SECOND)
+    while True:
+        ends = [f.end for f in truth.faults if f.start <= over and f.end >= call.sent]
+        later = max([over, *(end + (end - since) + SECOND for end in ends)])
+        if later == over:
+            return over if ends else call.done
+        over = later
 
 
 def _hindered(truth: Truth, call: Asked, around: int) -> bool:

@@ -95,9 +95,12 @@ class Naive:
 
     def arrived(self, node, begin, until, delay):
         crossed = [f for f in self.everybody if not self.misses(f, node)]
-        own = [f for f in self.own if node in f.impairs]
+        own = [f for f in self.own if node in f.impairs and (f.links or f.loses or f.links is None)]
         blocked = [(self.start(f), over(f)) for f in (*crossed, *own) if f.impairs != frozenset()]
-        return fixpoint(until + delay, begin, blocked, lambda end: 2 * end - begin + delay)
+        until = max([until, *(over(f) for f in self.on(node, until, until))])
+        met = [start for start, end in blocked if start <= until + delay and end >= begin]
+        since = max(begin, min(met, default=begin) - delay)
+        return fixpoint(until + delay, begin, blocked, lambda end: 2 * end - since + delay)
 
     def settled(self, begin, arrived, tail):
         mine = (f for f in self.everybody if not self.cuts_off(f))
