@@ -68,7 +68,7 @@ class Hindered:
                 mine.setdefault(node, []).append((fault.start, over))
                 uneasy.setdefault(node, []).append((fault.start, over + (over - fault.start)))
                 if _drops(fault):
-                    # The kernel sends what a stopped client has written.
+                    # The kernel sends the requests that a stopped client has written.
                     cut.setdefault(node, []).append((fault.start, over))
                     deaf.setdefault(node, []).append((fault.start, over))
         self.survived = self._minorities(servers) if minority and servers else frozenset()
@@ -165,7 +165,7 @@ class Hindered:
         self, blocked: Spans[Fault], node: str | None, begin: float, over: float, delay: float
     ) -> float:
         mine, cut = self._clients.get(node), self._cut.get(node)
-        # A client that was stopped then may have gone on afterwards.
+        # A client that was stopped then may have sent it once it was resumed.
         over = max(over, -FOREVER if mine is None else mine.until(over, over)) + delay
         first: list[float] = [fault.start for fault in blocked.touching(begin, over)[:1]]
         first += [] if cut is None else [start for start, _ in cut.touching(begin, over)[:1]]
