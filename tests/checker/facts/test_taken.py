@@ -96,12 +96,14 @@ def test_a_request_whose_client_is_hindered_takes_the_lock_until_it_is_answered(
 
 
 def test_the_lease_of_a_request_that_a_fault_held_back_runs_from_its_arrival():
-    pause = fault("f", 10, 50, "c1")
-    # Sent at 5, under way for 45 when the fault ended, with a lease of 10; over at 20 without it.
-    assert [over for over, _ in of_request(asked(done=20), pause)] == [105]
-    assert [over for over, _ in of_request(asked(until=20, died=True), pause)] == [105]
-    late = fault("f", 21, 50, "c1")
+    loss = fault("f", 10, 50, "c1", loses=True)
+    # Sent at 10, under way for 40 when the fault ended, with a lease of 10; over at 30 without it.
+    assert [over for over, _ in of_request(asked(done=20), loss)] == [100]
+    assert [over for over, _ in of_request(asked(until=20, died=True), loss)] == [100]
+    late = fault("f", 21, 50, "c1", loses=True)
     assert [over for over, _ in of_request(asked(done=20), late)] == [30]
+    pause = fault("f", 10, 50, "c1")
+    assert [over for over, _ in of_request(asked(done=20), pause)] == [60]
 
 
 def by_faults(*on, minority=False):
