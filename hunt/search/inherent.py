@@ -16,6 +16,7 @@ from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.batch import Drawn, Searcher
 from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.unknown import Unknown
 from fencepost.nemesis.families import FAMILIES
 
 _BATCHES, _FEWER = 8, 4
@@ -119,7 +120,10 @@ class Reference:
         without = frozenset(named(self._actions, others))
         searcher, schedules = Searcher(replace(self._setting, goals=(checker,))), 0
         for number in range(_FEWER if self._setting.outside else _BATCHES):
-            made = searcher.batch(Drawn(f"{self._seed}/reference", number, (), without))
+            try:
+                made = searcher.batch(Drawn(f"{self._seed}/reference", number, (), without))
+            except Unknown:
+                break  # a schedule at which it cannot be simulated shows nothing
             schedules += made.tried
             if made.found is not None:
                 return not made.failure, schedules

@@ -75,9 +75,13 @@ def test_each_segment_is_a_run_with_a_lock_a_seed_a_verdict_and_a_page_of_its_ow
         assert (locks, resources) == ({f"orders.{number:04d}"}, {f"account.{number:04d}"})
 
 
+def _starts(call):
+    return call.what.startswith("fencepost-node start ")
+
+
 def test_servers_are_started_for_the_first_segment_alone(cluster, here):
     carried_out(cluster, LONG, None)
-    started = [call for call in cluster.calls if " start " in call.what and "redis-1" in call.node]
+    started = [call for call in cluster.calls if _starts(call) and "redis-1" in call.node]
     assert len(started) == 1
 
 
@@ -181,7 +185,7 @@ def test_after_an_unhealed_fault_servers_restart_or_the_run_ends(
     monkeypatch.setattr(long, "heal", mended)
     monkeypatch.setattr(long, "schedule_of", lambda spec: PAUSES[:1])
     ended = carried_out(cluster, LONG, None)
-    started = [call for call in cluster.calls if " start " in call.what and "redis-1" in call.node]
+    started = [call for call in cluster.calls if _starts(call) and "redis-1" in call.node]
     rows = ended.results["segments"]
     assert rows[0]["valid"] == "unknown"
     if for_good:
