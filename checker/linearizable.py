@@ -57,8 +57,9 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
     without = {
         lock_of(call.begin.value) for call in called if call.begin.value.get("mode") == "shared"
     }
+    owners = _owners(called)
     called = [call for call in called if lock_of(call.begin.value) not in without]
-    calls = list(_of_the_model(called, again, failed == "nothing"))
+    calls = list(_of_the_model(called, again, owners, failed == "nothing"))
     grants = [call for call in calls if call.begin.f == "acquire" and call.type == "ok"]
     if not grants and not without:
         return Verdict("unknown", "The lock was never granted: nothing was tested.")
@@ -114,21 +115,31 @@ def _again(granted: list[Hold]) -> dict[int, Hold]:
     return found
 
 
-def _of_the_model(calls: list[Call], again: Mapping[int, Hold], keeps_on: bool) -> Iterator[Call]:
+def _owners(calls: list[Call]) -> dict[Any, set[int | str]]:
+    """Return the processes that were granted holds, by the names of these."""
+    owners: dict[Any, set[int | str]] = {}
+    for call in calls:
+        if call.begin.f == "acquire" and call.type == "ok" and call.get("hold") is not None:
+            owners.setdefault(call.get("hold"), set()).add(call.begin.process)
+    return owners
+
+
+def _of_the_model(
+    calls: list[Call],
+    again: Mapping[int, Hold],
+    owners: Mapping[Any, set[int | str]],
+    keeps_on: bool,
+) -> Iterator[Call]:
     """Yield the calls that the model has.
 
-    Left out are second grants to a holder, with what concerns them; releases of another process'
-    hold, which `ownership` judges; releases that certainly had no
+    Left out are second grants to a holder, with what concerns them; releases of a hold that only
+    other processes have (`owners`), which `ownership` judges; releases that certainly had no
     effect: refused as `unreachable`, or failed where a failed release ends nothing (`keeps_on`),
     but for those refused because the hold had ended; and releases of a hold that the service has
     released before: they change nothing, whatever the answer.
     """
     nested = {(hold.process, hold.name) for hold in again.values()}
     over: set[tuple[int | str, str, Any]] = set()
-    owners: dict[Any, set[int | str]] = {}
-    for call in calls:
-        if call.begin.f == "acquire" and call.type == "ok" and call.get("hold") is not None:
-            owners.setdefault(call.get("hold"), set()).add(call.begin.process)
     for call in calls:
         begin, end = call.begin, call.end
         name = call.get("hold")

@@ -182,6 +182,13 @@ def test_a_release_of_another_process_hold_that_is_over_is_no_op_of_the_model(st
     assert verdict(story).valid is True
 
 
+def test_the_release_of_a_hold_of_a_lock_that_has_no_model_is_none_either(story):
+    story.grant(0, "a", 1, 1001, lock="shared", shared=True)
+    story.grant(1, "b", 1, 1001)
+    story.release(1, "a", 500)
+    assert verdict(story).valid == "unknown"
+
+
 def test_nor_is_the_release_of_a_lease_that_has_expired(story):
     story.grant(0, "a", 1, 1001)
     story.grant(1, "b", 1100, 2100)
