@@ -119,14 +119,18 @@ class Reference:
         others = {name_of(action) for action in self._actions} - set(names)
         without = frozenset(named(self._actions, others))
         searcher, schedules = Searcher(replace(self._setting, goals=(checker,))), 0
+        unknown: Unknown | None = None
         for number in range(_FEWER if self._setting.outside else _BATCHES):
             try:
                 made = searcher.batch(Drawn(f"{self._seed}/reference", number, (), without))
-            except Unknown:
-                break  # a schedule at which it cannot be simulated shows nothing
+            except Unknown as error:
+                unknown = error  # this batch shows nothing
+                continue
             schedules += made.tried
             if made.found is not None:
                 return not made.failure, schedules
+        if not schedules and unknown is not None:
+            raise unknown
         return False, schedules
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from fencepost.harness.hunting.hunts import described
+from fencepost.hunt.search.batch import Batch
 from fencepost.hunt.search.inherent import compared
 from fencepost.hunt.search.search import search
+from fencepost.hunt.sim.unknown import Unknown
 
 LOCKS = Path(__file__).parents[1] / "locks.py"
 POSTGRES = LOCKS.with_name("locks_postgres_raw.py")
@@ -50,6 +52,36 @@ def test_inherent_ones_end_a_hunt_on_request():
     assert find.compared.inherent == ("clock",)
     assert not tried.inherent
     assert "--inherent" in asked.again()
+
+
+class Batches:
+    """A searcher whose batches have these results: a number of schedules, or an error."""
+
+    def __init__(self, *results):
+        self._results = iter(results)
+
+    def batch(self, work):
+        result = next(self._results)
+        if isinstance(result, Unknown):
+            raise result
+        return Batch(tried=result)
+
+
+def compared_by(monkeypatch, *results):
+    made = Batches(*results)
+    monkeypatch.setattr("fencepost.hunt.search.inherent.Searcher", lambda setting: made)
+    setting = described("redis", {}, {"seed": 1}, faults="clock").setting
+    return compared(setting, "lease_exclusion", {"clock"}, 1)
+
+
+def test_a_batch_in_which_the_reference_cannot_be_simulated_does_not_count(monkeypatch):
+    found = compared_by(monkeypatch, 50, Unknown("a loop"), *[50] * 6)
+    assert (found.inherent, found.schedules) == ((), 350)
+
+
+def test_a_reference_that_cannot_be_simulated_at_all_survives_nothing(monkeypatch):
+    with pytest.raises(Unknown, match="a loop"):
+        compared_by(monkeypatch, *[Unknown("a loop")] * 8)
 
 
 def test_a_lock_of_the_registry_is_compared_with_none():
