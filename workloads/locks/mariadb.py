@@ -22,6 +22,7 @@ from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import WAITS, Option
 from fencepost.workloads.locks.keepalive import Keepalive
 from fencepost.workloads.transport.deferred import Deferred, load
+from fencepost.workloads.transport.mariadb_link import connected
 
 if TYPE_CHECKING:
     import pymysql
@@ -92,17 +93,7 @@ class MariadbLock:
                 raise Failed(kind, f"{self._node}: {error}") from error
 
     def _connect(self, ttl_ns: int) -> pymysql.Connection[Any]:
-        host, port = self._env.address(self._node)
-        connection = pymysql.connect(
-            host=host,
-            port=port,
-            user="fencepost",
-            database="fencepost",
-            autocommit=True,
-            connect_timeout=self._timeout_s,
-            read_timeout=self._timeout_s,
-            write_timeout=self._timeout_s,
-        )
+        connection = connected(self._env.address(self._node), self._timeout_s)
         try:
             lasts_s = max(1, ttl_ns // 1_000_000_000)
             prepare = _PREPARE[self._options["token"]]

@@ -10,6 +10,7 @@ from fencepost.workloads.contract.lock import Failed, Grant, Indeterminate
 from fencepost.workloads.contract.resource import register
 from fencepost.workloads.contract.store import Opening, Store
 from fencepost.workloads.transport.deferred import Deferred, load
+from fencepost.workloads.transport.mariadb_link import connected
 
 if TYPE_CHECKING:
     import pymysql
@@ -75,19 +76,13 @@ class MariadbRegister:
             raise Indeterminate("timeout", f"{self._address[0]}: {error}") from error
 
     def _connect(self) -> pymysql.Connection[Any]:
-        host, port = self._address
-        connection = pymysql.connect(
-            host=host,
-            port=port,
-            user="fencepost",
-            database="fencepost",
-            autocommit=True,
-            connect_timeout=self._timeout_s,
-            read_timeout=self._timeout_s,
-            write_timeout=self._timeout_s,
-        )
-        with connection.cursor() as cursor:
-            cursor.execute(_TABLE)
+        connection = connected(self._address, self._timeout_s)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(_TABLE)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _provide(self, connection: pymysql.Connection[Any], given: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from fencepost.workloads.contract.lock import Failed
 from fencepost.workloads.locks import mariadb
+from fencepost.workloads.transport import mariadb_link
 
 TTL = 3_000_000_000
 
@@ -74,7 +75,8 @@ class Session:
 def server(world, monkeypatch):
     server = Sql(world)
     fake = SimpleNamespace(connect=server.connect, MySQLError=Sql.MySQLError)
-    monkeypatch.setattr(mariadb, "pymysql", fake)
+    for module in (mariadb, mariadb_link):
+        monkeypatch.setattr(module, "pymysql", fake)
     return server
 
 
