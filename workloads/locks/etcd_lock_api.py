@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +31,8 @@ class EtcdLockApi:
         env.random.shuffle(addresses)
         self._gateway = Gateway(addresses, self._timeout_s, env.now, env.pool)
         self._session = Session(env, nodes, self._timeout_s, self._over)
+        self._mutex = env.mutex()
+        self._waits_with = 0  # the lease of the request that waits for the lock
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
         session = self._session
@@ -51,6 +52,7 @@ class EtcdLockApi:
         wait_s = self._options["wait_ms"] / 1000
         link = (self._env.dial or dial)("http", host, port, self._timeout_s, wait_s)
         try:
+            self._set_waiting(lease)
             link.send("lock/lock", json.dumps({"name": text(name), "lease": str(lease)}))
             self._env.failpoint("replies-in-flight")
             return read(host, "lock/lock", *link.receive())
@@ -59,12 +61,23 @@ class EtcdLockApi:
                 raise Failed("not-granted", error.text) from error
             raise
         finally:
+            self._set_waiting(0)
             link.close()
 
+    def _set_waiting(self, lease: int) -> None:
+        with self._mutex:
+            self._waits_with = lease
+
     def _over(self, lease: int) -> None:
-        # The server waits on behalf of this lease: a grant after its end would be wrong.
-        with suppress(Failed):
-            if not self._gateway.lives(lease):
+        # The server waits on behalf of this lease: a grant after its end would be wrong. By now the
+        # client may wait with another one, which nobody has called expired.
+        try:
+            if self._gateway.lives(lease):
+                return
+        except Failed:
+            return
+        with self._mutex:
+            if self._waits_with == lease:
                 self._env.expired(f"etcd says that lease {lease:x} is gone")
 
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
