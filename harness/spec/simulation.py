@@ -109,7 +109,10 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     compared = None if lock.elector else reference.of(spec, _in_session(calm, model))
     if compared is None:
         return setting
-    other = setting_of(compared, ",".join(setting.faults), goal, guarded)
+    applies = compared.checkers
+    # A goal that the reference gives nothing to check, as tokens that it lacks, is none of its own.
+    shared = ",".join(name for name in goals if applies[name] is None) if goal else None
+    other = setting_of(compared, ",".join(setting.faults), shared or None, guarded)
     # The reference runs on the user's number of servers.
     test = {**other.test, "servers": setting.test["servers"]}
     there = replace(other, servers=setting.servers, test=test, _setups={})

@@ -16,8 +16,8 @@ class Sound(Counted):
 
 class Lock(Sound):
     def token(self, name, counted):
-        # From 9 to 12, and on: every ninth token has one digit more. They have at most 64 bits.
-        return int(9 * 1.3**counted) if counted < 150 else 2 * 10**18 + counted
+        # From 9 to 11, and on: about every ninth token has one digit more. None exceeds 64 bits.
+        return int(9 * 1.3 ** (counted - 1)) if counted <= 150 else 2 * 10**18 + counted
 
 
 DEFECT = Defect(

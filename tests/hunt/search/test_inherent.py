@@ -100,6 +100,19 @@ def test_the_reference_lock_runs_on_the_same_servers(servers, lock):
     assert reference.test["servers"] == asked.setting.test["servers"]
 
 
+def test_the_reference_lock_keeps_the_goals_that_it_gives_something_to_check():
+    counted = f"{LOCKS}:Counted"
+    asked = described(counted, {}, {}, servers="redis:3", goal="fencing,lease_exclusion")
+    assert asked.setting.goals == ("lease_exclusion", "fencing")
+    assert asked.setting.reference.goals == ("lease_exclusion",)
+
+
+def test_a_reference_lock_without_tokens_has_its_own_goals_where_the_goal_is_fencing():
+    asked = described(f"{LOCKS}:Counted", {}, {}, servers="redis:3", goal="fencing")
+    assert asked.setting.goals == ("fencing",)
+    assert asked.setting.reference.goals == (described("redlock", {}, {}).setting.goals)
+
+
 @pytest.mark.slow
 def test_a_sound_lock_with_tokens_is_not_accused_because_the_resource_heeds_them():
     asked = described(f"{LOCKS}:Counted", {}, {"seed": 1}, servers="redis:1", faults="pause,delay")
