@@ -80,6 +80,10 @@ def _stops_none(targets: list[str], arguments: dict[str, Any]) -> list[str]:
     return []
 
 
+def _lacks_none(remote: Remote) -> tuple[str, ...]:
+    return ()
+
+
 def _meets_none(asked: Asked) -> bool:
     return False
 
@@ -115,6 +119,8 @@ class Family:
     - `needs`: the settings that servers must be started with (node/server.py).
     - `mounts`: it mounts a file system or cgroups in a server's node, which needs more rights then.
     - `machine`: a part of the machine that it needs, which `fencepost doctor` looks for.
+    - `lacks`: the variants that a node cannot have. It is called once per node, before a run; an
+      entry without a variant draws none of them then.
     - `ours_alone`: why it cannot be injected at external servers; "" if it can.
 
     Leftovers of a killed run:
@@ -153,6 +159,7 @@ class Family:
     needs: Mapping[str, str] = field(default_factory=dict)
     mounts: bool = False
     machine: MachineNeed | None = None
+    lacks: Callable[[Remote], Sequence[str]] = _lacks_none
     ours_alone: str = ""
     leftovers: Callable[[Remote, Server | None], Sequence[Leftover]] = _nothing_left
     files: tuple[str, ...] = ()
