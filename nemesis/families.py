@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
@@ -141,15 +141,20 @@ def possible(at: Layout) -> dict[str, str]:
     return found
 
 
-def lacking(entries: Iterable[str], remotes: Mapping[str, Remote]) -> dict[str, list[str]]:
+def lacking(
+    entries: Iterable[str], nodes: Iterable[str], remote: Callable[[str], Remote]
+) -> dict[str, list[str]]:
     """Ask nodes, each by its remote, which variants of these entries' families they cannot have.
 
     Return the nodes by variant, as FAMILY/VARIANT.
     """
     found: dict[str, list[str]] = {}
+    asked = dict.fromkeys(nodes)
     for name in fault_spec.families(entries):
-        for node, remote in remotes.items():
-            for variant in FAMILIES[name].lacks(remote):
+        if (lacks := FAMILIES[name].lacks) is None:
+            continue
+        for node in asked:
+            for variant in lacks(remote(node)):
                 found.setdefault(f"{name}/{variant}", []).append(node)
     return found
 

@@ -80,10 +80,6 @@ def _stops_none(targets: list[str], arguments: dict[str, Any]) -> list[str]:
     return []
 
 
-def _lacks_none(remote: Remote) -> tuple[str, ...]:
-    return ()
-
-
 def _meets_none(asked: Asked) -> bool:
     return False
 
@@ -159,7 +155,7 @@ class Family:
     needs: Mapping[str, str] = field(default_factory=dict)
     mounts: bool = False
     machine: MachineNeed | None = None
-    lacks: Callable[[Remote], Sequence[str]] = _lacks_none
+    lacks: Callable[[Remote], Sequence[str]] | None = None
     ours_alone: str = ""
     leftovers: Callable[[Remote, Server | None], Sequence[Leftover]] = _nothing_left
     files: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ def run(
     """
     if schedule is None and scenario is None and long.is_long(spec):
         return long.run(spec, cluster, progress)
-    lacks = lacking.ask(spec, cluster)
+    lacks = lacking.ask(spec, cluster, schedule or ())
     if schedule is None:
         schedule = [] if scenario else schedule_of(spec, lacks)
     folder = results.create(spec.name)

@@ -55,9 +55,9 @@ def test_a_queue_of_another_program_on_the_loopback_device_stays_and_tells_nothi
 
 def test_the_nodes_that_lack_a_fault_are_named_and_only_if_it_is_asked_for(site):
     site.deaf.add("sch_netem")
-    remotes = {node: site.nodes[node] for node in ("redis-1", "client-1")}
-    assert lacking(["pause", "kill:client"], remotes) == {}
-    found = lacking(["packet:client/loss", "packet"], remotes)
+    nodes = ("redis-1", "client-1")
+    assert lacking(["pause", "kill:client"], nodes, {}.__getitem__) == {}
+    found = lacking(["packet:client/loss", "packet", "pause"], nodes, site.nodes.__getitem__)
     assert found == {kind: ["redis-1", "client-1"] for kind in sorted(LACKS)}
 
 
