@@ -49,7 +49,9 @@ $(READY): pyproject.toml requirements.lock
 trial-%: install ## one suite on trial: trial-redlock, trial-etcd, ...; `fencepost suite --help` names them
 	$(BIN)/fencepost suite $* $(ARGS)
 
-test-redlock: trial-redlock ## Redlock on trial: the published schedules, then faults at random
+# A published schedule waits most of the time: two clusters at a time fit two processors.
+test-redlock: install ## Redlock on trial: the published schedules, then faults at random
+	$(BIN)/fencepost suite redlock --parallel 2 $(ARGS)
 
 nightly: install ## everything within BUDGET=8h, with a new seed or with SEED of the environment; red where an outcome changed
 	$(BIN)/fencepost nightly run --budget $(or $(BUDGET),8h) $${SEED:+--seed "$$SEED"} $(ARGS)
@@ -68,13 +70,17 @@ bench: install ## what the locks cost, against one Redis
 
 test: install ## everything that must pass; what needs no servers takes the processors that they leave idle
 	@rm -f $(STAGES)
-	@$(MAKE) --no-print-directory test-first && \
+	@$(MAKE) -j2 --no-print-directory --output-sync=line test-first test-image && \
 	$(MAKE) -j2 --no-print-directory --output-sync=line test-cluster test-beside; code=$$?; cat $(STAGES); exit $$code
 
-.PHONY: test-first test-beside
+.PHONY: test-first test-image test-beside
 test-first:
 	$(call stage,lint,$(MAKE) --no-print-directory lint)
 	$(MAKE) --no-print-directory test-unit
+
+# The build waits for the network most of the time.
+test-image:
+	$(call stage,image of the nodes,$(BIN)/fencepost cluster build)
 
 test-beside:
 	$(MAKE) --no-print-directory -j1 test-oracles test-slow
@@ -84,7 +90,7 @@ test-unit: install ## the tests that need no cluster and no second
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster; one that fails is run again, too
 	@rm -rf build/slow-cache
-	$(call stage,slow tests,nice $(call CACHED,slow) -n 2 --dist loadfile -m 'slow and not oracle' --durations=15 $(ARGS) || $(call again,slow,slow and not oracle,$(ARGS)))
+	$(call stage,slow tests,nice $(call CACHED,slow) -n 3 --dist loadfile -m 'slow and not oracle' --durations=15 $(ARGS) || $(call again,slow,slow and not oracle,$(ARGS)))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side; one that fails is run again alone, and named
 	@rm -rf build/cluster-cache

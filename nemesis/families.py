@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
@@ -14,6 +14,7 @@ from fencepost.nemesis import (
     disk,
     failover,
     failpoints,
+    fault_spec,
     http,
     kill,
     membership,
@@ -25,6 +26,7 @@ from fencepost.nemesis import (
 )
 from fencepost.nemesis.family import Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked, parse
+from fencepost.nemesis.site import Remote
 from fencepost.nemesis.targets import HOLDER, PRIMARY, Layout, renamed
 from fencepost.registry import Registry
 
@@ -136,6 +138,24 @@ def possible(at: Layout) -> dict[str, str]:
             _check(Asked(family.name, text=family.name), at)
         except ValueError as error:
             found[family.name] = str(error).removeprefix(f"nemesis {family.name}: ")
+    return found
+
+
+def lacking(
+    entries: Iterable[str], nodes: Iterable[str], remote: Callable[[str], Remote]
+) -> dict[str, list[str]]:
+    """Ask nodes, each by its remote, which variants of these entries' families they cannot have.
+
+    Return the nodes by variant, as FAMILY/VARIANT.
+    """
+    found: dict[str, list[str]] = {}
+    asked = dict.fromkeys(nodes)
+    for name in fault_spec.families(entries):
+        if (lacks := FAMILIES[name].lacks) is None:
+            continue
+        for node in asked:
+            for variant in lacks(remote(node)):
+                found.setdefault(f"{name}/{variant}", []).append(node)
     return found
 
 

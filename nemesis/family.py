@@ -115,6 +115,8 @@ class Family:
     - `needs`: the settings that servers must be started with (node/server.py).
     - `mounts`: it mounts a file system or cgroups in a server's node, which needs more rights then.
     - `machine`: a part of the machine that it needs, which `fencepost doctor` looks for.
+    - `lacks`: the variants that a node cannot have. It is called once per node, before a run; an
+      entry without a variant draws none of them then.
     - `ours_alone`: why it cannot be injected at external servers; "" if it can.
 
     Leftovers of a killed run:
@@ -153,6 +155,7 @@ class Family:
     needs: Mapping[str, str] = field(default_factory=dict)
     mounts: bool = False
     machine: MachineNeed | None = None
+    lacks: Callable[[Remote], Sequence[str]] | None = None
     ours_alone: str = ""
     leftovers: Callable[[Remote, Server | None], Sequence[Leftover]] = _nothing_left
     files: tuple[str, ...] = ()

@@ -1,14 +1,14 @@
 """Packet faults: delayed, lost, duplicated or reordered by netem, on a node's outgoing packets.
 
 `arguments.kind` is one of KINDS. Where the kernel has no sch_netem, iptables loses the packets at
-their receivers instead (xt_statistic); the other kinds have no receipt there, which says so, and
-the run's verdict is unknown.
+their receivers instead (xt_statistic). The other kinds are not drawn there. One that is requested
+has no receipt, which says so, and the run's verdict is unknown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Any
@@ -19,7 +19,7 @@ from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
-from fencepost.nemesis.site import Remote, Server, Site
+from fencepost.nemesis.site import Remote, Result, Server, Site
 from fencepost.nemesis.targets import PRIMARY, STORAGE, Drawn, Layout, listed, pick
 
 LOST, HEAVY = 0.3, 0.9
@@ -36,6 +36,7 @@ KINDS = {
     "reorder": ("delay", "20ms", "reorder", "75%"),
 }
 TARGETS = ("one", "client", PRIMARY)
+_LOOPBACK = "lo"
 # The handle that identifies fencepost's own queue.
 HANDLE = "fe9c:"
 # The kernel's default queue has the handle 0, and is restored. Any other program's queue has
@@ -63,14 +64,14 @@ class Packet:
             )
             return Receipt(False, how)
         words = _words(fault.arguments)
-        add = ["tc", "qdisc", "replace", "dev", device, "root", "handle", HANDLE, "netem", *words]
-        done = remote.run(add, check=False)
+        done = _queue(remote, "replace", device, words)
         if done.code:
-            why = done.err.strip()
-            lacking = "qdisc kind is unknown" in why or "No such file" in why
+            lacking = _lacking(done)
             if lacking and fault.arguments["kind"] == "loss":
                 return self._lose(fault, node)
-            return Receipt(False, "not supported here: no sch_netem" if lacking else why)
+            return Receipt(
+                False, "not supported here: no sch_netem" if lacking else done.err.strip()
+            )
         after = queues(remote, device)
         if fault.arguments["kind"] == "loss":
             self._chains.loses(fault.name, node)
@@ -130,6 +131,30 @@ class Packet:
         return words[words.index("dev") + 1]
 
 
+def lacks(remote: Remote) -> tuple[str, ...]:
+    """Return the kinds that a node's kernel cannot have: all but loss if it has no sch_netem.
+
+    Only an attempt tells: as a module, sch_netem is loaded by the first queue. The loopback device
+    has the queue for a moment. It delays nothing.
+    """
+    done = _queue(remote, "add", _LOOPBACK, ())
+    if done.code:
+        return tuple(kind for kind in KINDS if kind != "loss") if _lacking(done) else ()
+    clear(remote, _LOOPBACK)
+    return ()
+
+
+def _queue(remote: Remote, verb: str, device: str, words: Sequence[str]) -> Result:
+    """Give a device fencepost's own queue, with these words of netem."""
+    queue = ["tc", "qdisc", verb, "dev", device, "root", "handle", HANDLE, "netem", *words]
+    return remote.run(queue, check=False)
+
+
+def _lacking(done: Result) -> bool:
+    """Return whether a queue was refused because the kernel has no sch_netem."""
+    return "qdisc kind is unknown" in done.err or "No such file" in done.err
+
+
 def queues(remote: Remote, device: str) -> str:
     """Return the kernel's description of a device's queue."""
     return " ".join(remote.run(["tc", "qdisc", "show", "dev", device, "root"]).out.split())
@@ -143,7 +168,8 @@ def clear(remote: Remote, device: str) -> None:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or random.choice(("one", "client")))
-    arguments: dict[str, Any] = {"kind": asked.variant or random.choice(tuple(KINDS))}
+    able = tuple(kind for kind in KINDS if f"packet/{kind}" not in at.lacks)
+    arguments: dict[str, Any] = {"kind": asked.variant or random.choice(able)}
     if arguments["kind"] == "loss":
         arguments["share"] = random.choice((LOST, HEAVY))
     return [Drawn(nodes, arguments)]
@@ -204,6 +230,7 @@ FAMILY = Family(
     validate=validate,
     meets=lambda asked: True,
     points="aimed",
+    lacks=lacks,
     leftovers=leftovers,
     loses=lambda targets, arguments: arguments.get("kind") == "loss",
     colour=Colour("#b483c2", "#d0a6dc"),

@@ -67,7 +67,8 @@ class Layout:
     `foreign`: the servers are in external containers, whose networks end with them; `mortal` are
     those that Docker removes when they end. `failpoints`: those of the lock's own code. `renews`:
     whether threads of its clients renew leases; None: unknown. `bound_s`: the bound of liveness.
-    `cancels`: its clients can cancel a call of the lock.
+    `cancels`: its clients can cancel a call of the lock. `lacks`: the variants of faults that
+    its nodes cannot have, as FAMILY/VARIANT; empty if none was asked.
     """
 
     servers: list[str]
@@ -86,6 +87,7 @@ class Layout:
     renews: bool | None = False
     bound_s: float = 5.0
     cancels: bool = True
+    lacks: frozenset[str] = frozenset()
 
     @property
     def nodes(self) -> list[str]:

@@ -1,7 +1,9 @@
-"""Settings of every test: Hypothesis without deadlines, each results.json against its schema."""
+"""Settings of every test: Hypothesis without deadlines, few objects to collect, each results.json
+against its schema."""
 
 from __future__ import annotations
 
+import gc
 from contextlib import suppress
 
 import pytest
@@ -19,6 +21,15 @@ pytest_plugins = ("pytester",)
 # tests/mutation/run.py and Hypothesis itself (in CI) choose.
 settings.register_profile("fencepost", deadline=None)
 settings.load_profile("fencepost")
+
+
+def pytest_collection_finish() -> None:
+    """Exclude the objects of the collected tests and modules from garbage collections.
+
+    They are about a million, and live until the end. A hunt ends with a full collection, which
+    would visit each of them: most of the time of a short one.
+    """
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -121,6 +121,7 @@ def test_the_doctor_looks_for_the_part_of_the_machine_that_its_fault_needs():
     assert last.how == "no tree, so no worm: plant one"
 
 
+@pytest.mark.slow
 def test_the_help_of_a_command_has_it(toys):
     """In a process of its own: help is made once, when a command is imported."""
     paths = os.pathsep.join((str(ROOT / "src"), str(toys)))

@@ -217,7 +217,10 @@ def run() -> int:
     words = sys.argv[1:] or os.environ.get("COMP_WORDS", "").split()[1:]
     try:
         made = app(words[0] if words else "")
-        code = made(standalone_mode=False, default_map=_defaults(words, made))
+        # Click would take the name from the main module, which `python -m pytest` replaces.
+        code = made(
+            prog_name="fencepost", standalone_mode=False, default_map=_defaults(words, made)
+        )
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except typer.Exit as error:

@@ -10,13 +10,14 @@ The run's results.json and its page always have the sum of the judged segments
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.healing import heal
 from fencepost.harness.errors import Crashed
+from fencepost.harness.execute import lacking
 from fencepost.harness.execute.interrupted import must_have_ended
 from fencepost.harness.execute.program_promises import write
 from fencepost.harness.execute.progress import Progress, Status
@@ -48,6 +49,7 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
     Raises:
         Interrupted, Crashed, RemoteError: as for a short run.
     """
+    lacks = lacking.ask(spec, cluster)
     folder = results.create(spec.name)
     (folder / results.SEGMENTS).mkdir()
     if spec.own is not None:
@@ -58,7 +60,7 @@ def run(spec: Spec, cluster: Cluster, progress: Progress) -> Outcome:
         failure: BaseException | None = None
         with Judging(found.add) as judging:
             try:
-                for part, ended in _parts(spec, folder, cluster, progress):
+                for part, ended in _parts(spec, folder, cluster, progress, lacks):
                     _as_named(folder, spec, ended.spec)
                     judging.begin(results.segment(folder, part.segment), ended.notes, ended.written)
                     failure = ended.failure
@@ -82,7 +84,11 @@ def _as_named(folder: Path, spec: Spec, ended: Spec | None) -> None:
 
 
 def _parts(
-    spec: Spec, folder: Path, cluster: Cluster, progress: Progress
+    spec: Spec,
+    folder: Path,
+    cluster: Cluster,
+    progress: Progress,
+    lacks: Mapping[str, Sequence[str]],
 ) -> Iterator[tuple[Spec, Ended]]:
     """Yield each segment once it has ended."""
     many = max(1, round(spec.time_s / spec.segment_s))
@@ -97,7 +103,10 @@ def _parts(
         if unhealed:
             heal(cluster, cluster.nodes)  # or Crashed, naming the nodes that could not be healed
         servers_run = number > 1 and not unhealed
-        ended = run_once(place, part, cluster, shown, schedule_of(part), servers_run=servers_run)
+        schedule = schedule_of(part, lacks)
+        ended = run_once(
+            place, part, cluster, shown, schedule, servers_run=servers_run, lacks=lacks
+        )
         unhealed = ended.unhealed
         gone_s += ended.time_s
         yield part, ended

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fencepost.harness.cluster.cluster import Cluster
-from fencepost.harness.execute import long
+from fencepost.harness.execute import lacking, long
 from fencepost.harness.execute.compared import compare
 from fencepost.harness.execute.interrupted import must_have_ended
 from fencepost.harness.execute.progress import Progress
@@ -39,11 +39,12 @@ def run(
     """
     if schedule is None and scenario is None and long.is_long(spec):
         return long.run(spec, cluster, progress)
+    lacks = lacking.ask(spec, cluster, schedule or ())
     if schedule is None:
-        schedule = [] if scenario else schedule_of(spec)
+        schedule = [] if scenario else schedule_of(spec, lacks)
     folder = results.create(spec.name)
     with undisturbed(), locked(folder):
-        ended = run_once(folder, spec, cluster, progress, schedule, scenario)
+        ended = run_once(folder, spec, cluster, progress, schedule, scenario, lacks=lacks)
         return compare(ended.spec or spec, _judged(folder, ended))
 
 

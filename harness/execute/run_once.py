@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.cluster import libraries
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import Crashed
-from fencepost.harness.execute import timed
+from fencepost.harness.execute import lacking, timed
 from fencepost.harness.execute.periodic import give_back, now_and_then, share_heaps
 from fencepost.harness.execute.program_promises import adopt
 from fencepost.harness.execute.progress import Live, Progress, logged
@@ -69,11 +69,12 @@ def run_once(
     scenario: Scenario | None = None,
     servers_run: bool = False,
     play: Callable[[Running], Played] | None = None,
+    lacks: Mapping[str, Sequence[str]] | None = None,
 ) -> Ended:
     """Carry out a test and record it in `folder`. Raise nothing: `failure` has the error.
 
     `servers_run`: the servers run already, and keep their data. `play` replaces the clients' own
-    work, and a scenario.
+    work, and a scenario. `lacks`: the nodes that cannot have a fault, by FAMILY/VARIANT.
     """
     share_heaps()
     if spec.own is not None:
@@ -93,7 +94,9 @@ def run_once(
                 with logged(log, progress) as tell, Live(recorder, tell) as live:
                     site = RunSite(spec, cluster, recorder)
                     live.director = director = _director(site, recorder, spec)
-                    live.say("starting servers")
+                    if lacks:
+                        learn(folder, lacks=lacks)
+                    live.say("starting servers" + (f" ({lacking.words(lacks)})" if lacks else ""))
                     began = site.resume if servers_run else site.prepare
                     versions |= began(live.say)
                     clocks = site.client_fleet.clocks()
@@ -103,7 +106,14 @@ def run_once(
                     _start_clients(site, recorder, folder, live)
                     spec = adopt(folder, spec, site.client_fleet.workers)
                     running = Running(
-                        spec, site, director, recorder, live.say, notes.append, live.follow
+                        spec,
+                        site,
+                        director,
+                        recorder,
+                        live.say,
+                        notes.append,
+                        live.follow,
+                        lacks or {},
                     )
                     with now_and_then(site.server_fleet.shorten_logs, give_back):
                         played = _perform(running, play or _player(scenario, schedule))

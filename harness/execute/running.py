@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencepost.harness.clients.recorder import Recorder
@@ -15,7 +15,8 @@ from fencepost.nemesis.director import Director
 @dataclass(frozen=True)
 class Running:
     """`say` reports to the person who waits. `note` stores an error of the run itself, which makes
-    its verdict unknown. `follow` gets the live check of the run, None without one."""
+    its verdict unknown. `follow` gets the live check of the run, None without one. `lacks`:
+    the nodes that cannot have a fault, by FAMILY/VARIANT."""
 
     spec: Spec
     site: RunSite
@@ -24,3 +25,4 @@ class Running:
     say: Callable[[str], None]
     note: Callable[[str], None]
     follow: Callable[[LiveVerdict | None], None]
+    lacks: Mapping[str, Sequence[str]]

@@ -138,9 +138,10 @@ def _aimed(running: Running, over: Callable[[], bool]) -> None:
 
 
 def _reached(running: Running) -> Layout:
-    """Return the layout without failpoints that no client reaches, because its lock cannot be
-    extended: a user lock is known to have that verb only once its clients are ready."""
-    at, site = layout_of(running.spec), running.site
+    """Return the layout without the faults that its nodes cannot have, and without the failpoints
+    that no client reaches, because its lock cannot be extended: a user lock is known to have that
+    verb only once its clients are ready."""
+    at, site = layout_of(running.spec, lacks=running.lacks), running.site
     if any(site.client(node).extends for node in site.clients):
         return at
     return replace(at, failpoints=tuple(one for one in at.failpoints if one not in EXTENDING))

@@ -67,13 +67,14 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
         BadArguments: test.json cannot be read, or names a checker that does not exist.
         HistoryError: history.jsonl is no history.
     """
-    usual = gc.get_threshold()
+    usual, frozen = gc.get_threshold(), gc.get_freeze_count()
     gc.set_threshold(*_RARE)
     try:
         return _judge(folder, notes, written)
     finally:
         gc.set_threshold(*usual)
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
 
 
 def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcome:
@@ -134,12 +135,14 @@ def _described(folder: Path, history: History, live: bool) -> dict[str, Any]:
 def _frozen() -> Iterator[None]:
     """Exclude objects made within the block from garbage collection until the run is judged.
 
-    A long history is millions of objects, and each collection would visit them all.
+    A long history is millions of objects, and each collection would visit them all. If the process
+    has frozen objects of its own, none are added: they could only be unfrozen together.
     """
     gc.disable()
     try:
         yield
-        gc.freeze()
+        if not gc.get_freeze_count():
+            gc.freeze()
     finally:
         gc.enable()
 

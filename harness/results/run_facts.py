@@ -3,6 +3,7 @@
 It grows at known points, each time as a whole file, so that a run that was killed can be judged:
 
     the run begins      started, versions (of fencepost and the cluster)
+    nodes are asked     lacks (the nodes that cannot have a fault, by FAMILY/VARIANT)
     servers are up      versions (of the servers too), clocks, crash_lines and loss_lines (of a kind
                         of servers in a user's file)
     clients are ready   began_unix_s, ready_s, promises (that their program named, in lock too)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -151,9 +151,13 @@ def seconds(what: str, text: str) -> float:
         raise BadArguments(f"{what} {error}") from error
 
 
-def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> Layout:
+def layout_of(
+    spec: Spec,
+    known: Mapping[str, ForeignServer] | None = None,
+    lacks: Collection[str] = (),
+) -> Layout:
     """Return the nodes of a test as its faults see them. `known`: its external servers, once they
-    have been inspected."""
+    have been inspected. `lacks`: variants of faults that its nodes cannot have."""
     lock, role = spec.lock_type, spec.lock_type.kind
     kind = spec.foreign.kind if spec.foreign else chosen(role, spec.server_version)[0]
     ttl_s = spec.ttl_ms / 1000
@@ -178,6 +182,7 @@ def layout_of(spec: Spec, known: Mapping[str, ForeignServer] | None = None) -> L
         renews=lock.renews_with(spec.options),
         bound_s=spec.liveness_bound_s,
         cancels=not lock.program,
+        lacks=frozenset(lacks),
     )
 
 
@@ -200,11 +205,12 @@ def counts_requests(spec: Spec) -> bool:
     return named or aimed or spec.scheduled
 
 
-def schedule_of(spec: Spec) -> list[Scheduled]:
-    """Return the faults of a timed run, drawn from its seed; none if they wait for a trigger."""
+def schedule_of(spec: Spec, lacks: Collection[str] = ()) -> list[Scheduled]:
+    """Return the faults of a timed run, drawn from its seed; none if they wait for a trigger.
+    `lacks`: as for layout_of."""
     if spec.aim:
         return []
-    return draw(spec.nemesis, spec.seed, spec.time_s, spec.interval_s, layout_of(spec))
+    return draw(spec.nemesis, spec.seed, spec.time_s, spec.interval_s, layout_of(spec, lacks=lacks))
 
 
 def survives(spec: Spec) -> Survives | None:

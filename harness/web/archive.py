@@ -45,7 +45,7 @@ def zipped(folders: Sequence[Path]) -> Iterator[bytes]:
         for folder in folders:
             for name, found in files(folder):
                 try:
-                    source = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW)
+                    source = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 except OSError:
                     continue  # the file was replaced meanwhile
                 modified = datetime.fromtimestamp(found.st_mtime).timetuple()[:6]

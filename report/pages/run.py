@@ -149,9 +149,21 @@ def _apart(test: Mapping[str, Any]) -> list[str]:
 def _notes(run: Run) -> list[str]:
     """Return the notes on the run and its history that `untested` does not contain."""
     results = run.results or {}
-    notes = [*run.history.notes, *map(str, results.get("notes") or ())]
+    notes = [*run.history.notes, *map(str, results.get("notes") or ()), *_lacking(run.test)]
     sentences = " ".join(untested(results.get("checkers") or {}))
     return [note for note in dict.fromkeys(notes) if note not in sentences]
+
+
+def _lacking(test: Mapping[str, Any]) -> list[str]:
+    """Return which faults the nodes could not have, if they were asked and lack any."""
+    lacks: Mapping[str, list[str]] = test.get("lacks") or {}
+    nodes = dict.fromkeys(node for each in lacks.values() for node in each)
+    if not nodes:
+        return []
+    return [
+        f"These faults cannot be injected on {', '.join(nodes)}, whose kernel does not support "
+        f"them: {', '.join(lacks)}. They are drawn only on request."
+    ]
 
 
 def _evidence(name: str, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,7 @@ class _Test(msgspec.Struct):
     nemesis: _Words | None = UNSET
     promises: dict[str, Any] | UnsetType = UNSET
     clocks: dict[str, _Clock] | UnsetType | None = UNSET
+    lacks: dict[str, list[str]] | UnsetType = UNSET
     crash_lines: _Words = UNSET
     loss_lines: _Words = UNSET
     time_s: _Length | UnsetType = UNSET

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from fencepost.nemesis import chains, clock, iptables
+from fencepost.nemesis import chains, clock, iptables, packet
 from fencepost.nemesis.nemesis import Fault
 from fencepost.nemesis.schedule import Scheduled
 from tests.cluster.conftest import Bench
@@ -111,7 +111,11 @@ def test_rejection_ends_a_connection_that_is_open_at_once(bench):
 
 
 def test_without_sch_netem_packets_are_not_supported_and_the_run_is_unknown(bench):
+    remote = bench.site.remote("redis-1")
+    lacks = packet.lacks(remote)
+    assert "netem" not in packet.queues(remote, "lo")
     receipt = bench.director.inject(LATE)
+    assert ("delay" in lacks) is not receipt.proved
     healed = bench.director.heal("late")
     assert healed.proved
     if receipt.proved:  # a kernel that has it

@@ -34,7 +34,8 @@ class Call(NamedTuple):
 
 
 class Cluster:
-    """`calls`: every call so far. `deaf`: nodes on which SIGSTOP has no effect. `logs`: by node."""
+    """`calls`: every call so far. `deaf`: nodes on which SIGSTOP has no effect. `netem`:
+    whether their kernel has sch_netem. `logs`: by node."""
 
     def __init__(self) -> None:
         self.service = Service()
@@ -42,6 +43,7 @@ class Cluster:
         self.before: Callable[[Call], None] = lambda call: None
         self.after: Callable[[Call], None] = lambda call: None
         self.deaf: set[str] = set()
+        self.netem = True
         self.logs: dict[str, bytes] = {}
         self.ups = self.downs = 0
         self.undone: list[str] = []
@@ -147,6 +149,8 @@ class Node:
                 self.cluster.service.wipe()
             if "start" in argv:
                 self._start()
+            if "netem" in argv and not self.cluster.netem:
+                return Result(2, "", "Error: Specified qdisc kind is unknown.")
             if argv[:2] == ["fencepost-node", "process"]:
                 return Result(0, json.dumps(self._process(*argv[2:])), "")
             return Result(0, "in memory 1.0\n" if "version" in " ".join(argv) else "", "")

@@ -133,7 +133,7 @@ class Node:
         if argv[0] == "ip":
             return Result("10.0.0.9 dev eth0 src 10.0.0.1 uid 0")
         verb = argv[2]
-        if verb == "replace":
+        if verb in ("add", "replace"):
             if "sch_netem" in self.site.deaf:
                 return Result(err="Error: Specified qdisc kind is unknown.", code=2)
             if "tc" not in self.site.deaf:

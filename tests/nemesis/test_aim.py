@@ -190,9 +190,10 @@ def test_a_replayed_trigger_waits_for_the_same_client_first(monkeypatch):
 def test_without_given_triggers_they_are_drawn_from_the_seed_until_the_run_ends():
     run = Run()
     run.held = [Lease("client-1", -(10**9), 10**12)]
-    done = Aim(["pause"], 7, AT, run)
+    at = replace(AT, bound_s=0.0)  # else each pause outlasts it
+    done = Aim(["pause"], 7, at, run)
     done.run(run, lambda: len(run.log) >= 6)
-    drawn = [*islice(draws(["pause"], 7, AT), len(done.triggered))]
+    drawn = [*islice(draws(["pause"], 7, at), len(done.triggered))]
     assert [one.strike for one in done.triggered] == [one.strike for one in drawn]
     assert verbs(run).count("inject") == verbs(run).count("heal")
 
@@ -210,7 +211,7 @@ def test_an_exception_of_an_injection_is_raised_after_all_is_healed():
 
 def test_a_failpoint_that_was_missed_is_not_waited_for_again():
     run = Run()
-    at = replace(AT, failpoints=("between-requests",))
+    at = replace(AT, failpoints=("between-requests",), bound_s=0.0)
     run.holds("client-2", left_s=60.0)
     pauses = []
 

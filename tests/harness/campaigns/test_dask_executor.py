@@ -121,7 +121,12 @@ def test_a_run_whose_worker_is_killed_is_retried_on_another(
 
 
 def test_without_a_worker_the_error_says_how_to_start_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_executor, "ANSWERS_S", 30)
+    from distributed import Client
+
+    # The scheduler may be slow to answer; that it has no workers shows at once.
+    monkeypatch.setattr(dask_executor, "ANSWERS_S", 240)
+    waits = Client.wait_for_workers
+    monkeypatch.setattr(Client, "wait_for_workers", lambda self, n, timeout: waits(self, n, 0.5))
     said = "has no workers: start one with `dask worker tcp://127.0.0.1:"
     with dasked(tmp_path, workers=0) as dask, pytest.raises(BadArguments, match=said):
         Workers(dask.address)

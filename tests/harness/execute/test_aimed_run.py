@@ -102,7 +102,9 @@ def test_failpoints_of_an_extend_are_left_out_where_no_client_s_lock_has_that_ve
     monkeypatch, extends, left
 ):
     at = targets.Layout([], [*"ab"], 1.0, 1.0, failpoints=REQUESTS)
-    monkeypatch.setattr(timed, "layout_of", lambda spec: at)
+    monkeypatch.setattr(timed, "layout_of", lambda spec, lacks: replace(at, lacks=frozenset(lacks)))
     clients = {f"client-{n}": SimpleNamespace(extends=one) for n, one in enumerate(extends)}
-    running = SimpleNamespace(spec=None, site=SimpleNamespace(clients=clients, client=clients.get))
+    site = SimpleNamespace(clients=clients, client=clients.get)
+    running = SimpleNamespace(spec=None, site=site, lacks={"packet/delay": ["a"]})
     assert len(timed._reached(running).failpoints) == left
+    assert timed._reached(running).lacks == {"packet/delay"}

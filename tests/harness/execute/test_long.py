@@ -183,7 +183,7 @@ def test_after_an_unhealed_fault_servers_restart_or_the_run_ends(
 
     cluster.before = before
     monkeypatch.setattr(long, "heal", mended)
-    monkeypatch.setattr(long, "schedule_of", lambda spec: PAUSES[:1])
+    monkeypatch.setattr(long, "schedule_of", lambda spec, lacks: PAUSES[:1])
     ended = carried_out(cluster, LONG, None)
     started = [call for call in cluster.calls if _starts(call) and "redis-1" in call.node]
     rows = ended.results["segments"]

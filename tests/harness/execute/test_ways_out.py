@@ -172,3 +172,12 @@ def test_a_run_whose_terminal_was_closed_continues(cluster, monkeypatch):
     ended = carried_out(cluster, progress=gone)
     assert len(told) == 1
     assert ended.outcome.valid is True
+
+
+def test_a_fault_that_the_nodes_cannot_have_is_not_drawn(cluster):
+    cluster.netem = False
+    spec = replace(FAULTY, nemesis=("packet",), interval_s=0.3, time_s=3.0)
+    ended = carried_out(cluster, spec, schedule=None)
+    facts = results.read_test(ended.folder)
+    assert set(facts["lacks"]) == {"packet/delay", "packet/duplicate", "packet/reorder"}
+    assert {fault["arguments"]["kind"] for fault in facts["schedule"]} == {"loss"}

@@ -283,7 +283,6 @@ def test_a_run_leaves_no_reference_cycles_for_the_collector(setting, lock):
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
-        gc.unfreeze()
 
 
 def test_an_exception_of_an_event_is_not_raised_in_the_task_that_polled_it():

@@ -111,6 +111,18 @@ def test_a_run_that_did_not_go_as_scheduled_is_no_fault_of_the_service(store, ca
     assert f'<p class="warning">{why}' not in html
 
 
+def test_faults_that_nodes_cannot_have_are_named_once(store, calm):
+    folder = store(calm)
+    lacks = {"packet/delay": ["redis-1", "client-1"], "packet/reorder": ["redis-1", "client-1"]}
+    facts = json.loads((folder / "test.json").read_text()) | {"lacks": lacks}
+    (folder / "test.json").write_text(json.dumps(facts))
+    words = (
+        "These faults cannot be injected on redis-1, client-1, whose kernel does not support "
+        "them: packet/delay, packet/reorder. They are drawn only on request."
+    )
+    assert page(folder).count(words) == 1
+
+
 def test_a_token_too_long_for_a_browsers_numbers_keeps_its_digits(store, story):
     story.holds = 2**80
     story.turn(100, 0)

@@ -9,10 +9,11 @@ import textwrap
 
 import pytest
 
-# To import requests takes nearly as long as an endless loop may last here.
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
-import os, socket, sys, threading, time
-import requests
+import importlib, os, sys
+importlib.import_module(sys.argv[4])
 from fencepost.workloads.client import endless
 from fencepost.workloads.client.wire import Own
 
@@ -77,11 +78,13 @@ SOUND = {
 
 @pytest.fixture
 def run(tmp_path):
-    def run(body, calls=1, look_s=0.1):
-        head = "import requests, socket, threading, time\n\ndef acquire():\n"
+    def run(body, calls=1, look_s=0.1, uses="socket"):
+        """`uses`: a module that takes nearly as long to import as an endless loop may last here, so
+        it is imported before."""
+        head = f"import {uses}, socket, threading, time\n\ndef acquire():\n"
         (tmp_path / "lock.py").write_text(head + textwrap.indent(textwrap.dedent(body), "    "))
         return subprocess.run(
-            [sys.executable, "-c", PROGRAM, tmp_path, str(calls), str(look_s)],
+            [sys.executable, "-c", PROGRAM, tmp_path, str(calls), str(look_s), uses],
             capture_output=True,
             text=True,
             timeout=900,
@@ -115,6 +118,7 @@ def test_a_lock_that_sends_requests_by_connections_of_their_own_is_left_alone(ru
             requests.post(f"http://127.0.0.1:{server.getsockname()[1]}/", json={"key": "a"}).json()
         """,
         look_s=0.3,
+        uses="requests",
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 

@@ -18,6 +18,8 @@ from fencepost.checker.history.history import History, Op
 from fencepost.checker.leadership import leadership
 from tests.workloads.electors.redis_process import redis_server
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("redis")
 HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[3]
