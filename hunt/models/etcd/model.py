@@ -19,6 +19,8 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
 MODEL = Model(
     "etcd",
     servers=_servers,
+    live=True,
+    least_ttl_ms=1000,  # a lease has whole seconds
     sockets=True,
     # The lock's own servers keep the resource, so the server on the storage node does not matter.
     stores={"etcd": redis.storage, "server": SequencerServer},

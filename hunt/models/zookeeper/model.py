@@ -5,13 +5,25 @@ from __future__ import annotations
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.zookeeper.ensemble import Ensemble
 from fencepost.hunt.models.zookeeper.server import ZooKeeperServer
+from fencepost.hunt.models.zookeeper.sessions import USUAL, lasting
 from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import MS
 
 
 def _servers(setting: Setting, network: Network) -> list[Server]:
-    ensemble = Ensemble(network)
+    # In real time, a program would wait for long for the end of the session that it asks for.
+    timing = lasting(setting.ttl_ns // MS) if setting.live else USUAL
+    ensemble = Ensemble(network, timing)
     return [ZooKeeperServer(name, index, ensemble) for index, name in enumerate(setting.servers)]
 
 
-MODEL = Model("zookeeper", servers=_servers, title="ZooKeeper", sockets=True, client="kazoo.client")
+MODEL = Model(
+    "zookeeper",
+    servers=_servers,
+    title="ZooKeeper",
+    live=True,
+    least_ttl_ms=300,
+    sockets=True,
+    client="kazoo.client",
+)
