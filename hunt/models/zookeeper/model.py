@@ -5,16 +5,19 @@ from __future__ import annotations
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.zookeeper.ensemble import Ensemble
 from fencepost.hunt.models.zookeeper.server import ZooKeeperServer
-from fencepost.hunt.models.zookeeper.sessions import USUAL, lasting
+from fencepost.hunt.models.zookeeper.sessions import USUAL, Timing, lasting
 from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS
 
 
-def _servers(setting: Setting, network: Network) -> list[Server]:
+def _timing(setting: Setting) -> Timing:
     # In real time, a program would wait for long for the end of the session that it asks for.
-    timing = lasting(setting.ttl_ns // MS) if setting.live else USUAL
-    ensemble = Ensemble(network, timing)
+    return lasting(setting.ttl_ns // MS) if setting.live else USUAL
+
+
+def _servers(setting: Setting, network: Network) -> list[Server]:
+    ensemble = Ensemble(network, _timing(setting))
     return [ZooKeeperServer(name, index, ensemble) for index, name in enumerate(setting.servers)]
 
 
@@ -24,6 +27,7 @@ MODEL = Model(
     title="ZooKeeper",
     live=True,
     least_ttl_ms=300,
+    slack_ns=lambda setting: _timing(setting).tick,
     sockets=True,
     client="kazoo.client",
 )

@@ -34,8 +34,9 @@ USUAL = Timing(TICK, 2 * TICK // MS, 20 * TICK // MS)
 
 
 def lasting(timeout_ms: int) -> Timing:
-    """Return the times of a server that gives each session this timeout, whatever it asks for."""
-    return Timing(timeout_ms * MS // 2, timeout_ms, timeout_ms)
+    """Return the times of a server that gives each session this timeout, whatever it asks for, and
+    ends it soon after."""
+    return Timing(timeout_ms * MS // 10, timeout_ms, timeout_ms)
 
 
 def password(session: int) -> bytes:
