@@ -90,7 +90,7 @@ class Setting:
 
     @property
     def lease_ns(self) -> int:
-        """How long it takes the servers to end a lease. What is to outlast it takes longer."""
+        """How long it takes the servers to end a lease."""
         return self.ttl_ns + self.slack_ns
 
     def promises(self, name: str) -> bool:

@@ -95,8 +95,8 @@ class Member(Server):
 
 
 class Ensemble:
-    """`timing`: of its servers. `zxid`: of the last change. `touched`: the clients that each follower
-    has heard since it last reported to the leader."""
+    """`timing`: of its servers. `zxid`: of the last change. `touched`: the clients that each
+    follower has heard since it last reported to the leader."""
 
     def __init__(self, network: Network, timing: Timing = USUAL) -> None:
         self.network = network

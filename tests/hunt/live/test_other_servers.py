@@ -105,9 +105,13 @@ def test_a_waiter_hears_of_a_release_by_a_subscription(folder):
     assert first < second < freed + 75_000_000
 
 
-def test_silence_taken_for_consent_is_found_on_postgres_and_stored_without_a_scenario(folder, monkeypatch):
+def test_silence_taken_for_consent_is_found_on_postgres_and_stored_without_a_scenario(
+    folder, monkeypatch
+):
     monkeypatch.chdir(folder)
-    hunt = other(folder, "postgres", "silence-is-consent", faults="packet/loss,delay", budget="300s")
+    hunt = other(
+        folder, "postgres", "silence-is-consent", faults="packet/loss,delay", budget="300s"
+    )
     with pytest.raises(BadArguments, match="can be replayed on real servers of redis only"):
         hunt.must_have_servers()
     tried, find = hunt.carry_out(8)
