@@ -257,7 +257,7 @@ class Connection:
         world.at(world.now + self._eyes.gives_up_ns, Timer(world.nowhere, self._give_up))
 
     def _give_up(self) -> None:
-        """Reset the connection, unless what was lost has been sent again."""
+        """Reset the connection, unless all lost messages have been sent again."""
         if self._duplex is None or self._duplex.broken:
             self.reset()
 

@@ -49,8 +49,8 @@ class Model:
       client can be stopped before it.
     - `live`: clients in any language can use it: hunts play it for real processes (hunt/live).
       `least_ttl_ms`: its shortest lease in such a hunt, where time is real.
-      `slack_ns`: how long its servers may keep a lease after its end there, because they look for
-      such leases at times.
+    - `slack_ns`: how long its servers may keep a lease after its end, because they look for such
+      leases at times. Faults that are to outlast a lease take longer by as much.
     - `gate`: a gate on a client's node knows its requests (workloads/client/gate.py).
     - `sockets`: libraries that bring their own connections can use it.
     - `client`: the library that locks on such servers use, fencepost's own as well: they bring

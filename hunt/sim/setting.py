@@ -27,8 +27,8 @@ class Setting:
     the modules `libraries`. `elector`: it elects a leader, and holds are reigns; `deadlines`: its
     leaders know until when they lead; `stops`: what ends their work (workloads/electors/plain.py).
     `own`: a user lock, which is in no registry; `reference`: the same servers with a lock of
-    fencepost's own, to which it is compared. `live`: its clients are real programs (hunt/live);
-    `slack_ns`: how long their servers may keep a lease after its end.
+    fencepost's own, to which it is compared. `live`: its clients are real programs (hunt/live).
+    `slack_ns`: how long the servers may keep a lease after its end.
     """
 
     test: Mapping[str, Any]

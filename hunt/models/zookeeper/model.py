@@ -27,7 +27,7 @@ MODEL = Model(
     title="ZooKeeper",
     live=True,
     least_ttl_ms=300,
-    slack_ns=lambda setting: _timing(setting).tick,
+    slack_ns=lambda setting: _timing(setting).tick if setting.live else 0,
     sockets=True,
     client="kazoo.client",
 )

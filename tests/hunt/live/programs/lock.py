@@ -29,7 +29,7 @@ class Lock:
         return self.waited_for(name, ttl) if DEFECT == "waits" else self.asked_for(name, ttl)
 
     def waited_for(self, name, ttl):
-        """Ask again after each message of a holder that releases; those come on another connection."""
+        """Ask again after each notice of a release, which comes on another connection."""
         with socket.create_connection(self.server, 2 * ttl) as notices:
             notices.sendall(f"SUBSCRIBE free:{name}\r\n".encode())
             heard = b""
