@@ -19,6 +19,8 @@ from fencepost.hunt.sim.schedule import Schedule
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 SERVERS = {"postgres": "postgres", "zookeeper": "zookeeper:3", "etcd": "etcd:3"}
+PATIENT = "3s"
+"""On a busy machine kazoo gives up a connection of a shorter session: its clock is the real one."""
 
 
 @pytest.fixture
@@ -32,7 +34,8 @@ def folder(tmp_path):
 
 def hunt_of(folder, servers, words, **more):
     program = f"{sys.executable} {words}"
-    return described("", {}, {"seed": 1}, servers=servers, program=program, ship=folder, **more)
+    settings = {"seed": 1} | ({"ttl": PATIENT} if "zookeeper" in servers else {})
+    return described("", {}, settings, servers=servers, program=program, ship=folder, **more)
 
 
 def other(folder, kind, lock, **more):
@@ -73,7 +76,7 @@ def test_a_session_of_zookeeper_ends_while_its_client_is_paused(folder):
     hunt = other(folder, "zookeeper", "sound", faults="pause:client")
     # client-2 asks once client-1 is paused, and again when its session has ended.
     pause = numbered(hunt, "pause", 0)
-    runs = played(hunt, *(Schedule((), ((1 + 2 * place, pause),)) for place in range(8, 14)))
+    runs = played(hunt, *(Schedule((), ((1 + 2 * place, pause),)) for place in range(9, 12)))
     assert any(len(grants(run)) > 1 for run in runs)
     for run in runs:
         (begun,) = [row[0] for row in run.rows if row[3] == "pause" and row[2] == "ok"][:1]
