@@ -44,8 +44,8 @@ class Plan:
 
 
 def begin_times(setting: Setting) -> tuple[int, ...]:
-    ttl = setting.ttl_ns
-    return (0, ttl // 20, ttl // 4)
+    lease = setting.lease_ns
+    return (0, lease // 20, lease // 4)
 
 
 def work_times(setting: Setting) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ def work_times(setting: Setting) -> tuple[int, ...]:
     if setting.elector:
         return (ttl // 2, ttl * 2, ttl * 4)
     times = (ttl // 20, ttl // 4, ttl // 40)
-    return (*times, ttl * 6 // 5) if setting.slow else times
+    return (*times, setting.lease_ns * 6 // 5) if setting.slow else times
 
 
 def sections(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
@@ -65,9 +65,9 @@ def sections(client: Client, plan: Plan, setting: Setting, world: World, node: C
 
 
 def _section(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
-    ttl = setting.ttl_ns
+    lease = setting.lease_ns
     # It retries until another client's lease would have expired.
-    hold = granted(client, setting, world, node, within=ttl * 5 // 4, pause=ttl * 3 // 4)
+    hold = granted(client, setting, world, node, within=lease * 5 // 4, pause=lease * 3 // 4)
     if hold is None:
         return
     about = {"lock": LOCK, "hold": hold}

@@ -2,17 +2,24 @@
 
 The program's vDSO is replaced once (node/vdso.py). From then on, a write of its table stops its
 clocks, or lets them run on from another time. The wall clock goes with the monotonic one.
+
+These clocks are behind the kernel's. A program that adds a time to its clock's reading, and has the
+kernel wait until then, would not wait at all: Python's `time.sleep` and `Event.wait` do that, and
+Rust's. So only the clocks of runtimes are set that wait for a duration (Node.js, Go), or whose
+deadlines are corrected on their way to the kernel (the JVM, node/waits.py).
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from fencepost.node import vdso
-from fencepost.node.image import Refused, image
+from fencepost.node.image import Refused, image, sections
 from fencepost.node.patch import CLOCKS, code_at
 from fencepost.node.stubs import ENTRIES, TABLE_SIZE
 
@@ -20,6 +27,9 @@ _FINE = {5: time.CLOCK_REALTIME, 6: time.CLOCK_MONOTONIC}
 """Clocks of coarse steps, and the ones that show the same more finely."""
 _STANDS = -(1 << 32)
 """The rate of a clock that stands still (node/stubs.py)."""
+_RUNTIMES = ("node", "nodejs", "java")
+_GO = b"\xff Go buildinf:"
+"""At the begin of a section of each program that Go has built (debug/buildinfo)."""
 _ROWS = struct.Struct("<" + "qqqQ" * ENTRIES)
 
 
@@ -55,11 +65,26 @@ class ProgramClocks:
 
 
 def of_program(pid: int) -> ProgramClocks | None:
-    """Return the clocks of a process; None if they cannot be set, as on macOS."""
+    """Return the clocks of a process; None if they cannot be set, as on macOS, or if its waits
+    would not follow them."""
     try:
-        return ProgramClocks(pid)
+        return ProgramClocks(pid) if _waits_for_durations(pid) else None
     except (OSError, Refused):
         return None
+
+
+def _waits_for_durations(pid: int) -> bool:
+    program = Path(f"/proc/{pid}/exe")
+    return program.readlink().name in _RUNTIMES or is_of_go(program)
+
+
+def is_of_go(program: Path) -> bool:
+    """Return whether Go has built a program."""
+    with open(program, "rb") as file:
+        if file.read(6) != b"\x7fELF\x02\x01":
+            return False
+        with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as elf:
+            return any(elf[at : at + len(_GO)] == _GO for _, _, _, _, at, *_ in sections(elf))
 
 
 def _ahead_ns() -> list[int | None]:

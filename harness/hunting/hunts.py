@@ -23,6 +23,7 @@ from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn, now
 from fencepost.harness.spec import from_arguments, reference
+from fencepost.harness.spec.models import model_of, passes_a_gate
 from fencepost.harness.spec.simulation import setting_of
 from fencepost.harness.spec.spec import Spec, seconds
 from fencepost.harness.userlock.resolve import LockRequest
@@ -164,7 +165,7 @@ class Hunt:
         if self.setting.live:
             numbers = find.schedule.numbers(len(self.setting.clients))
             replays.write(folder / "schedule.json", command, list(find.broken), numbers)
-        if self.setting.elector:
+        if self.setting.elector or not self._passes_a_gate or getattr(find.run, "unasked", False):
             return judge(folder, []), None
         made = bridge(self.setting, find, of_run(find.run) if self.setting.live else None)
         text = file.to_text(made.scenario, made.notes, made.cannot)
@@ -177,12 +178,23 @@ class Hunt:
         clients, schedule.json is for `--replay`."""
         return folder / ("scenario.json" if self.setting.live else "schedule.json")
 
+    @property
+    def _passes_a_gate(self) -> bool:
+        """Whether a scenario can stop its clients at their messages."""
+        return not self.setting.live or passes_a_gate(self.setting.kind)
+
     def must_have_servers(self) -> None:
         """Raise BadArguments if its counterexample cannot be replayed on real servers."""
         if self.setting.elector:
             raise BadArguments(
                 f"{self.spec.lock} is an elector, and no schedule of an elector can be replayed on "
                 "real servers: leave --confirm out, and use `fencepost test`"
+            )
+        if not self._passes_a_gate:
+            raise BadArguments(
+                f"{self.spec.lock} is a program on {self.setting.kind}, and the schedule of a "
+                "program can be replayed on real servers of redis only: leave --confirm out, and "
+                "use `fencepost test`"
             )
 
     def test_of(self, scenario: Scenario, number: int) -> Spec:
@@ -279,7 +291,10 @@ def described(
 
 def _lease_ms(lock: str, own: UserLock | None) -> int:
     """Return the default lease in real time; the timeouts of a library need a longer one."""
-    return TTL_MS if own is not None else 2 * max(TTL_MS, LOCKS[lock].least_ttl_ms)
+    if own is None:
+        return 2 * max(TTL_MS, LOCKS[lock].least_ttl_ms)
+    model = model_of(own.servers.kind)
+    return max(TTL_MS, 0 if model is None else model.least_ttl_ms)
 
 
 def _is_program(lock: str) -> bool:

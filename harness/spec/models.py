@@ -22,4 +22,4 @@ def passes_a_gate(role: str) -> bool:
     """Return whether a gate on a client's node knows the requests to such servers, and can stop a
     program at each (workloads/client/gate.py)."""
     model = model_of(role)
-    return model is not None and model.live
+    return model is not None and model.gate

@@ -97,6 +97,7 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         live=live,
         **_own(spec),
     )
+    setting = replace(setting, slack_ns=model.slack_ns(setting))
     calm = _undisturbed(setting) if outside and not lock.library else None
     setting = replace(setting, in_loop=calm is not None and calm.in_loop)
     if lock.elector:

@@ -15,7 +15,7 @@ from fencepost.hunt.sim.world import MS, Event
 
 def _delay(setting: Setting) -> Iterator[Action]:
     timeout = int(setting.options.get("node_timeout_ms", 50)) * MS
-    for by in (setting.ttl_ns * 11 // 10, timeout * 3 // 2, timeout // 2, setting.ttl_ns // 2):
+    for by in (setting.lease_ns * 11 // 10, timeout * 3 // 2, timeout // 2, setting.ttl_ns // 2):
         yield Action("delay", "message", partial(_late, by))
 
 

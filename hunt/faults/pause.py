@@ -16,8 +16,7 @@ _LOOK = 20 * MS
 
 
 def _pause(setting: Setting) -> Iterator[Action]:
-    ttl = setting.ttl_ns
-    for lasts in (ttl * 11 // 10, ttl // 2):
+    for lasts in (setting.lease_ns * 11 // 10, setting.ttl_ns // 2):
         for client in range(len(setting.clients)):
             yield Action("pause", "client", partial(_pause_client, client, lasts), client)
         for server in range(len(setting.servers)):

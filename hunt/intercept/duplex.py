@@ -56,12 +56,16 @@ class Up(Request):
 
 
 class Down(Request):
-    """Bytes on their way to the client. `reply` None: the server has closed the connection."""
+    """Bytes on their way to the client. `reply` None: the server has closed the connection.
+    `about`: the command that they answer; None if they come later, or without one."""
 
-    __slots__ = ("number",)
+    __slots__ = ("about", "number")
 
-    def __init__(self, link: Stream, data: bytes | None, number: int) -> None:
+    def __init__(
+        self, link: Stream, data: bytes | None, number: int, about: Command | None = None
+    ) -> None:
         super().__init__(link, (), link.network.world.now, link.server.boots)
+        self.about = about
         self.node = link.client
         self.back = True
         self.reply = data
@@ -73,7 +77,7 @@ class Down(Request):
     def later(self) -> Request:
         made = super().later()
         assert isinstance(made, Down)
-        made.number = self.number
+        made.number, made.about = self.number, self.about
         return made
 
 
@@ -91,6 +95,7 @@ class Duplex:
         self._early_up: dict[int, Up] = {}
         self._early_down: dict[int, Down] = {}
         self._closed_after: int | None = None
+        self._executing: Command | None = None
         # Messages under way, by direction and number, and those that wait for the end of a cut.
         self._flying: dict[tuple[bool, int], Up | Down] = {}
         self._stalled: dict[object, Callable[[], None]] = {}
@@ -129,6 +134,17 @@ class Duplex:
             if one is request:
                 self._flying[key] = late  # type: ignore[assignment]  # a copy
                 return
+
+    def has_lost(self, request: Request) -> bool:
+        """Whether this message was lost, and is not merely held back."""
+        return any(one is request and one.off for one in self._flying.values())
+
+    def ended(self) -> None:
+        """End the connection at the server as well: TCP has given it up."""
+        self._stalled.clear()
+        if self.open and self.link.server.up and self.link.server.boots == self._boots:
+            self.open = False
+            self.link.server.left(self.link)
 
     def recover(self) -> None:
         """Let all messages arrive that were lost or wait: the network is right again."""
@@ -177,10 +193,12 @@ class Duplex:
         for command in up.command:
             if not self.open:
                 break
+            self._executing = command
             reply = session.execute(self.link.server, command)
             up.results.append(reply)
             if data := session.encoded(command, reply):
                 self.say(data)
+            self._executing = None
             if session.over:
                 self.hang_up()
         tap = self.link.network.tap
@@ -221,7 +239,9 @@ class Duplex:
 
     def _send_down(self, data: bytes | None) -> None:
         self._sent_down += 1
-        down = self._flying[False, self._sent_down] = Down(self.link, data, self._sent_down)
+        down = self._flying[False, self._sent_down] = Down(
+            self.link, data, self._sent_down, self._executing
+        )
         self._carry(self.link.network.replies_cut, lambda: self._fly(down))
 
     def take(self, down: Down) -> tuple[bytes, bool]:

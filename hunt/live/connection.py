@@ -4,6 +4,9 @@ The bytes are real, and the model answers them (hunt/models). Between the two, e
 reply is an event, which a fault may hold back or lose. As in TCP, messages of one direction arrive
 in order: a message that is held back holds back those behind it, and after a lost one nothing
 arrives. A connection with a lost message is reset later, as TCP gives up.
+
+A connection on which the server sends unasked is a duplex, as in the simulation
+(hunt/intercept/duplex.py): each part that the server sends is a message of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any, Protocol
 
+from fencepost.hunt.intercept.duplex import Down, Duplex, Up
 from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.live.world import RealWorld
 from fencepost.hunt.sim.network import Network, Request, Server, Session, Wire
@@ -68,6 +72,7 @@ class RealNetwork(Network):
             for link in list(links):
                 if isinstance(link, Connection) and link.lossy:
                     link.reset()
+        super().recover()
 
 
 class Way:
@@ -134,7 +139,14 @@ class Connection:
         self.unread: list[Talk] = []
         self.requests, self.replies = Way(), Way()
         self._boot = server.boots
+        self._duplex: Duplex | None = None
         network.open[server.index][self] = None
+        if server.duplex:
+            self._listen()
+
+    def _listen(self) -> None:
+        """Let the server send at any time from now on."""
+        self._duplex = self.session.line = Duplex(self)
 
     @property
     def lossy(self) -> bool:
@@ -157,9 +169,26 @@ class Connection:
         for command in self.session.commands(data):
             self._take(command)
 
+    def is_about_data(self, message: Request) -> bool:
+        """Whether a message concerns more than the connection itself."""
+        if not isinstance(message, Down):
+            return self.session.is_about_data(message.command[0])
+        if message.reply is None:
+            return False
+        return message.about is None or self.session.is_about_data(message.about)
+
     def _take(self, command: tuple[Any, ...]) -> None:
         network, world = self.network, self.network.world
         self.command = (command,)
+        if self.session.unasked and self._duplex is None:
+            if self.requests.waiting or self.replies.waiting:
+                raise Unknown(
+                    "it subscribes on a connection before it has the answers to earlier requests"
+                )
+            self._listen()
+        if self._duplex is not None:
+            self._duplex.send((command,))
+            return
         if (sees := self._seen_by.sees) is not None and self.session.is_about_data(command):
             sees.sends(self, command)
         talk = Command(self, (command,), world.now, self._boot)
@@ -172,6 +201,13 @@ class Connection:
             world.at(world.now + self.latency, talk)
 
     def arrived(self, request: Request) -> None:
+        if self._duplex is not None and isinstance(request, Down):
+            data, ends = self._duplex.take(request)
+            if data:
+                self._write(data)
+            if ends:
+                self.close()
+            return
         for one in self.replies.arrive(request):
             if (sees := self._seen_by.sees) is not None:
                 sees.arrives(self, one.command[0])
@@ -186,16 +222,23 @@ class Connection:
                 self._sock.sendall(data)
 
     def sent_back(self, down: Any) -> None:
-        raise AssertionError("no duplex server is simulated for real clients")
+        """Do nothing: bytes count once they arrive."""
 
     def parted(self, whole: Talk, parts: list[Talk]) -> None:
         """Do nothing: each command is a talk of its own."""
 
     def moved(self, request: Request, late: Request) -> None:
-        self._way(request).replace(request, late)
+        if self._duplex is not None and isinstance(request, Up | Down):
+            self._duplex.moved(request, late)
+        else:
+            self._way(request).replace(request, late)
 
     def lost(self, request: Request) -> None:
         """Note that a fault has lost this message, if it has not replaced it."""
+        if self._duplex is not None and isinstance(request, Up | Down):
+            if self._duplex.has_lost(request):
+                self._give_up_later()
+            return
         way = self._way(request)
         if request in way.waiting:
             self.lose(way)
@@ -207,14 +250,27 @@ class Connection:
         """Let nothing more arrive this way, and reset the connection later."""
         if not way.broken:
             way.broken = True
-            world = self.network.world
-            world.at(world.now + self._eyes.gives_up_ns, Timer(world.nowhere, self.reset))
+            self._give_up_later()
+
+    def _give_up_later(self) -> None:
+        world = self.network.world
+        world.at(world.now + self._eyes.gives_up_ns, Timer(world.nowhere, self._give_up))
+
+    def _give_up(self) -> None:
+        """Reset the connection, unless all lost messages have been sent again."""
+        if self._duplex is None or self._duplex.broken:
+            self.reset()
 
     def reset(self) -> None:
         """Close the connection with RST, except across a cut."""
         if self.closed:
             return
-        if self.ends in self.network.replies_cut:
+        if self._duplex is not None:
+            if self.ends in self.network.replies_cut or self.ends in self.network.requests_cut:
+                self._give_up_later()
+                return
+            self._duplex.ended()
+        elif self.ends in self.network.replies_cut:
             self.lose(self.replies)
             return
         with suppress(OSError):
@@ -230,5 +286,7 @@ class Connection:
         self.network.open.get(self.server.index, {}).pop(self, None)
         if self.waits:
             self.server.left(self)
+        if self._duplex is not None:
+            self._duplex.closed()
         self._eyes.unwatch(self._sock)
         self._sock.close()

@@ -44,7 +44,7 @@ class RealRun(Run):
     judged. `worked_s`: the processor time of clients that took too much. `longest_ns`: the longest
     lease that a grant left on a server. `asked`: the lock's servers got a message. `programs`:
     those of the clients. `late_ns`: how long time stood still at most, because a client did not get
-    the processor.
+    the processor. `unasked`: servers sent without a request.
     """
 
     world: RealWorld
@@ -63,6 +63,7 @@ class RealRun(Run):
         self.programs = programs
         self.hung = False
         self.longest_ns = 0
+        self.unasked = False
         self.asked = False
         self.started_ns = -1
         self.late_ns = self.stood_ns = 0
@@ -156,6 +157,7 @@ class RealRun(Run):
         self.world.ends()
         if self._witness is not None:
             self._witness.ends(self.world)
+        self.unasked = bool(self.network.duplexes)
         self.world.stop()
         for links in list(self.network.open.values()):
             for link in list(links):
@@ -212,7 +214,7 @@ class RealRun(Run):
         """Count a message before it arrives, and inject the actions for it."""
         node, link = request.link.client, request.link
         assert isinstance(node, ClientNode) and isinstance(link, Connection)
-        if self.started_ns < 0 or not link.session.is_about_data(request.command[0]):
+        if self.started_ns < 0 or not link.is_about_data(request):
             return
         step = self._step(node, self.moments[node.index])
         self.moments[node.index] += 1

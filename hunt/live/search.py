@@ -239,9 +239,11 @@ class Search:
         run, witness, broken = shown[0]
         if of_time(next(iter(broken))) and len(shown) < len(played):
             return None  # in real time, a promise about time is broken by a busy machine, too
+        # Where a server sends unasked, a reply belongs to no request, so there is no picture.
+        messages = () if run.unasked else witness.recorder.found(run.rows)
         find = Counterexample(
             met, schedule, run, broken, tell(run, witness.teller, broken), runs + len(played),
-            came=(len(shown), len(played)), messages=witness.recorder.found(run.rows),
+            came=(len(shown), len(played)), messages=messages,
         )  # fmt: skip
         if self._reference is None:
             return find

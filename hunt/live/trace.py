@@ -91,7 +91,7 @@ class RealTrace:
 
     def meets(self, request: Request, before: int) -> None:
         """Note the message that the latest faults met. `before`: the number of rows before them."""
-        if id(request.command[0]) not in self._sent:
+        if not request.command or id(request.command[0]) not in self._sent:
             return
         _, call, _ = self._sent[id(request.command[0])]
         at = call.step.number + (REPLY if request.back else WAITS)

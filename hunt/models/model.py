@@ -47,8 +47,11 @@ class Model:
       storage server.
     - `steps`: each request of a lock is a step of its op (workloads/client/steps.py), so a real
       client can be stopped before it.
-    - `live`: clients in any language can use it: hunts play it for real processes (hunt/live), and
-      a gate on a client's node knows its requests (workloads/client/gate.py).
+    - `live`: clients in any language can use it: hunts play it for real processes (hunt/live).
+      `least_ttl_ms`: its shortest lease in such a hunt, where time is real.
+    - `slack_ns`: how long its servers may keep a lease after its end, because they look for such
+      leases at times. Faults that are to outlast a lease take longer by as much.
+    - `gate`: a gate on a client's node knows its requests (workloads/client/gate.py).
     - `sockets`: libraries that bring their own connections can use it.
     - `client`: the library that locks on such servers use, fencepost's own as well: they bring
       their own connections.
@@ -67,6 +70,9 @@ class Model:
     title: str = ""
     steps: bool = False
     live: bool = False
+    least_ttl_ms: int = 0
+    slack_ns: Callable[[Setting], int] = lambda setting: 0
+    gate: bool = False
     sockets: bool = False
     client: str = ""
     in_session: Callable[[Server, int], bool] | None = None

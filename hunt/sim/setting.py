@@ -28,6 +28,7 @@ class Setting:
     leaders know until when they lead; `stops`: what ends their work (workloads/electors/plain.py).
     `own`: a user lock, which is in no registry; `reference`: the same servers with a lock of
     fencepost's own, to which it is compared. `live`: its clients are real programs (hunt/live).
+    `slack_ns`: how long the servers may keep a lease after its end.
     """
 
     test: Mapping[str, Any]
@@ -62,6 +63,7 @@ class Setting:
     modules: tuple[str, ...] = ()
     reference: Setting | None = None
     live: bool = False
+    slack_ns: int = 0
     _setups: dict[int, Setup] = field(default_factory=dict, repr=False, compare=False)
 
     def setup(self, client: int) -> Setup:
@@ -85,6 +87,11 @@ class Setting:
                 stops=self.stops if self.elector else None,
             )
         return made
+
+    @property
+    def lease_ns(self) -> int:
+        """How long it takes the servers to end a lease."""
+        return self.ttl_ns + self.slack_ns
 
     def promises(self, name: str) -> bool:
         """Whether the lock makes this promise (workloads/contract/locktype.py)."""

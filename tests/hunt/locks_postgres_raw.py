@@ -11,6 +11,8 @@ import zlib
 class Advisory:
     """The session has the lock. A client without an answer closes its session."""
 
+    patience_s = 1.5
+
     def __init__(self, servers):
         self._server = servers[0]
         self._socket = None
@@ -32,7 +34,7 @@ class Advisory:
     def _query(self, sql):
         try:
             if self._socket is None:
-                self._socket = socket.create_connection(self._server, timeout=1.5)
+                self._socket = socket.create_connection(self._server, timeout=self.patience_s)
                 user = b"user\0postgres\0database\0postgres\0\0"
                 self._socket.sendall(struct.pack("!II", 8 + len(user), 196608) + user)
                 self._answer()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.hunt.models.etcd.server import Cluster, EtcdServer
+from fencepost.hunt.models.etcd.server import LOOK, Cluster, EtcdServer
 from fencepost.hunt.models.etcd.words import answered, asked
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.redis import model as redis
@@ -19,6 +19,9 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
 MODEL = Model(
     "etcd",
     servers=_servers,
+    live=True,
+    least_ttl_ms=1000,  # a lease has whole seconds
+    slack_ns=lambda setting: LOOK,
     sockets=True,
     # The lock's own servers keep the resource, so the server on the storage node does not matter.
     stores={"etcd": redis.storage, "server": SequencerServer},

@@ -26,7 +26,7 @@ from fencepost.hunt.sim.link import SimLink
 from fencepost.hunt.sim.network import LATER, Network, Request, Server, Wire
 from fencepost.hunt.sim.world import MS, Timer
 
-_LOOK = 500 * MS
+LOOK = 500 * MS
 _ELECTION = 1000 * MS
 _PATIENCE = 7000 * MS
 
@@ -53,7 +53,7 @@ class Cluster:
         self._lost: int | None = None
         self._watching: list[tuple[EtcdServer, Request, bytes]] = []
         self._parked: list[tuple[EtcdServer, Request]] = []
-        self.world.at(_LOOK, Timer(self.world.nowhere, self._look))
+        self.world.at(LOOK, Timer(self.world.nowhere, self._look))
 
     def _there(self, server: EtcdServer) -> bool:
         return server.up and server.paused_until <= self.world.now
@@ -174,7 +174,7 @@ class Cluster:
             self._notify()
             self._grant()
             self._answer_parked()
-        world.at(world.now + _LOOK, Timer(world.nowhere, self._look))
+        world.at(world.now + LOOK, Timer(world.nowhere, self._look))
 
     def _answer_parked(self) -> None:
         """Answer the requests that waited for a leader, before later ones."""

@@ -28,6 +28,7 @@ MODEL = Model(
     "postgres",
     title="PostgreSQL",
     servers=_servers,
+    live=True,
     sockets=True,
     wall_leases=True,
     in_session=_in_session,

@@ -71,7 +71,8 @@ def lock(
             _note(session, version, strength)
             return LOCKED
     finally:
-        if queued:
+        # A crash has dropped all locks by the time at which it ends this statement.
+        if queued and session.server.locks.held(session, tag, mode):
             session.server.locks.release(session, tag, mode)
 
 

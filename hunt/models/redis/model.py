@@ -39,6 +39,7 @@ MODEL = Model(
     title="Redis",
     steps=True,
     live=True,
+    gate=True,
     sockets=True,
     wall_leases=True,
     evicts=True,

@@ -17,7 +17,7 @@ from fencepost.hunt.models.zookeeper.errors import Refused
 from fencepost.hunt.models.zookeeper.jute import INT, TooShort
 from fencepost.hunt.models.zookeeper.requests import AUTH, CLOSE, PING, SYNC, WRITES, Connect
 from fencepost.hunt.models.zookeeper.requests import Request as Asked
-from fencepost.hunt.models.zookeeper.sessions import negotiated, password
+from fencepost.hunt.models.zookeeper.sessions import password
 from fencepost.hunt.sim.network import Line, Refusal, Server
 from fencepost.hunt.sim.unknown import Unknown
 
@@ -192,7 +192,7 @@ class Connection:
         if asked.last_zxid > server.zxid:
             self.hang_up()
             return Refusal("the client has seen later changes")
-        self._timeout_ms = negotiated(asked.timeout_ms)
+        self._timeout_ms = ensemble.timing.negotiated(asked.timeout_ms)
         if asked.session:
             server.close(asked.session)
             if asked.password != password(asked.session):

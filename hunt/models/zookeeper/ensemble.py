@@ -24,14 +24,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from fencepost.hunt.models.zookeeper.sessions import TICK, Sessions
+from fencepost.hunt.models.zookeeper.sessions import USUAL, Sessions, Timing
 from fencepost.hunt.models.zookeeper.tree import Tree
 from fencepost.hunt.models.zookeeper.watches import Watches
 from fencepost.hunt.sim.network import LATENCY, Network, Server
 from fencepost.hunt.sim.world import MS, Timer
 
-_SYNC_LIMIT = 10 * TICK
-_ELECTION = 500 * MS
+_SYNC_LIMIT = 10
+"""In ticks. An election takes one."""
 _LAG = 2 * LATENCY
 _EPOCH = 1 << 32
 _PHASE = 130 * MS
@@ -95,13 +95,14 @@ class Member(Server):
 
 
 class Ensemble:
-    """`zxid`: of the last change. `touched`: the clients that each follower has heard since it last
-    reported to the leader."""
+    """`timing`: of its servers. `zxid`: of the last change. `touched`: the clients that each
+    follower has heard since it last reported to the leader."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, timing: Timing = USUAL) -> None:
         self.network = network
         self.world = network.world
-        self.sessions = Sessions(_PHASE)
+        self.timing = timing
+        self.sessions = Sessions(_PHASE, timing.tick)
         self.servers: list[Member] = []
         self.zxid = 0
         self._leader: int | None = None
@@ -114,7 +115,7 @@ class Ensemble:
         self.servers.append(server)
         self._touched.append({})
         if len(self.servers) == 2:
-            self.world.at(TICK // 2, Timer(self.world.nowhere, self._ping))
+            self.world.at(self.timing.tick // 2, Timer(self.world.nowhere, self._ping))
         if self._leader is None:
             self._leader = 0
 
@@ -144,7 +145,7 @@ class Ensemble:
 
     def started(self, server: Member) -> None:
         if self._leader is None:
-            self._elect_later(0 if len(self.servers) == 1 else _ELECTION)
+            self._elect_later(0 if len(self.servers) == 1 else self.timing.tick)
         else:
             self._catch_up(server)
 
@@ -159,7 +160,7 @@ class Ensemble:
                 latency = self.network.latency(0, server.index)
                 self.world.at(self.world.now + latency, Timer(server, server.hang_up))
         if len(self.servers) > 1:
-            self._elect_later(_ELECTION)
+            self._elect_later(self.timing.tick)
 
     def _elect_later(self, after_ns: int) -> None:
         self.world.at(self.world.now + after_ns, Timer(self.world.nowhere, self._elect))
@@ -170,7 +171,7 @@ class Ensemble:
             return
         if 2 * len(there) <= len(self.servers):
             if any(server.up and not self._there(server) for server in self.servers):
-                self._elect_later(_ELECTION)  # a paused server may vote later
+                self._elect_later(self.timing.tick)  # a paused server may vote later
             return
         leader = there[-1]
         self._learn_all(leader)
@@ -195,9 +196,9 @@ class Ensemble:
             self.proceed()
         elif leader is not None:
             self._paused_since = self._paused_since or world.now
-            if world.now - self._paused_since >= _SYNC_LIMIT:
+            if world.now - self._paused_since >= _SYNC_LIMIT * self.timing.tick:
                 self._lose_leader()
-        world.at(world.now + TICK // 2, Timer(world.nowhere, self._ping))
+        world.at(world.now + self.timing.tick // 2, Timer(world.nowhere, self._ping))
 
     def _report(self, server: Member, boots: int) -> None:
         """Tell the leader which clients a follower has heard."""
@@ -306,7 +307,7 @@ class Ensemble:
         elif self.leader is not None:
             # A change, as any other: it needs a majority.
             self._look = Timer(self.leader, self._expire)
-            self.world.at(self.world.now + TICK, self._look)
+            self.world.at(self.world.now + self.timing.tick, self._look)
 
     def end(
         self, session: int, by: Member | None = None, then: Callable[[], None] | None = None

@@ -5,13 +5,29 @@ from __future__ import annotations
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.zookeeper.ensemble import Ensemble
 from fencepost.hunt.models.zookeeper.server import ZooKeeperServer
+from fencepost.hunt.models.zookeeper.sessions import USUAL, Timing, lasting
 from fencepost.hunt.sim.network import Network, Server
 from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import MS
+
+
+def _timing(setting: Setting) -> Timing:
+    # In real time, a program would wait for long for the end of the session that it asks for.
+    return lasting(setting.ttl_ns // MS) if setting.live else USUAL
 
 
 def _servers(setting: Setting, network: Network) -> list[Server]:
-    ensemble = Ensemble(network)
+    ensemble = Ensemble(network, _timing(setting))
     return [ZooKeeperServer(name, index, ensemble) for index, name in enumerate(setting.servers)]
 
 
-MODEL = Model("zookeeper", servers=_servers, title="ZooKeeper", sockets=True, client="kazoo.client")
+MODEL = Model(
+    "zookeeper",
+    servers=_servers,
+    title="ZooKeeper",
+    live=True,
+    least_ttl_ms=500,
+    slack_ns=lambda setting: _timing(setting).tick if setting.live else 0,
+    sockets=True,
+    client="kazoo.client",
+)

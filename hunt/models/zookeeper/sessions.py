@@ -13,13 +13,30 @@ from fencepost.hunt.sim.world import MS
 
 TICK = 500 * MS
 """The tick with which fencepost starts ZooKeeper (harness/servers/zookeeper.py)."""
-_LEAST_MS, _MOST_MS = 2 * TICK // MS, 20 * TICK // MS
 _PASSWORD = 16
 
 
-def negotiated(asked_ms: int) -> int:
-    """Return the timeout of a session, in ms."""
-    return min(max(asked_ms, _LEAST_MS), _MOST_MS)
+@dataclass(frozen=True)
+class Timing:
+    """The times in a server's configuration: its tick (tickTime), in ns, and the least and the most
+    timeout of a session (minSessionTimeout, maxSessionTimeout), in ms."""
+
+    tick: int
+    least_ms: int
+    most_ms: int
+
+    def negotiated(self, asked_ms: int) -> int:
+        """Return the timeout of a session, in ms."""
+        return min(max(asked_ms, self.least_ms), self.most_ms)
+
+
+USUAL = Timing(TICK, 2 * TICK // MS, 20 * TICK // MS)
+
+
+def lasting(timeout_ms: int) -> Timing:
+    """Return the times of a server that gives each session this timeout, whatever it asks for, and
+    ends it soon after."""
+    return Timing(timeout_ms * MS // 10, timeout_ms, timeout_ms)
 
 
 def password(session: int) -> bytes:
@@ -39,12 +56,13 @@ class Tracked:
 class Sessions:
     """`phase`: the time of the first tick."""
 
-    def __init__(self, phase: int) -> None:
+    def __init__(self, phase: int, tick: int = TICK) -> None:
         self.all: dict[int, Tracked] = {}
         self._phase = phase
+        self._tick = tick
 
     def _rounded(self, time: int) -> int:
-        return time - (time - self._phase) % TICK + TICK
+        return time - (time - self._phase) % self._tick + self._tick
 
     def add(self, session: int, timeout_ms: int, owner: int, now: int) -> None:
         self.all[session] = Tracked(timeout_ms, self._rounded(now + timeout_ms * MS), owner)

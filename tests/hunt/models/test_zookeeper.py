@@ -20,7 +20,7 @@ from fencepost.hunt.models.zookeeper import requests
 from fencepost.hunt.models.zookeeper.ensemble import Ensemble
 from fencepost.hunt.models.zookeeper.jute import framed
 from fencepost.hunt.models.zookeeper.server import ZooKeeperServer
-from fencepost.hunt.models.zookeeper.sessions import TICK, Sessions, negotiated
+from fencepost.hunt.models.zookeeper.sessions import TICK, USUAL, Sessions
 from fencepost.hunt.sim.network import Network
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import MS, World
@@ -154,7 +154,7 @@ def test_a_session_expires_at_a_tick_after_its_timeout(asked_ms: int) -> None:
 
 
 def test_timeouts_are_between_two_and_twenty_ticks() -> None:
-    assert [negotiated(asked) for asked in (0, 999, 1000, 1234, 10_000, 60_000)] == [
+    assert [USUAL.negotiated(asked) for asked in (0, 999, 1000, 1234, 10_000, 60_000)] == [
         1000, 1000, 1000, 1234, 10_000, 10_000,
     ]  # fmt: skip
 

@@ -26,6 +26,25 @@ class Lock:
         self.socket = None
 
     def acquire(self, name, ttl):
+        return self.waited_for(name, ttl) if DEFECT == "waits" else self.asked_for(name, ttl)
+
+    def waited_for(self, name, ttl):
+        """Ask again after each notice of a release, which comes on another connection."""
+        with socket.create_connection(self.server, 2 * ttl) as notices:
+            notices.sendall(f"SUBSCRIBE free:{name}\r\n".encode())
+            heard = b""
+            while b"subscribe" not in heard:
+                heard += notices.recv(1000)
+            while not (got := self.asked_for(name, ttl)):
+                while b"released" not in heard:
+                    more = notices.recv(1000)
+                    if not more:
+                        return False
+                    heard += more
+                heard = b""
+            return got
+
+    def asked_for(self, name, ttl):
         self.secret = secrets.token_hex(8)
         ttl = 30 if DEFECT == "ignores-lease" else ttl
         return self.call("SET", name, self.secret, "NX", "PX", int(ttl * 1000)) == "OK"
@@ -33,6 +52,9 @@ class Lock:
     def release(self, name):
         if DEFECT == "no-owner-check":
             return self.call("DEL", name) == 1
+        if DEFECT == "waits":
+            self.call("DEL", name)
+            return self.call("PUBLISH", f"free:{name}", "released") >= 0
         return self.call("EVAL", _DELETE, 1, name, self.secret) == 1
 
     def call(self, *words):
