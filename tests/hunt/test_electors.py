@@ -128,6 +128,11 @@ def test_what_ends_the_work_is_for_electors(run):
     assert code == 254 and "exit, checked, callback" in said
 
 
+def test_an_elector_on_aiohttp_is_not_hunted(run):
+    code, said = run("hunt", "kubernetes-aio", "--seed", "1", "--budget", "5s")
+    assert code == 254 and "the connections of aiohttp are not simulated" in said
+
+
 def test_an_elector_in_an_event_loop_whose_requests_hang_is_found():
     _, found = hunt("AsyncHangs").carry_out(processes=1)
     assert found is not None and "lease_exclusion" in found.broken
