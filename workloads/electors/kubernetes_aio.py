@@ -1,4 +1,4 @@
-"""The leader election of the official Kubernetes client for asyncio (kubernetes.aio.leaderelection).
+"""The leader election of the official Kubernetes client for asyncio: kubernetes.aio.leaderelection.
 
 The library runs the leader's work as a task, which it cancels when it has lost the lease; then it
 calls onstopped_leading. It has no way to resign, reports no deadline and no token.

@@ -71,11 +71,14 @@ class State:
         kind, namespace, name = _found(path)
         if name:
             raise Unknown("the model of Kubernetes watches lists; name objects by a fieldSelector")
-        asked = watches.asked(kind, namespace, query)
+        asked, cache = watches.asked(kind, namespace, query), caches.of(kind.plural)
         present = [
             one for one in self.all(kind, namespace) if asked.name in ("", one["metadata"]["name"])
         ]
-        return Watch(asked, caches.of(kind.plural), present, now_ns)
+        # The server takes the version of the objects that it shows, or would show: of all the kind.
+        exists = any(plural == kind.plural for plural, _, _ in self._objects)
+        after = asked.version or (cache.seen if exists else 0)
+        return Watch(asked, cache, present, after, now_ns)
 
     def answer(
         self, method: str, path: str, query: str, media: str, body: bytes, now_ns: int

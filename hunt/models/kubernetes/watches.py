@@ -2,8 +2,9 @@
 
 An API server has the latest changes of each kind in its memory: all of the last 75 s, and at least
 100. A watch begins after a version. If changes since then are gone, its only event is an ERROR with
-410. A watch that names no version, or 0, begins with each object as ADDED. Without timeoutSeconds
-it lasts 30 min, as the shortest one of a real server does.
+410. A watch that names no version, or 0, begins with each object as ADDED. A bookmark comes only if
+its version is a later one than that after which the watch begins. Without timeoutSeconds a watch
+lasts 30 min, as the shortest one of a real server does.
 """
 
 from __future__ import annotations
@@ -87,10 +88,14 @@ def asked(kind: Kind, namespace: str, query: str) -> Asked:
 
 
 class Watch:
-    """One watch. `wake` is called when it has an event."""
+    """One watch. `present` are the objects that it shows first if it names no version; `after` is
+    the version after which its events begin. `wake` is called when it has an event."""
 
-    def __init__(self, asked: Asked, cache: Cache, present: list[Object], now_ns: int) -> None:
+    def __init__(
+        self, asked: Asked, cache: Cache, present: list[Object], after: int, now_ns: int
+    ) -> None:
         self.asked = asked
+        self.after = after
         self.wake: Callable[[], None] | None = None
         self.ends_ns = now_ns + asked.lasts_ns
         self._cache = cache
@@ -109,9 +114,7 @@ class Watch:
         cache.watches.append(self)
 
     def hear(self, change: Change) -> None:
-        if change.version > self.asked.version and self.asked.concerns(
-            change.namespace, change.name
-        ):
+        if change.version > self.after and self.asked.concerns(change.namespace, change.name):
             self._events.append(change.event())
             if self.wake is not None:
                 self.wake()
@@ -120,7 +123,7 @@ class Watch:
         """Return the events since the last call."""
         if self._bookmark_ns is not None and now_ns >= self._bookmark_ns:
             self._bookmark_ns = self._next_bookmark(now_ns)
-            if self._cache.seen:
+            if self._cache.seen > self.after:
                 self._events.append(_event("BOOKMARK", self._mark()))
         found, self._events = b"".join(self._events), []
         return found

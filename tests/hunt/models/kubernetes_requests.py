@@ -317,7 +317,8 @@ class Side:
             meta = event["object"]["metadata"]
             version = int(meta.get("resourceVersion", 0))
             present = present and event["type"] == "ADDED"
-            assert event["type"] == "ERROR" or present or version > last, (version, last)
+            rises = version >= last if event["type"] == "BOOKMARK" else version > last
+            assert event["type"] == "ERROR" or present or rises, (version, last)
             last = max(last, version)
             same = self._comparable(
                 {**event["object"], "metadata": {**meta, "resourceVersion": ""}}

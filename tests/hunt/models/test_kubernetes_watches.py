@@ -127,14 +127,11 @@ def test_a_watch_lasts_its_timeout_and_half_an_hour_without_one(api):
 
 
 def test_a_bookmark_names_the_latest_change_of_the_kind_two_seconds_before_the_end(api):
-    asked = "timeoutSeconds=5&allowWatchBookmarks=true&resourceVersion=999"
-    silent = api.watch(asked)
-    assert events(silent, 4 * S) == []
-    watch = api.watch(asked)
+    watch = api.watch("timeoutSeconds=5&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dx")
     assert watch.next_ns == 3 * S
-    api.lease("x")
+    api.lease("y")
     api("POST", MAPS, {"metadata": {"name": "x"}})
-    api("DELETE", f"{LEASES}/x")
+    api("DELETE", f"{LEASES}/y")
     assert events(watch, 3 * S - 1) == []
     [line] = watch.take(3 * S).splitlines()
     assert json.loads(line) == {
@@ -148,6 +145,17 @@ def test_a_bookmark_names_the_latest_change_of_the_kind_two_seconds_before_the_e
     }
     assert watch.next_ns == watch.ends_ns
     assert events(watch, 5 * S) == []
+
+
+def test_a_bookmark_comes_only_if_its_version_is_new_to_the_watch(api):
+    asked = "timeoutSeconds=5&allowWatchBookmarks=true"
+    empty = api.watch(asked)
+    assert events(empty, 3 * S) == []
+    made = api.lease("x")
+    present, known = api.watch(asked), api.watch(f"{asked}&resourceVersion={version(made)}")
+    later = api.watch(f"{asked}&resourceVersion=999")
+    assert events(present, 3 * S) == [("ADDED", "x", version(made))]
+    assert events(known, 3 * S) == events(later, 3 * S) == []
 
 
 def test_a_long_watch_has_a_bookmark_each_minute(api):
