@@ -75,10 +75,8 @@ class State:
         present = [
             one for one in self.all(kind, namespace) if asked.name in ("", one["metadata"]["name"])
         ]
-        # The server takes the version of the objects that it shows, or would show: of all the kind.
         exists = any(plural == kind.plural for plural, _, _ in self._objects)
-        after = asked.version or (cache.seen if exists else 0)
-        return Watch(asked, cache, present, after, now_ns)
+        return Watch(asked, cache, present, exists, now_ns)
 
     def answer(
         self, method: str, path: str, query: str, media: str, body: bytes, now_ns: int

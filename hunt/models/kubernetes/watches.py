@@ -3,8 +3,8 @@
 An API server has the latest changes of each kind in its memory: all of the last 75 s, and at least
 100. A watch begins after a version. If changes since then are gone, its only event is an ERROR with
 410. A watch that names no version, or 0, begins with each object as ADDED. A bookmark comes only if
-its version is a later one than that after which the watch begins. Without timeoutSeconds a watch
-lasts 30 min, as the shortest one of a real server does.
+the kind has changed since the watch began. Without timeoutSeconds a watch lasts 30 min, as the
+shortest one of a real server does.
 """
 
 from __future__ import annotations
@@ -88,19 +88,20 @@ def asked(kind: Kind, namespace: str, query: str) -> Asked:
 
 
 class Watch:
-    """One watch. `present` are the objects that it shows first if it names no version; `after` is
-    the version after which its events begin. `wake` is called when it has an event."""
+    """One watch. `present` are the objects that it shows first if it names no version; `exists`:
+    there are objects of the kind, which it may not concern. `wake` is called when it has an event.
+    """
 
     def __init__(
-        self, asked: Asked, cache: Cache, present: list[Object], after: int, now_ns: int
+        self, asked: Asked, cache: Cache, present: list[Object], exists: bool, now_ns: int
     ) -> None:
         self.asked = asked
-        self.after = after
         self.wake: Callable[[], None] | None = None
         self.ends_ns = now_ns + asked.lasts_ns
         self._cache = cache
         self._bookmark_ns = self._next_bookmark(now_ns) if asked.bookmarks else None
         self._events: list[bytes] = []
+        self._begun = asked.version
         try:
             changes = cache.since(asked.version) if asked.version else []
         except Refusal as expired:
@@ -111,10 +112,15 @@ class Watch:
             self._events = [_event("ADDED", one) for one in present]
         for change in changes:
             self.hear(change)
+        # The server counts what it leaves out as well: every change, or object, of the kind.
+        begins_later = bool(changes) or (exists and not asked.version)
+        self._begun = cache.seen if begins_later else asked.version
         cache.watches.append(self)
 
     def hear(self, change: Change) -> None:
-        if change.version > self.after and self.asked.concerns(change.namespace, change.name):
+        if change.version > self.asked.version and self.asked.concerns(
+            change.namespace, change.name
+        ):
             self._events.append(change.event())
             if self.wake is not None:
                 self.wake()
@@ -123,7 +129,7 @@ class Watch:
         """Return the events since the last call."""
         if self._bookmark_ns is not None and now_ns >= self._bookmark_ns:
             self._bookmark_ns = self._next_bookmark(now_ns)
-            if self._cache.seen > self.after:
+            if self._cache.seen > self._begun:
                 self._events.append(_event("BOOKMARK", self._mark()))
         found, self._events = b"".join(self._events), []
         return found

@@ -147,7 +147,7 @@ def test_a_bookmark_names_the_latest_change_of_the_kind_two_seconds_before_the_e
     assert events(watch, 5 * S) == []
 
 
-def test_a_bookmark_comes_only_if_its_version_is_new_to_the_watch(api):
+def test_a_bookmark_comes_only_if_the_kind_has_changed_since_the_watch_began(api):
     asked = "timeoutSeconds=5&allowWatchBookmarks=true"
     empty = api.watch(asked)
     assert events(empty, 3 * S) == []
@@ -156,6 +156,13 @@ def test_a_bookmark_comes_only_if_its_version_is_new_to_the_watch(api):
     later = api.watch(f"{asked}&resourceVersion=999")
     assert events(present, 3 * S) == [("ADDED", "x", version(made))]
     assert events(known, 3 * S) == events(later, 3 * S) == []
+    last = api.lease("y")
+    named = f"{asked}&resourceVersion={version(made)}&fieldSelector=metadata.name%3Dx"
+    behind = api.watch(named)  # the change of y, which it leaves out, is behind it
+    assert events(behind, 3 * S) == []
+    behind = api.watch(named)
+    api("DELETE", f"{LEASES}/y")
+    assert events(behind, 3 * S) == [("BOOKMARK", None, version(last) + 1)]
 
 
 def test_a_long_watch_has_a_bookmark_each_minute(api):
