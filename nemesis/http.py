@@ -141,7 +141,7 @@ class Http:
             clients.setdefault(client, []).append(server)
         with ThreadPoolExecutor(max(1, len(clients))) as pool:
             path = "/?watch=true" if fault.arguments["kind"] in WATCHES else "/"
-            found = pool.map(lambda item: probe(self._site, *item, path), clients.items())
+            found = pool.map(lambda one: probe(self._site, one, clients[one], path), clients)
             return {
                 _way(client, server): answer
                 for client, answers in zip(clients, found, strict=True)

@@ -151,7 +151,7 @@ class Watch:
     def _mark(self) -> Object:
         """Return an empty object with the version of the latest change of its kind."""
         kind = self.asked.kind
-        spec = {"spec": {}} if kind.name == "Lease" else {}
+        spec: Object = {"spec": {}} if kind.name == "Lease" else {}
         meta = {"resourceVersion": str(self._cache.seen), "creationTimestamp": None}
         return {"kind": kind.name, "apiVersion": kind.version, "metadata": meta, **spec}
 
