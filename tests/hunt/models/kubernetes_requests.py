@@ -49,6 +49,7 @@ _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _VERSION = re.compile(
     r"(ResourceVersion in (?:the )?(?:precondition|object meta|record):? \(?)(\d+)"
 )
+_TOO_OLD = re.compile(r"(too old resource version: )(\d+) \(\d+\)")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _WORDS_OF_GO = re.compile(
     r"cannot be handled as a|^invalid character|cannot unmarshal|unable to unmarshal|"
@@ -363,6 +364,7 @@ class Side:
             return [self._comparable(one) for one in found]
         if isinstance(found, str):
             text = _UID.sub(lambda uid: self._name("uid", uid[0]), found)
+            text = _TOO_OLD.sub(lambda one: one[1] + self._names.get(f"rv {one[2]}", "?"), text)
             return _VERSION.sub(lambda one: one[1] + self._names.get(f"rv {one[2]}", one[2]), text)
         if not isinstance(found, dict):
             return found
