@@ -6,8 +6,8 @@
   is a Status as Kubernetes' API has it; 429 comes with a Retry-After.
 - `slow`: the server carries the request out, and its answer arrives some seconds later.
 - `lost`: the server carries the request out, and a reset replaces its answer.
-- `watch-ends`, `watch-silent`: a watch (`?watch=true`) has no event. It ends at once, or goes on.
-  The server never sees it, but answers all other requests as usual.
+- `watch-ends`, `watch-silent`: a watch (`?watch=true`) has no event. It ends at once, or stays
+  open. The server never sees it, but answers all other requests as usual.
 
 It counts each request before the client can see the effect.
 """

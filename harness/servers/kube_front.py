@@ -27,7 +27,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Unreadable(Exception):
-    """A request whose end cannot be told."""
+    """A request without a readable length."""
 
 
 async def requests(reader: asyncio.StreamReader, token: str) -> AsyncIterator[bytes]:
@@ -78,7 +78,7 @@ async def _serve(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
-    """Pass on what a connection brings, until either side ends."""
+    """Forward the bytes of a connection in both directions, until either side ends."""
     try:
         opened = asyncio.open_connection("127.0.0.1", behind, ssl=secure)
         answers, asks = await asyncio.wait_for(opened, _TO_OPEN_S)

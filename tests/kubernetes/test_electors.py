@@ -1,4 +1,4 @@
-"""The defects of the official client on a real API server on a node: they come out as on the model.
+"""The defects of the official client show on a real API server, on a node, as on the model.
 
 They need a Docker engine. `fencepost` builds kube-apiserver, once.
 """

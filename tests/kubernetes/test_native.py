@@ -36,7 +36,7 @@ EVERY = tuple(group.format(space) for group in GROUPS for space in SPACES)
 
 
 def test_the_model_answers_random_requests_as_the_server_does(port: int) -> None:
-    """Watches of every list run beside the requests, and have the same events to the end."""
+    """Watches of every list last as long as the requests, and have equal events to the end."""
     seed = int(os.environ.get("FENCEPOST_MODEL_SEED") or time.time_ns() % 1_000_000)
     print(f"seed {seed}")
     model = real.Model()

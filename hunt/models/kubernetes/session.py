@@ -46,7 +46,7 @@ class Session(http_session.Session):
         return _HEAD + _chunk(reply[1])
 
     def say(self, watch: Watch, now_ns: int) -> bool:
-        """Send the new events of a watch, and its end; return whether it goes on."""
+        """Send the new events of a watch, and its end; return whether more may follow."""
         assert self.line is not None, "a connection with a watch has a line"
         if not self.line.open:
             return False

@@ -58,12 +58,12 @@ class State:
         self._now_ns = 0
 
     def started(self) -> Caches:
-        """Return what a new API server keeps in memory."""
+        """Return the memory of a new API server."""
         self._caches.append(Caches(self.revision))
         return self._caches[-1]
 
     def ended(self, caches: Caches) -> None:
-        """Forget what an API server had in memory."""
+        """Forget the memory of an API server."""
         self._caches.remove(caches)
 
     def watch(self, path: str, query: str, caches: Caches, now_ns: int) -> Watch:

@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a watch asks for. `name`: of the only object, "" for all; `version`: after which it
+    """The request of a watch. `name`: of the only object, "" for all; `version`: after which it
     begins, 0 for the present objects."""
 
     kind: Kind
@@ -69,7 +69,7 @@ def is_watch(method: str, query: str) -> bool:
 
 
 def asked(kind: Kind, namespace: str, query: str) -> Asked:
-    """Return what the query of a watch asks for. Raises Unknown if the model lacks any of it."""
+    """Read the query of a watch. Raises Unknown if the model lacks any of it."""
     given = dict(parse_qsl(query, keep_blank_values=True))
     selector = given.pop("fieldSelector", "")
     version, lasts = given.pop("resourceVersion", "") or "0", given.pop("timeoutSeconds", "0")
@@ -112,7 +112,7 @@ class Watch:
             self._events = [_event("ADDED", one) for one in present]
         for change in changes:
             self.hear(change)
-        # The server counts what it leaves out as well: every change, or object, of the kind.
+        # The server counts every change, or object, of the kind, also those that it leaves out.
         begins_later = bool(changes) or (exists and not asked.version)
         self._begun = cache.seen if begins_later else asked.version
         cache.watches.append(self)

@@ -1,4 +1,4 @@
-"""Watches of the model: where they begin, what they hear, and how they end."""
+"""Watches of the model: their beginnings, their events, and their ends."""
 
 from __future__ import annotations
 
