@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"fencepost"
@@ -19,6 +20,7 @@ type elector struct {
 	process  *fencepost.Client
 	client   *clientv3.Client
 	resigned chan struct{}
+	once     sync.Once
 }
 
 func open(process *fencepost.Client) (fencepost.Elector, error) {
@@ -63,6 +65,6 @@ func (e *elector) Run(candidacy *fencepost.Candidacy) error {
 	return nil
 }
 
-func (e *elector) Resign() { close(e.resigned) }
+func (e *elector) Resign() { e.once.Do(func() { close(e.resigned) }) }
 
 func main() { fencepost.RunElector(open) }
