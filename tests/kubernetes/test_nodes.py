@@ -27,16 +27,27 @@ def cluster() -> Iterator[ComposeCluster]:
         yield found
 
 
-@pytest.fixture
-def servers(cluster: ComposeCluster) -> dict[str, Server]:
+@pytest.fixture(scope="module")
+def fresh(cluster: ComposeCluster) -> dict[str, Server]:
     found = {
         node: Server(cluster.remote(node), KINDS["kube-apiserver"], {"SERVERS": "3"})
         for node in NODES
     }
     for server in found.values():
-        server.start()
-        server.wait_ready(timeout_s=START_S)
+        # A node that has just come up starts the usual kind of its servers, the model, by itself.
+        server.wait_pid()
+        server.kill()
+        server.wipe()
     return found
+
+
+@pytest.fixture
+def servers(fresh: dict[str, Server]) -> dict[str, Server]:
+    for server in fresh.values():
+        server.start()
+    for server in fresh.values():
+        server.wait_ready(timeout_s=START_S)
+    return fresh
 
 
 def ask(cluster, node, method, path, body=None):
