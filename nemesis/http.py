@@ -1,4 +1,5 @@
-"""Faults of HTTP: requests that hang, are refused, come late, or whose answers are lost.
+"""Faults of HTTP: requests that hang, are refused, come late, or whose answers are lost; watches
+without events.
 
 A proxy on the server's node (node/httpproxy.py) meets every request of the chosen clients.
 `arguments.links` lists each client with a server, `kind` is one of KINDS, and `time_s` is the delay
@@ -24,7 +25,10 @@ from fencepost.nemesis.site import Remote, Server, Site, ask
 from fencepost.nemesis.targets import HOLDER, Drawn, Layout, listed, pick
 
 STATUSES = ("409", "429", "500", "503")
-KINDS = ("hang", "reset", *STATUSES, "slow", "lost")
+WATCHES = ("watch-ends", "watch-silent")
+_DRAWN = ("hang", "reset", *STATUSES, "slow", "lost")
+"""Without those of watches: most electors have none."""
+KINDS = (*_DRAWN, *WATCHES)
 PROBE = "fencepost-probe"
 """The User-Agent by which the proxy knows a probe."""
 TARGETS = ("client", "clients", HOLDER)
@@ -34,17 +38,22 @@ _LEAST_S, _MOST_S = 0.5, 3600.0
 _RETRY_AFTER_S = 1.0
 _SEEN = {
     "hang": "silent", "slow": "silent", "reset": "reset", "lost": "reset",
-    **{status: status for status in STATUSES},
+    **{status: status for status in STATUSES}, **dict.fromkeys(WATCHES, "200"),
 }  # fmt: skip
-"""What a probe meets while the fault is on."""
+"""What a probe meets while the fault is on. One that asks for a watch sees its beginning."""
 _WORDS = {
     "hang": "hang",
     "reset": "are reset",
     **{status: f"are answered with {status}" for status in STATUSES},
     "slow": "are answered late",
     "lost": "are carried out, and their answers are lost",
+    "watch-ends": "for a watch end without an event",
+    "watch-silent": "for a watch have no event",
 }
-_DONE = {"hang": "left unanswered", "reset": "reset", "slow": "delayed", "lost": "lost"}
+_DONE = {
+    "hang": "left unanswered", "reset": "reset", "slow": "delayed", "lost": "lost",
+    "watch-ends": "watches that were ended", "watch-silent": "watches that were silent",
+}  # fmt: skip
 
 Counts = dict[str, dict[str, int]]
 """What a proxy has counted: by the address of the client, or by link."""
@@ -131,7 +140,8 @@ class Http:
         for client, server in fault.arguments["links"]:
             clients.setdefault(client, []).append(server)
         with ThreadPoolExecutor(max(1, len(clients))) as pool:
-            found = pool.map(lambda item: probe(self._site, *item), clients.items())
+            path = "/?watch=true" if fault.arguments["kind"] in WATCHES else "/"
+            found = pool.map(lambda one: probe(self._site, one, clients[one], path), clients)
             return {
                 _way(client, server): answer
                 for client, answers in zip(clients, found, strict=True)
@@ -150,20 +160,22 @@ class Http:
         return ask(self._site.remote(server), "http", *words)
 
 
-def probe(site: Site, client: str, servers: Sequence[str]) -> dict[str, str]:
-    """Send a request from a client's node to each server.
+def probe(site: Site, client: str, servers: Sequence[str], path: str = "/") -> dict[str, str]:
+    """Send a request for a path from a client's node to each server.
 
     Returns its status, "reset", "silent" (no answer in time), "closed", or "refused" (no
     connection).
     """
-    script = "".join(_script(server, site.address(server), site.port(server)) for server in servers)
+    script = "".join(
+        _script(server, site.address(server), site.port(server), path) for server in servers
+    )
     rows = site.remote(client).run(["bash", "-c", f"{script}wait"]).out.splitlines()
     return {server: _read(code, rest) for server, code, *rest in (row.split() for row in rows)}
 
 
-def _script(name: str, address: str, port: int | None) -> str:
+def _script(name: str, address: str, port: int | None, path: str) -> str:
     request = (
-        f"GET / HTTP/1.1\\r\\nHost: {address}\\r\\nUser-Agent: {PROBE}\\r\\n"
+        f"GET {path} HTTP/1.1\\r\\nHost: {address}\\r\\nUser-Agent: {PROBE}\\r\\n"
         "Connection: close\\r\\n\\r\\n"
     )
     send = (
@@ -215,7 +227,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """Draw requests of a client, of all clients or of the holder, to all servers; with a server as
     target, those of all clients to it."""
     _must_speak(at)
-    kind = asked.variant or random.choice(KINDS)
+    kind = asked.variant or random.choice(_DRAWN)
     where = asked.target or random.choice(TARGETS)
     servers = [where] if where in at.servers else list(at.servers)
     clients = pick(random, at, "clients" if where in at.servers else where)
@@ -280,7 +292,7 @@ def leftovers(remote: Remote, server: Server | None) -> list[Leftover]:
 FAMILY = Family(
     name="http",
     what="does harm to HTTP requests of clients: they hang, are reset, refused or answered late, "
-    "or their answers are lost",
+    "their answers are lost, or watches have no events",
     receipt="a probe from each client meets it, and the proxy on the server's node has counted the "
     "probe; at the end, the requests that it met from each client, and a probe that the server "
     "answers",

@@ -6,6 +6,8 @@
   is a Status as Kubernetes' API has it; 429 comes with a Retry-After.
 - `slow`: the server carries the request out, and its answer arrives some seconds later.
 - `lost`: the server carries the request out, and a reset replaces its answer.
+- `watch-ends`, `watch-silent`: a watch (`?watch=true`) has no event. It ends at once, or stays
+  open. The server never sees it, but answers all other requests as usual.
 
 It counts each request before the client can see the effect.
 """
@@ -24,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 REASONS: Mapping[str, str] = {
     "409": "Conflict",
@@ -31,7 +34,8 @@ REASONS: Mapping[str, str] = {
     "500": "InternalError",
     "503": "ServiceUnavailable",
 }
-KINDS = ("hang", "reset", *REASONS, "slow", "lost")
+WATCHES = ("watch-ends", "watch-silent")
+KINDS = ("hang", "reset", *REASONS, "slow", "lost", *WATCHES)
 PROBE = "fencepost-probe"
 """The User-Agent of fencepost's own requests, which are counted apart."""
 
@@ -129,6 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._reset()
             case "slow" | "lost":
                 self._carry_out(body)
+            case "watch-ends" | "watch-silent":
+                self._watch(body)
             case status:
                 self._has_it()
                 self._send(_refusal(status, self.fault.time_s))
@@ -149,11 +155,32 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
-    def _carry_out(self, body: bytes) -> None:
+    def _watch(self, body: bytes) -> None:
+        query = parse_qs(urlsplit(self.path).query)
+        if query.get("watch") not in (["true"], ["1"]):
+            if (answer := self._answered(body)) is not None:
+                self._send(answer)
+            return
+        self._has_it()
+        self.send_response_only(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        if self.fault.kind == "watch-ends":
+            self.wfile.write(b"0\r\n\r\n")
+        else:
+            self._hang()
+
+    def _answered(self, body: bytes) -> _Answer | None:
+        """Return the server's answer. Without one, which is not this fault, reset the client."""
         try:
-            answer = self._forward(body)
+            return self._forward(body)
         except (OSError, http.client.HTTPException):
-            self._reset()  # the server did not answer, which is not this fault
+            self._reset()
+            return None
+
+    def _carry_out(self, body: bytes) -> None:
+        if (answer := self._answered(body)) is None:
             return
         self._has_it()
         if self.fault.kind == "lost":

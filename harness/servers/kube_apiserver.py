@@ -1,30 +1,36 @@
 """Defines real API servers of Kubernetes (kube-apiserver), each with a member of their etcd.
 
 Nothing else of Kubernetes runs: they store the objects by which leaders are elected. They speak
-HTTPS with certificates that they sign themselves, and know one token (`TOKEN`), which may do
-everything. Debian has the source only: see `LAYER`.
+HTTPS on loopback, with certificates that they sign themselves, and know one token (`TOKEN`), which
+may do everything. Clients speak plain HTTP to a front on the node (kube_front.py), as they do to
+the model. Debian has the source only: see `LAYER`.
 """
 
 from __future__ import annotations
 
 import shlex
-import ssl
 from collections.abc import Sequence
-from http.client import HTTPSConnection
+from http.client import HTTPConnection
 from pathlib import Path
 
-from fencepost.harness.servers import etcd, kubernetes_api
+from fencepost.harness.servers import etcd, kube_front, kubernetes_api
+from fencepost.node import listen
 from fencepost.node.kind import Clock, Image, Kind, Layer, Mark, Start
-from fencepost.node.places import HOME, PROGRAM_PATH, RUN
+from fencepost.node.places import HOME, PROGRAM_PATH
 from fencepost.node.watch import Bounds
 
 PORT = 6443
+BEHIND = 6444
+"""The port of HTTPS, on loopback."""
 TOKEN = "fencepost"
 _ETCD, _ETCD_PEER = 2379, 2380
 _NODES = 3
 _TIMEOUT_S = 2.0
 _PROGRAM = f"{HOME}/kube-apiserver"
-_LISTENS = Path(RUN, "kubernetes.address")
+_FRONT = (
+    f'import sys; sys.path.insert(0, "{HOME}/lib"); from {kube_front.__name__} import main; '
+    "main(sys.argv[1:])"
+)
 
 LAYER = Layer(
     stage="""\
@@ -71,21 +77,20 @@ def flags(folder: str, stores: Sequence[str], address: str, port: int = PORT) ->
 
 
 def _command(start: Start) -> list[str]:
-    """Return the command of etcd, whose child starts the API server whenever it has ended.
+    """Return the command of etcd, whose children are the front, and a loop that starts the API
+    server whenever it has ended.
 
     An API server ends if it reaches no quorum of etcd when it starts.
     """
-    _LISTENS.write_text(start.listen[0])
     count = int(start.settings.get("SERVERS", str(_NODES)))
-    serve = [PROGRAM_PATH, "launch", _PROGRAM]
-    serve += flags(start.data, [f"http://127.0.0.1:{_ETCD}"], start.listen[0])
+    stores = [f"http://127.0.0.1:{_ETCD}"]
+    serve = [PROGRAM_PATH, "launch", _PROGRAM, *flags(start.data, stores, "127.0.0.1", BEHIND)]
+    front = ["python3", "-ISc", _FRONT, str(PORT), str(BEHIND), TOKEN, *start.listen]
     dies_with = ["setpriv", "--pdeathsig", "KILL"]
     again = f"while :; do {shlex.join([*dies_with, *serve])}; sleep 0.5; done"
-    return [
-        "sh",
-        "-c",
-        f"{shlex.join([*dies_with, 'sh', '-c', again])} & exec {_store(start, count)}",
-    ]
+    beside = ([*dies_with, "sh", "-c", again], [*dies_with, *front])
+    children = "".join(f"{shlex.join(one)} & " for one in beside)
+    return ["sh", "-c", f"{children}exec {_store(start, count)}"]
 
 
 def _store(start: Start, count: int) -> str:
@@ -104,53 +109,45 @@ def _store(start: Start, count: int) -> str:
     ])  # fmt: skip
 
 
-def _link() -> HTTPSConnection:
-    """Return a connection to the API server of this node."""
-    try:
-        address = _LISTENS.read_text().replace("0.0.0.0", "127.0.0.1")
-    except FileNotFoundError as error:
-        raise OSError("the API server was not started on this node") from error
-    unverified = ssl._create_unverified_context()  # its certificate is its own
-    return HTTPSConnection(address, PORT, timeout=_TIMEOUT_S, context=unverified)
+def _link() -> HTTPConnection:
+    return HTTPConnection(listen.own(), PORT, timeout=_TIMEOUT_S)
 
 
 def _health() -> bool:
     """Read by a quorum what every write needs: the namespace, which the server makes itself."""
-    kubernetes_api.ask(_link(), "/api/v1/namespaces/default", TOKEN)
+    kubernetes_api.ask(_link(), "/api/v1/namespaces/default")
     return True
 
 
 def _version() -> str:
-    return f"kube-apiserver {kubernetes_api.version(_link(), TOKEN)} on {etcd.KIND.version()}"
+    return f"kube-apiserver {kubernetes_api.version(_link())} on {etcd.KIND.version()}"
 
 
 def _wall(mark: Mark) -> Bounds:
-    return kubernetes_api.wall(_link(), TOKEN)
+    return kubernetes_api.wall(_link())
 
 
 KIND = Kind(
     name="kube-apiserver",
     module=__name__,
-    modules=(kubernetes_api.__name__,),
+    modules=(kubernetes_api.__name__, kube_front.__name__),
     port=PORT,
     peers=(_ETCD_PEER,),
     nodes=_NODES,
     versions=("1.20",),
     image=Image(packages=("etcd-server",), layer=LAYER),
-    needs=(_PROGRAM, "etcd"),
+    needs=(_PROGRAM, "etcd", "python3"),
     command=_command,
     health=_health,
     leads=etcd.KIND.leads,
     version=_version,
     clocks={"wall": Clock(_wall)},
     user="kubernetes",
-    files=(str(_LISTENS),),
-    # Stop and kill the API server with its etcd, as if the machine failed.
+    # Stop and kill the API server and its front with etcd, as if the machine failed.
     forks=True,
     grain_s=1.0,
     crash_lines=etcd.KIND.crash_lines,
     around_s=20.0,
     serves="kubernetes",
-    # Its servers speak HTTPS and want a token; the clients of electors do not yet.
-    hunts_only=True,
+    http=True,
 )

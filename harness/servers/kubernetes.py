@@ -20,6 +20,7 @@ PORT = 6443
 _FIRST = "kubernetes-1"
 _TIMEOUT_S = 2.0
 _MODEL = "fencepost.hunt.models.kubernetes"
+_FILES = "fields", "kinds", "meta", "patches", "serve", "state", "status", "times", "watches"
 _SERVE = (
     f'import sys; sys.path.insert(0, "{HOME}/lib"); from {_MODEL} import serve; '
     "serve.main(sys.argv[1:])"
@@ -54,10 +55,7 @@ KIND = Kind(
     name="kubernetes",
     module=__name__,
     modules=(
-        *(
-            f"{_MODEL}.{name}"
-            for name in ("fields", "kinds", "meta", "patches", "serve", "state", "status", "times")
-        ),
+        *(f"{_MODEL}.{name}" for name in _FILES),
         "fencepost.hunt.sim.unknown",
         kubernetes_api.__name__,
     ),

@@ -14,7 +14,7 @@ from fencepost.node.watch import Bounds, Watch
 _VERSION = "/version"
 
 
-def ask(link: HTTPConnection, path: str, token: str = "") -> tuple[dict[str, Any], str]:
+def ask(link: HTTPConnection, path: str) -> tuple[dict[str, Any], str]:
     """Return the object that the server answers on this connection, which is closed then, and the
     answer's Date.
 
@@ -23,7 +23,7 @@ def ask(link: HTTPConnection, path: str, token: str = "") -> tuple[dict[str, Any
     """
     with contextlib.closing(link):
         try:
-            link.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+            link.request("GET", path)
             reply = link.getresponse()
             content = json.loads(reply.read())
         except (HTTPException, ValueError) as error:
@@ -34,16 +34,16 @@ def ask(link: HTTPConnection, path: str, token: str = "") -> tuple[dict[str, Any
         return content, reply.headers["Date"]
 
 
-def version(link: HTTPConnection, token: str = "") -> str:
+def version(link: HTTPConnection) -> str:
     """Return the server's version. Raises OSError, as `ask` does."""
-    found, _ = ask(link, _VERSION, token)
+    found, _ = ask(link, _VERSION)
     return str(found["gitVersion"])
 
 
-def wall(link: HTTPConnection, token: str = "") -> Bounds:
+def wall(link: HTTPConnection) -> Bounds:
     """Bound the wall clock by the Date of a reply, which has a resolution of 1 s. Raises OSError,
     as `ask` does."""
     watch = Watch(time.CLOCK_REALTIME)
-    _, date = ask(link, _VERSION, token)
+    _, date = ask(link, _VERSION)
     shown_s = round(parsedate_to_datetime(date).timestamp())
     return watch.bounds(shown_s * 10**9, grain_ns=10**9)

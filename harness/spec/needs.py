@@ -83,6 +83,16 @@ def images(specs: Sequence[Spec]) -> set[tuple[str, bool]]:
     return {(own.image, own.needs_python) for own in owns}
 
 
+def _kinds(specs: Sequence[Spec]) -> tuple[str, ...]:
+    """Return the kinds of servers that replace the usual ones of their nodes."""
+    found = (
+        chosen(spec.lock_type.kind, spec.server_version)[0]
+        for spec in specs
+        if spec.lock_type.kind in KINDS and spec.foreign is None
+    )
+    return tuple(sorted({kind.name for kind in found if kind.serves}))
+
+
 def cluster_for(
     specs: Sequence[Spec],
     say: Callable[[str], None],
@@ -105,7 +115,7 @@ def cluster_for(
     apart = images(specs)
     if apart and (remote != "docker" or hosts is not None):
         raise BadArguments("--client-image needs containers: leave --remote and --hosts out")
-    way = Way(remote, mounts=mounts(specs), images=tuple(sorted(apart)))
+    way = Way(remote, mounts=mounts(specs), images=tuple(sorted(apart)), kinds=_kinds(specs))
     if hosts is not None:
         from fencepost.harness.cluster import hostsfile
 

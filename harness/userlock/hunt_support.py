@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _CLUSTER, _SENTINEL = "Redis Cluster has no model", "Sentinel has no model"
+_AIOHTTP = "the connections of aiohttp are not simulated"
 _WHY = {
     "multiprocessing": "other processes are not simulated",
     "subprocess": "other processes are not simulated",
@@ -23,6 +24,9 @@ _WHY = {
     "grpc": "its connections are made outside of Python",
     "etcd3": "its connections are made outside of Python",
     "aetcd": "grpcio makes its connections outside of Python: etcd's JSON gateway can be simulated",
+    "aiohttp": _AIOHTTP,
+    "kubernetes.aio": _AIOHTTP,
+    "kubernetes_asyncio": _AIOHTTP,
     "gevent": "it has its own scheduler",
     "trio": "its event loop waits by itself",
     "redis.cluster": _CLUSTER,

@@ -232,12 +232,20 @@ func (c *Candidacy) run() {
 	close(c.ended)
 }
 
-// within returns whether a channel was closed in time.
+// within returns whether a channel is closed in time. It looks once more when the time is over, because
+// select chooses at random if both are ready: a candidacy that has ended must not look as if it went on.
 func within(closed chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
 	case <-closed:
 		return true
-	case <-time.After(limit):
+	case <-timer.C:
+	}
+	select {
+	case <-closed:
+		return true
+	default:
 		return false
 	}
 }

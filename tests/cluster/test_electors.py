@@ -92,6 +92,28 @@ def test_a_request_that_hangs_leaves_two_leaders_of_the_kubernetes_client_at_wor
     assert code == 0 and "1 of 1 came out as published" in said, said
 
 
+def test_the_beginning_of_a_reign_is_stamped_within_5_ms_by_the_clock_of_its_elector(
+    fencepost, tmp_path
+):
+    """The token of this elector is the clock that it read as it called `started`."""
+    work = ("--clients", "2", "--hold", "30ttl..30ttl", "--think", "0..20ms", "--contention", "all")
+    code, said, results = fencepost("test", *own("ByTheClock"), *work, "--time", "20s", *PATIENT)
+    assert code == 1 and leadership(results)["overlap_longest_s"] > 0.1, said
+    [history] = tmp_path.glob("results/*/*/history.jsonl")
+    ops = [json.loads(line) for line in history.read_text().splitlines()]
+    late_ns = [
+        op["time"] - op["value"]["token"]
+        for op in ops
+        if (op["type"], op["f"]) == ("ok", "acquire")
+    ]
+    assert len(late_ns) > 10, said
+    # The history begins at an unknown moment of that clock, the same for all clients.
+    off_ms = sorted((one - min(late_ns)) / 1e6 for one in late_ns)
+    print(f"stamps of {len(off_ms)} reigns: median {off_ms[len(off_ms) // 2]:.3f} ms after the")
+    print(f"earliest, longest {off_ms[-1]:.3f} ms")
+    assert off_ms[len(off_ms) // 2] <= 5  # a busy machine may keep a client from writing for longer
+
+
 @pytest.mark.parametrize(("elector", "code"), [("Sound", 0), ("NeverStops", 1)])
 def test_check_names_the_leader_that_is_not_told_to_stop(fencepost, elector, code):
     got, said, _ = fencepost("check", *own(elector))

@@ -11,6 +11,7 @@ from http.client import HTTPConnection, HTTPException
 
 BEATS = 8
 """Attempts to renew, or to be elected, in each lease."""
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
 class Sound:
@@ -98,11 +99,10 @@ class Sound:
     def ask(self, method, path, body=None):
         """Return the status of an answer, 0 without one, and its content."""
         connection = HTTPConnection(*self.servers[0], timeout=self.timeout_s())
-        words = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
         try:
             content = None if body is None else json.dumps(body)
             connection.request(
-                method, f"{words}{path}", content, {"Content-Type": "application/json"}
+                method, f"{LEASES}{path}", content, {"Content-Type": "application/json"}
             )
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
@@ -117,6 +117,39 @@ class Sound:
 
 def holder(lease):
     return lease["spec"].get("holderIdentity")
+
+
+class Watches(Sound):
+    """A candidate watches the lease of another one, and reads it again once it has heard of a
+    change, or of nothing for the whole lease."""
+
+    def campaign(self):
+        while not self.resigned:
+            begun = time.monotonic()
+            found, lease = self.read()
+            free = found and (lease is None or not holder(lease))
+            if not free and lease is not None:
+                free = self.is_silent(lease["metadata"]["resourceVersion"])
+                begun = time.monotonic()
+            until = self.write(lease, self.identity, begun) if free else None
+            if until is not None and time.monotonic() < until:
+                return until
+            time.sleep(self.ttl / BEATS)
+        return None
+
+    def is_silent(self, version):
+        """Return whether a watch from this version on has no event for the whole lease."""
+        connection = HTTPConnection(*self.servers[0], timeout=self.ttl)
+        query = f"watch=true&resourceVersion={version}&fieldSelector=metadata.name%3D{self.name}"
+        try:
+            connection.request("GET", f"{LEASES}?{query}")
+            return not connection.getresponse().readline()
+        except TimeoutError:
+            return True
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
 
 
 class Told(Sound):

@@ -67,13 +67,19 @@ def test_without_faults_clients_lead_one_after_the_other_and_beat():
     assert ran.came_back
 
 
+def test_a_candidate_that_watches_leads_after_the_other_one_has_resigned():
+    ran = undisturbed(hunt("Watches"))
+    assert {row[6] for row in ops(ran, "acquire")} == {"client-1", "client-2"}
+    assert ran.came_back
+
+
 def test_pauses_are_usual_for_an_elector_that_names_deadlines_only():
     assert "pause" in hunt("Sound").setting.faults
     assert "pause" not in hunt("Told").setting.faults
     assert "pause" in hunt("Told", faults="pause").setting.faults
 
 
-@pytest.mark.parametrize("elector", ["Sound", "Told", "Async"])
+@pytest.mark.parametrize("elector", ["Sound", "Told", "Async", "Watches"])
 def test_a_sound_elector_is_not_accused(elector):
     tried, found = hunt(elector, budget="8s").carry_out(processes=1)
     assert found is None
@@ -120,6 +126,11 @@ def test_what_ends_the_work_is_for_electors(run):
     assert code == 254 and "--stops is for electors, and redlock is a lock" in said
     code, said = run("hunt", "kubernetes-client", "--stops", "never")
     assert code == 254 and "exit, checked, callback" in said
+
+
+def test_an_elector_on_aiohttp_is_not_hunted(run):
+    code, said = run("hunt", "kubernetes-aio", "--seed", "1", "--budget", "5s")
+    assert code == 254 and "the connections of aiohttp are not simulated" in said
 
 
 def test_an_elector_in_an_event_loop_whose_requests_hang_is_found():

@@ -28,13 +28,16 @@ def through(server, tmp_path):
     """Return a function that sends one request through a proxy of a kind."""
     opened = []
 
-    def send(kind, method="PUT", body=b"mine", timeout=120.0, source="127.0.0.1", **changed):
+    def send(
+        kind, method="PUT", body=b"mine", timeout=120.0, source="127.0.0.1", path="/a?b=c",
+        **changed,
+    ):  # fmt: skip
         on = serving(proxy(kind, server.server_address[1], tmp_path / "http.json", **changed))
         opened.append(on)
         link = http.client.HTTPConnection(
             "127.0.0.1", on.__enter__(), timeout=timeout, source_address=(source, 0)
         )
-        link.request(method, "/a?b=c", body, {"Content-Type": "text/mine"})
+        link.request(method, path, body, {"Content-Type": "text/mine"})
         return link.getresponse()
 
     yield send
@@ -84,6 +87,26 @@ def test_a_slow_answer_is_the_server_s_own_and_comes_late(server, through, tmp_p
     assert time.monotonic() - begun >= LATE_S
     assert (answer.status, answer.headers["X-Own"], answer.read()) == (201, "yes", b"done")
     assert (server.seen, met(tmp_path)) == (ARRIVED, ONE)
+
+
+@pytest.mark.parametrize("kind", httpproxy.WATCHES)
+def test_a_fault_of_watches_leaves_other_requests_alone(server, through, tmp_path, kind):
+    answer = through(kind)
+    assert (answer.status, answer.read()) == (201, b"done")
+    assert server.seen == ARRIVED
+    assert met(tmp_path) == {"127.0.0.1": {"requests": 1, "faulted": 0, "probes": 0}}
+
+
+@pytest.mark.parametrize("query", ["watch=true", "resourceVersion=7&watch=1"])
+def test_a_watch_ends_at_once_or_stays_open_without_an_event(server, through, tmp_path, query):
+    asked = {"method": "GET", "body": None, "path": f"/leases?{query}"}
+    ended = through("watch-ends", **asked)
+    assert (ended.status, ended.read(), met(tmp_path)) == (200, b"", ONE)
+    silent = through("watch-silent", timeout=0.3, **asked)
+    assert (silent.status, met(tmp_path)) == (200, ONE)
+    with pytest.raises(TimeoutError):
+        silent.read()
+    assert server.seen == []
 
 
 def test_a_connection_carries_several_requests_and_each_is_counted(server, tmp_path):

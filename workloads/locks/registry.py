@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.registry import Registry
 from fencepost.workloads.contract.locktype import LockType
-from fencepost.workloads.electors import kazoo_election, kubernetes_client
+from fencepost.workloads.electors import kazoo_election, kubernetes_aio, kubernetes_client
 from fencepost.workloads.locks import (
     broken,
     chubby,
@@ -59,6 +59,7 @@ LOCKS = Registry(
         curator.LOCK,
         node_redlock.LOCK,
         kubernetes_client.ELECTOR,
+        kubernetes_aio.ELECTOR,
         kazoo_election.ELECTOR,
         broken.HERD,
         broken.NONE,

@@ -1,9 +1,9 @@
 """The objects of the API server by which leaders are elected: Lease, ConfigMap, Endpoints.
 
-It answers get, list, create, replace, patch (RFC 7386, RFC 6902) and delete, as kube-apiserver 1.20
-does (registry/generic/registry/store.go): each write has a new resourceVersion, and a write that
-names another one than the stored object's is refused (409). A feature that is not modelled, such as
-a watch, raises Unknown with its name.
+It answers get, list, watch, create, replace, patch (RFC 7386, RFC 6902) and delete, as
+kube-apiserver 1.20 does (registry/generic/registry/store.go): each write has a new resourceVersion,
+and a write that names another one than the stored object's is refused (409). A feature that is not
+modelled raises Unknown with its name.
 
 Not modelled: authentication, managedFields, and the words of the decoders of Go, which the server
 answers to malformed requests.
@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from fencepost.hunt.models.kubernetes import fields, meta, patches
+from fencepost.hunt.models.kubernetes import fields, meta, patches, watches
 from fencepost.hunt.models.kubernetes.kinds import KINDS, Kind, Malformed
 from fencepost.hunt.models.kubernetes.status import (
     Fault,
@@ -31,6 +31,7 @@ from fencepost.hunt.models.kubernetes.status import (
     unversioned,
 )
 from fencepost.hunt.models.kubernetes.times import from_ns
+from fencepost.hunt.models.kubernetes.watches import Caches, Change, Watch
 from fencepost.hunt.sim.unknown import Unknown
 
 Answer = tuple[int, bytes]
@@ -53,18 +54,39 @@ class State:
         self.revision = 1
         self._made = 0
         self._objects: dict[tuple[str, str, str], Object] = {}
+        self._caches: list[Caches] = []
+        self._now_ns = 0
+
+    def started(self) -> Caches:
+        """Return the memory of a new API server."""
+        self._caches.append(Caches(self.revision))
+        return self._caches[-1]
+
+    def ended(self, caches: Caches) -> None:
+        """Forget the memory of an API server."""
+        self._caches.remove(caches)
+
+    def watch(self, path: str, query: str, caches: Caches, now_ns: int) -> Watch:
+        """Begin a watch at the API server that has these caches. Raises Unknown."""
+        kind, namespace, name = _found(path)
+        if name:
+            raise Unknown("the model of Kubernetes watches lists; name objects by a fieldSelector")
+        asked, cache = watches.asked(kind, namespace, query), caches.of(kind.plural)
+        present = [
+            one for one in self.all(kind, namespace) if asked.name in ("", one["metadata"]["name"])
+        ]
+        exists = any(plural == kind.plural for plural, _, _ in self._objects)
+        return Watch(asked, cache, present, exists, now_ns)
 
     def answer(
         self, method: str, path: str, query: str, media: str, body: bytes, now_ns: int
     ) -> Answer:
         """Execute a request; `now_ns`: the server's wall clock."""
-        found = _PATH.fullmatch(path)
-        kind = None if found is None else KINDS.get(f"{found[1]}/{found[3]}")
-        if found is None or kind is None:
-            raise Unknown(f"the model of Kubernetes has no {path}")
+        kind, namespace, name = _found(path)
         if query and set(query.split("&")) - {"pretty=false", "pretty=0"}:
             raise Unknown(f"the model of Kubernetes has no {method} with {query}")
-        target = _Target(self, kind, found[2], found[4] or "")
+        target = _Target(self, kind, namespace, name)
+        self._now_ns = now_ns
         try:
             status, answer = target.execute(method, media, body, now_ns)
         except Refusal as error:
@@ -93,15 +115,31 @@ class State:
     def put(self, key: tuple[str, str, str], made: Object) -> None:
         self.revision += 1
         made["metadata"]["resourceVersion"] = str(self.revision)
+        self._tell(key, self._objects.get(key), made)
         self._objects[key] = made
 
     def remove(self, key: tuple[str, str, str]) -> None:
         self.revision += 1
-        del self._objects[key]
+        self._tell(key, self._objects.pop(key), None)
+
+    def _tell(self, key: tuple[str, str, str], old: Object | None, new: Object | None) -> None:
+        plural, namespace, name = key
+        for caches in self._caches:
+            change = Change(self.revision, namespace, name, old, new)
+            caches.of(plural).add(change, self._now_ns)
 
     def uid(self) -> str:
         self._made += 1
         return f"00000000-0000-4000-8000-{self._made:012x}"
+
+
+def _found(path: str) -> tuple[Kind, str, str]:
+    """Return the kind, the namespace and the name ("": a list) in a path. Raises Unknown."""
+    found = _PATH.fullmatch(path)
+    kind = None if found is None else KINDS.get(f"{found[1]}/{found[3]}")
+    if found is None or kind is None:
+        raise Unknown(f"the model of Kubernetes has no {path}")
+    return kind, found[2], found[4] or ""
 
 
 def _key(pair: tuple[tuple[str, str, str], Object]) -> tuple[str, str, str]:

@@ -25,10 +25,15 @@ from random import Random
 
 from fencepost.harness.servers.kube_apiserver import TOKEN, flags
 from fencepost.hunt.models.kubernetes.state import State
+from fencepost.hunt.models.kubernetes.watches import Watch as Began
 from fencepost.hunt.sim.unknown import Unknown
-from tests.hunt.models.kubernetes_requests import Asked, Requests, Send, Side
+from tests.hunt.models.kubernetes_requests import WATCH, Answer, Asked, Requests, Send, Side, Watch
 
 START_S = 240.0
+_EVENT_S = 30.0
+"""How long an event may take."""
+_QUIET_S = 0.02
+"""How long a watch is listened to for events that it should not have."""
 NEEDS = ("kube-apiserver", "etcd")
 
 
@@ -98,24 +103,93 @@ def sender(link: http.client.HTTPConnection) -> Send:
     return send
 
 
-def model() -> Send:
-    """Send requests to a fresh model."""
-    state = State()
+class Stream:
+    """A watch at a real server."""
 
-    def send(method: str, path: str, query: str, media: str, body: bytes) -> tuple[int, bytes]:
-        return state.answer(method, path, query, media, body, time.time_ns())
+    def __init__(self, port: int, path: str, query: str) -> None:
+        self._link = connection(port)
+        self._link.request("GET", f"{path}?{query}", None, {"Authorization": f"Bearer {TOKEN}"})
+        # An answer without a length takes the socket along, whose timeout changes below.
+        self._socket = self._link.sock
+        self._reply = self._link.getresponse()
+        assert self._reply.status == 200, self._reply.read()
 
-    return send
+    def read(self, count: int | None) -> list[bytes]:
+        """Return this many events, and those that come directly after; None: all until its end."""
+        self._socket.settimeout(_EVENT_S)
+        found = []
+        while (count is None or len(found) < count) and (line := self._reply.readline()):
+            found.append(line)
+        if count is not None:
+            self._socket.settimeout(_QUIET_S)
+            with contextlib.suppress(TimeoutError):
+                found += self._reply.readlines()
+        return found
+
+    def close(self) -> None:
+        self._reply.close()
+        self._link.close()
 
 
-def compare(real: Send, count: int, seed: int, stop: int = 1) -> tuple[Counter[str], list[Asked]]:
-    """Compare answers to random requests, until `count` are compared or `stop` differ.
+def watcher(port: int) -> Watch:
+    """Watch at a real server."""
+
+    def watch(path: str, query: str, count: int | None) -> list[bytes]:
+        with contextlib.closing(Stream(port, path, query)) as stream:
+            return stream.read(count)
+
+    return watch
+
+
+class Model:
+    """A fresh model."""
+
+    def __init__(self) -> None:
+        self._state = State()
+        self._caches = self._state.started()
+
+    def send(
+        self, method: str, path: str, query: str, media: str, body: bytes
+    ) -> tuple[int, bytes]:
+        return self._state.answer(method, path, query, media, body, time.time_ns())
+
+    def begin(self, path: str, query: str) -> Began:
+        return self._state.watch(path, query, self._caches, time.time_ns())
+
+    def watch(self, path: str, query: str, count: int | None) -> list[bytes]:
+        now_ns = time.time_ns()
+        with contextlib.closing(self.begin(path, query)) as watch:
+            found = watch.take(now_ns)
+            while count is None and now_ns < watch.ends_ns:
+                now_ns = watch.next_ns
+                found += watch.take(now_ns)
+            return found.splitlines(keepends=True)
+
+
+def asked_of(side: Side, asked: Asked, expected: Answer) -> Answer:
+    """Return the answer of a real server, whose watches may lag behind for a moment."""
+    if asked["method"] != WATCH:
+        try:
+            return side.ask(asked)
+        except http.client.RemoteDisconnected:
+            return 0, "the server closed the connection"
+    end = time.monotonic() + _EVENT_S
+    while (found := side.ask(asked, len(expected[1]))) != expected and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def compare(
+    real: Side, count: int, seed: int, stop: int = 1, ours: Side | None = None
+) -> tuple[Counter[str], list[Asked]]:
+    """Compare answers to random requests, until `count` are compared or `stop` differ. `ours` is
+    the model, a fresh one unless given.
 
     Return the counts, and each request with the real server's answer. Requests that the model
     refuses are counted and not sent to the server.
     """
     requests, counts, recorded = Requests(Random(seed)), Counter[str](), []
-    ours, theirs = Side(model()), Side(real)
+    ours = ours or fresh()
     while counts["compared"] < count and counts["different"] < stop:
         asked = requests.draw()
         try:
@@ -124,10 +198,7 @@ def compare(real: Send, count: int, seed: int, stop: int = 1) -> tuple[Counter[s
             counts["refused"] += 1
             counts[f"refused: {str(error)[:60]}"] += 1
             continue
-        try:
-            found = theirs.ask(asked)
-        except http.client.RemoteDisconnected:
-            found = (0, "the server closed the connection")
+        found = asked_of(real, asked, expected)
         counts["compared"] += 1
         counts[f"{asked['method']} {found[0]}"] += 1
         recorded.append({**asked, "answer": list(found)})
@@ -138,10 +209,17 @@ def compare(real: Send, count: int, seed: int, stop: int = 1) -> tuple[Counter[s
     return counts, recorded
 
 
+def fresh() -> Side:
+    """Return a fresh model as its clients see it."""
+    model = Model()
+    return Side(model.send, model.watch)
+
+
 def main() -> None:
     file, count, seed = sys.argv[1:]
     with api_server() as port, contextlib.closing(connection(port)) as link:
-        counts, recorded = compare(sender(link), int(count), int(seed), stop=10)
+        side = Side(sender(link), watcher(port))
+        counts, recorded = compare(side, int(count), int(seed), stop=10)
     for name, number in sorted(counts.items()):
         print(f"{number:7} {name}")
     if counts["different"]:

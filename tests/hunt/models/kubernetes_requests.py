@@ -2,7 +2,8 @@
 
 A request names versions and uids by what its client saw last, so that one list of requests can be
 sent to a real API server and to the model. Answers are compared but for times, uids and the numbers
-of resourceVersions: these get a name at their first sight, and must rise.
+of resourceVersions: these get a name at their first sight, and must rise. The answer to a watch is
+the list of its events.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
+from urllib.parse import urlencode
 
 Asked = dict[str, Any]
 """A request: client, method, path, query, media, and body: a text, or an object with references."""
 Answer = tuple[int, Any]
 Send = Callable[[str, str, str, str, bytes], tuple[int, bytes]]
 """Sends a method, path, query, media type and body; returns the status and the answer's body."""
+Watch = Callable[[str, str, int | None], list[bytes]]
+"""Begins a watch at a path with a query; returns its events: this many, or all until its end."""
+WATCH = "WATCH"
+"""The method of a watch in a request."""
 
 CLIENTS = 3
 GROUPS = {
@@ -43,6 +49,7 @@ _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _VERSION = re.compile(
     r"(ResourceVersion in (?:the )?(?:precondition|object meta|record):? \(?)(\d+)"
 )
+_TOO_OLD = re.compile(r"(too old resource version: )(\d+) \(\d+\)")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _WORDS_OF_GO = re.compile(
     r"cannot be handled as a|^invalid character|cannot unmarshal|unable to unmarshal|"
@@ -69,7 +76,7 @@ class Requests:
         one = f"{every}/{name}"
         verb = random.choice(
             ("get", "get", "list", "create", "create", "put", "put", "put", "patch", "patch",
-             "delete", "strange")
+             "delete", "watch", "strange")
         )  # fmt: skip
         asked = getattr(self, f"_{verb}")(plural, space, every, one, name)
         return {"client": random.randrange(CLIENTS), "query": self._query(), "media": JSON} | asked
@@ -170,6 +177,19 @@ class Requests:
             )  # fmt: skip
         return {"method": "DELETE", "path": one, "body": chosen}
 
+    def _watch(self, plural: str, space: str, every: str, one: str, name: str) -> Asked:
+        random = self._random
+        query: Asked = {"watch": "true"}
+        if random.random() < 0.8:
+            query["resourceVersion"] = random.choice(({"$rv": one}, {"$rv": one}, "", "0"))
+        if random.random() < 0.4:
+            query["fieldSelector"] = f"metadata.name={name}"
+        if random.random() < 0.05:
+            query["timeoutSeconds"] = "1"
+        elif random.random() < 0.02:
+            query |= {"timeoutSeconds": "3", "allowWatchBookmarks": "true"}
+        return {"method": WATCH, "path": every, "body": "", "query": query}
+
     def _strange(self, plural: str, space: str, every: str, one: str, name: str) -> Asked:
         found = (
             ("POST", one), ("PUT", every), ("PATCH", every), ("DELETE", every),
@@ -259,15 +279,22 @@ class Requests:
 class Side:
     """One API server as its clients see it: sends requests, and names uids and versions."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, watch: Watch) -> None:
         self._send = send
+        self._watch = watch
         self._seen: dict[tuple[int, str], Asked] = {}
         self._names: dict[str, str] = {}
         self._highest = 0
 
-    def ask(self, asked: Asked) -> Answer:
-        """Return the status and the comparable body of the answer."""
+    def ask(self, asked: Asked, expected: int = 0) -> Answer:
+        """Return the status and the comparable body of the answer. `expected`: how many events are
+        read of a watch without an end."""
         client, body = asked["client"], asked["body"]
+        if asked["method"] == WATCH:
+            query = self._resolved(client, asked["query"])
+            count = None if "timeoutSeconds" in query else expected
+            found = self._watch(asked["path"], urlencode(query), count)
+            return 200, self.events(found)
         if not isinstance(body, str):
             body = json.dumps(self._resolved(client, body))
         media = asked["media"] if body else ""
@@ -281,6 +308,27 @@ class Side:
         if status in (200, 201) and isinstance(found, dict) and "dryRun" not in asked["query"]:
             self._remember(client, asked["path"], found)
         return status, self._comparable(found)
+
+    def events(self, lines: list[bytes]) -> list[Any]:
+        """Return comparable events. The versions rise, but for those of the objects with which a
+        watch begins: they come in any order."""
+        found, last, present = [], 0, True
+        for line in lines:
+            event = json.loads(line)
+            meta = event["object"]["metadata"]
+            version = int(meta.get("resourceVersion", 0))
+            present = present and event["type"] == "ADDED"
+            rises = version >= last if event["type"] == "BOOKMARK" else version > last
+            assert event["type"] == "ERROR" or present or rises, (version, last)
+            last = max(last, version)
+            same = self._comparable(
+                {**event["object"], "metadata": {**meta, "resourceVersion": ""}}
+            )
+            # A client does not see the version of a deletion otherwise.
+            same["metadata"]["resourceVersion"] = self._names.get(f"rv {version}", "unseen")
+            found.append([event["type"], same])
+        begins = next((n for n, one in enumerate(found) if one[0] != "ADDED"), len(found))
+        return sorted(found[:begins], key=str) + found[begins:]
 
     def _remember(self, client: int, path: str, found: Asked) -> None:
         for one in found.get("items", [found]):
@@ -316,6 +364,7 @@ class Side:
             return [self._comparable(one) for one in found]
         if isinstance(found, str):
             text = _UID.sub(lambda uid: self._name("uid", uid[0]), found)
+            text = _TOO_OLD.sub(lambda one: one[1] + self._names.get(f"rv {one[2]}", "?"), text)
             return _VERSION.sub(lambda one: one[1] + self._names.get(f"rv {one[2]}", one[2]), text)
         if not isinstance(found, dict):
             return found

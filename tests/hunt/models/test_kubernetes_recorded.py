@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.hunt.models.kubernetes_real import model
-from tests.hunt.models.kubernetes_requests import Side
+from tests.hunt.models.kubernetes_real import fresh
 
 RECORD = Path(__file__).with_name("kubernetes_answers.json")
 
 
 def test_the_model_answers_as_the_recorded_server_did():
-    side = Side(model())
+    side = fresh()
     recorded = json.loads(RECORD.read_text())
     assert len(recorded) >= 500
     for number, asked in enumerate(recorded):

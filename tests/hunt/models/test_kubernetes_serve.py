@@ -7,13 +7,15 @@ import json
 import subprocess
 import sys
 import threading
-from contextlib import closing, contextmanager
+import time
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
 from fencepost.harness.cluster import nodecode
 from fencepost.harness.servers import kubernetes, kubernetes_api
 from fencepost.hunt.models.kubernetes import serve
+from fencepost.hunt.models.kubernetes.watches import Watch
 from fencepost.node.kind import Start
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -92,11 +94,85 @@ def test_another_server_forwards_requests_and_answers_500_without_the_first(tmp_
 
 def test_what_the_model_lacks_is_answered_with_501_and_a_sentence(tmp_path):
     with serving(tmp_path / "objects.json") as port:
-        status, found = ask(port, "GET", f"{LEASES}?watch=true")
-        assert status == 501 and "the model of Kubernetes has no GET with watch" in found["message"]
+        status, found = ask(port, "GET", f"{LEASES}?watch=true&labelSelector=a")
+        assert status == 501 and "Kubernetes has no watch with watch=true&label" in found["message"]
         status, found = ask(port, "GET", "/api/v1/pods")
         assert status == 501 and "a model" in found["message"]
         assert ask(port, "GET", "/version")[1]["gitVersion"] == "v1.20.2"
+
+
+@contextmanager
+def watching(port, query=""):
+    """Begin a watch; yield its connection and its answer."""
+    with closing(http.client.HTTPConnection(HOST, port, timeout=120)) as link:
+        link.request("GET", f"{LEASES}?watch=true&{query}")
+        socket = link.sock
+        yield socket, link.getresponse()
+
+
+def event(reply):
+    found = json.loads(reply.readline())
+    return found["type"], found["object"]["metadata"]["name"]
+
+
+@pytest.mark.parametrize("servers", [1, 2], ids=["its own", "forwarded"])
+def test_the_events_of_a_watch_arrive_while_it_goes_on(tmp_path, servers):
+    with serving(tmp_path / "objects.json") as first, ExitStack() as stack:
+        other = stack.enter_context(serving(f"http://{HOST}:{first}")) if servers == 2 else first
+        ask(first, "POST", LEASES, lease("x"))
+        with watching(other) as (_, reply):
+            assert event(reply) == ("ADDED", "x")
+            ask(first, "POST", LEASES, lease("y"))
+            assert event(reply) == ("ADDED", "y")
+            ask(other, "DELETE", f"{LEASES}/x")
+            assert event(reply) == ("DELETED", "x")
+
+
+@pytest.mark.parametrize("servers", [1, 2], ids=["its own", "forwarded"])
+def test_a_watch_ends_after_its_timeout(tmp_path, servers):
+    with serving(tmp_path / "objects.json") as first, ExitStack() as stack:
+        other = stack.enter_context(serving(f"http://{HOST}:{first}")) if servers == 2 else first
+        begun = time.monotonic()
+        with watching(other, "timeoutSeconds=1") as (_, reply):
+            assert reply.read() == b""
+        assert time.monotonic() - begun >= 1
+
+
+@pytest.mark.parametrize("servers", [1, 2], ids=["its own", "forwarded"])
+def test_a_watch_ends_with_the_connection_of_its_client(tmp_path, servers, monkeypatch):
+    monkeypatch.setattr(serve, "_LOOKS_S", 0.05)
+    ended = threading.Event()
+    closes = Watch.close
+
+    def close(self):
+        closes(self)
+        ended.set()
+
+    monkeypatch.setattr(Watch, "close", close)
+    with serving(tmp_path / "objects.json") as first, ExitStack() as stack:
+        other = stack.enter_context(serving(f"http://{HOST}:{first}")) if servers == 2 else first
+        with watching(other) as (socket, reply):
+            socket.close()
+            reply.close()
+        assert ended.wait(60)
+
+
+def test_a_watch_from_before_the_start_is_an_error_with_410(tmp_path):
+    file = tmp_path / "objects.json"
+    with serving(file) as port:
+        made = ask(port, "POST", LEASES, lease("x"))[1]
+        ask(port, "POST", LEASES, lease("y"))
+    with serving(file) as port:
+        with watching(port, f"resourceVersion={made['metadata']['resourceVersion']}") as (_, reply):
+            found = [json.loads(line) for line in reply]
+        assert [(one["type"], one["object"]["code"]) for one in found] == [("ERROR", 410)]
+
+
+def test_a_watch_at_a_server_without_the_first_is_answered_with_500(tmp_path):
+    with serving(tmp_path / "objects.json") as first:
+        pass
+    with serving(f"http://{HOST}:{first}") as second:
+        assert ask(second, "GET", f"{LEASES}?watch=true")[0] == 500
 
 
 def test_a_node_reads_its_version_and_bounds_its_clock(tmp_path):

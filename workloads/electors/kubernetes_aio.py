@@ -1,0 +1,89 @@
+"""The leader election of the official Kubernetes client for asyncio: kubernetes.aio.leaderelection.
+
+The library runs the leader's work as a task, which it cancels when it has lost the lease; then it
+calls onstopped_leading. It has no way to resign, reports no deadline and no token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fencepost.workloads.contract.lock import Env
+from fencepost.workloads.electors import kubernetes_client
+from fencepost.workloads.electors.plain import ElectorLock
+from fencepost.workloads.transport.deferred import Deferred, load
+
+client: Any = Deferred("kubernetes.aio.client")
+electionconfig: Any = Deferred("kubernetes.aio.leaderelection.electionconfig")
+leaderelection: Any = Deferred("kubernetes.aio.leaderelection.leaderelection")
+configmaplock: Any = Deferred("kubernetes.aio.leaderelection.resourcelock.configmaplock")
+leaselock: Any = Deferred("kubernetes.aio.leaderelection.resourcelock.leaselock")
+
+_NAMESPACE = "default"
+
+
+class KubernetesAio:
+    """An elector of the plain contract."""
+
+    def __init__(
+        self,
+        servers: Sequence[tuple[str, int]],
+        resource: str,
+        renew_deadline_ms: int,
+        retry_period_ms: int,
+    ) -> None:
+        host, port = servers[0]
+        self._host = f"http://{host}:{port}"
+        self._resource = resource
+        self._renew_deadline_s = renew_deadline_ms / 1000
+        self._retry_period_s = retry_period_ms / 1000
+
+    async def run(
+        self,
+        name: str,
+        identity: str,
+        ttl: float,
+        started: Callable[[], object],
+        stopped: Callable[[], None],
+    ) -> None:
+        async def begins() -> None:
+            started()
+
+        async def ends() -> None:
+            stopped()
+
+        async with client.ApiClient(client.Configuration(host=self._host)) as api:
+            lock = leaselock.LeaseLock if self._resource == "lease" else configmaplock.ConfigMapLock
+            config = electionconfig.Config(
+                lock(name, _NAMESPACE, identity, api),
+                lease_duration=round(ttl),
+                renew_deadline=self._renew_deadline_s,
+                retry_period=self._retry_period_s,
+                onstarted_leading=begins,
+                onstopped_leading=ends,
+            )
+            await leaderelection.LeaderElection(config).run()
+
+
+def _make(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> ElectorLock:
+    load(client, electionconfig, leaderelection, configmaplock, leaselock)
+    return ElectorLock("kubernetes-aio", KubernetesAio, env, nodes, options)
+
+
+ELECTOR = replace(
+    kubernetes_client.ELECTOR,
+    name="kubernetes-aio",
+    what="elector of kubernetes (PyPI): kubernetes.aio.leaderelection on one API server",
+    make=_make,
+    module="kubernetes.aio",
+    loads=(
+        "kubernetes.aio.client.api.core_v1_api",
+        "kubernetes.aio.client.api.coordination_v1_api",
+        "kubernetes.aio.leaderelection.leaderelection",
+        "kubernetes.aio.leaderelection.electionconfig",
+        "kubernetes.aio.leaderelection.resourcelock.configmaplock",
+        "kubernetes.aio.leaderelection.resourcelock.leaselock",
+    ),
+)
