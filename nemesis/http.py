@@ -16,11 +16,11 @@ from typing import Any
 
 from fencepost.nemesis.aiming import Aimed, Aiming, Points
 from fencepost.nemesis.chains import PROBES
+from fencepost.nemesis.cuts import impairs, links
 from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import PROBE_S
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
-from fencepost.nemesis.partition import impairs, links
 from fencepost.nemesis.site import Remote, Server, Site, ask
 from fencepost.nemesis.targets import HOLDER, Drawn, Layout, listed, pick
 
