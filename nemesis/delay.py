@@ -132,7 +132,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
 def _aimed(
     random: Random, at: Layout, asked: Asked, length_s: float, points: Points
 ) -> Aimed | None:
-    """Delay what the holder sends. Whether a lock fails shows at its servers, and whether its guard
+    """Delay packets of the holder. Whether a lock fails shows at its servers, and whether its guard
     does at the store."""
     if asked.target or random.random() >= 0.7:
         return None

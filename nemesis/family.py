@@ -46,8 +46,8 @@ class Closing:
     """Faults of a holder that end a long run, when all others are healed. Times are in TTLs.
 
     `arguments` are those of such a fault; None if the layout cannot have it. There are at most
-    `most`; each has `takes` for itself, and lasts for `lasts`. A run of less than `least` has none.
-    Those of the family with the lowest `place` come last.
+    `most`; each has `takes` for itself, and lasts for `lasts`. A run shorter than `least` has no
+    such fault. Those of the family with the lowest `place` come last.
     """
 
     arguments: Callable[[Layout], dict[str, Any] | None]

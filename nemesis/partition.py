@@ -51,7 +51,7 @@ _AT_ONCE = (0.0, 0.01)
 _LENGTHS: dict[str, Lengths] = {
     # The client learns of it at once, and may retry within a tenth of a second.
     "reject": (_AT_ONCE, _AT_ONCE, _AT_ONCE, _AT_ONCE, SHORT_HOLD, PAST),
-    # Its request was carried out. What it does after its timeout is to be answered.
+    # Its request was carried out. Requests after its timeout must be answered.
     "replies": (SHORT_HOLD, SHORT_HOLD, PAST),
     # TCP sends it again. It is to arrive when the lease has expired.
     "requests": (SHORT_HOLD, PAST, PAST),

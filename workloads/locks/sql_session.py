@@ -1,8 +1,8 @@
 """A session with a database server that holds locks until it ends, and proves itself alive.
 
-The server frees the locks of a session that has ended, and reports that to nobody. So a client with
-a lock asks its session something at least three times per TTL. It believes for one TTL from when
-the last answered query was sent. A session that gives no answer is closed, and its locks are lost.
+The server frees the locks of a session that has ended, and no client is notified. So a client with
+a lock sends a query at least three times per TTL. It believes for one TTL from when the last
+answered query was sent. A session that gives no answer is closed, and its locks are lost.
 """
 
 from __future__ import annotations
