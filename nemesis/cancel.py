@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import failpoints
+from fencepost.nemesis.aiming import OFTEN, Aimed, Aiming, Points, at_named_point
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
@@ -58,6 +59,15 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     ]
 
 
+def _aimed(
+    random: Random, at: Layout, asked: Asked, length_s: float, points: Points
+) -> Aimed | None:
+    if asked.variant or not at.failpoints:
+        return at_named_point(random, at, asked, length_s, points)
+    point = points.next(at.failpoints, OFTEN) if random.random() < 0.75 else None
+    return Aimed([HOLDER], {"point": point}, 0.1)
+
+
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     _must_be_possible(at)
     failpoints.validate(at, targets, arguments.get("point"))
@@ -84,6 +94,7 @@ FAMILY = Family(
     targets=TARGETS,
     variants=failpoints.ALL_FAILPOINTS,
     validate=validate,
+    aim=Aiming(draw=_aimed),
     points="always",
     holder=failpoints.who_comes,
     moment=failpoints.await_failpoint,

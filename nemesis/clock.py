@@ -31,6 +31,7 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import skewed
+from fencepost.nemesis.aiming import Aimed, Aiming, Points
 from fencepost.nemesis.clock_axes import AXES
 from fencepost.nemesis.family import Colour, Column, Family, MachineNeed, Strike
 from fencepost.nemesis.fault_spec import Asked
@@ -224,6 +225,31 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     return [Drawn(list(targets), arguments)]
 
 
+def _aimed(
+    random: Random, at: Layout, asked: Asked, length_s: float, points: Points
+) -> Aimed | None:
+    """Let a majority of the servers jump, if leases end by their wall clocks."""
+    if at.kind.lease_clock == "wall" and not (asked.target or asked.variant):
+        some = random.sample(at.servers, len(at.servers) // 2 + 1)
+        return Aimed(some, _ahead(random, at), 1.2 * at.ttl_s, until_grant=True)
+    (drawn,) = draw(random, at, asked)
+    if set(drawn.targets) <= set(at.clients):
+        # It must be granted the lock meanwhile.
+        return Aimed(drawn.targets, drawn.arguments, random.uniform(2, 5) * at.ttl_s)
+    return Aimed(drawn.targets, drawn.arguments, length_s, until_grant=True)
+
+
+def _forget(random: Random, at: Layout, asked: Asked, server: str) -> Drawn | None:
+    return Drawn([server], _ahead(random, at)) if asked.variant in ("", "jump") else None
+
+
+def _ahead(random: Random, at: Layout) -> dict[str, Any]:
+    """Return a jump of a wall clock that ends all leases by it, and soon none after it is set
+    right."""
+    offset_s = round(random.uniform(1.05, 1.6) * at.ttl_s, 3)
+    return {"kind": "jump", "clocks": ["wall"], "offset_s": offset_s}
+
+
 def offset(text: str) -> float:
     """Parse an offset like +3600s, -500ms or +1h in seconds. ValueError if it is malformed."""
     if text[:1] not in ("+", "-"):
@@ -301,6 +327,7 @@ FAMILY = Family(
     variants=("jump", "drift", "strobe", MONOTONIC, "+OFFSET", "-OFFSET"),
     validate=validate,
     clashes=clashes,
+    aim=Aiming(draw=_aimed, forget=_forget),
     needs={"CLOCK": "fake"},
     machine=MachineNeed(" or ".join(_MACHINES), _machine),
     leftovers=leftovers,

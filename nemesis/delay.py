@@ -16,13 +16,14 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from fencepost.nemesis.aiming import Aimed, Aiming, Points
 from fencepost.nemesis.chains import PROBES, Chains, probe
 from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import STORAGE, Drawn, Layout
+from fencepost.nemesis.targets import HOLDER, STORAGE, Drawn, Layout
 
 _TRIES_AGAIN_S = 60.0
 """The longest retry interval of Linux is 120 s; after a hold of some seconds, as long as that
@@ -128,6 +129,17 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     return [Drawn([client, to], {"source": client, "to": to})]
 
 
+def _aimed(
+    random: Random, at: Layout, asked: Asked, length_s: float, points: Points
+) -> Aimed | None:
+    """Delay packets of the holder. Whether a lock fails shows at its servers, and whether its guard
+    does at the store."""
+    if asked.target or random.random() >= 0.7:
+        return None
+    to = random.choice(at.servers if random.random() < 0.75 or not at.stores else at.stores)
+    return Aimed([HOLDER, to], {"source": HOLDER, "to": to}, length_s)
+
+
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     source, to = arguments.get("source"), arguments.get("to")
     if source not in at.nodes or to not in at.nodes or source == to:
@@ -158,6 +170,7 @@ FAMILY = Family(
     targets=(STORAGE,),
     validate=validate,
     meets=lambda asked: True,
+    aim=Aiming(draw=_aimed),
     points="aimed",
     exclusive=False,
     clashes=clashes,

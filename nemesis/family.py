@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal
 
+from fencepost.nemesis.aiming import Aiming
 from fencepost.nemesis.axis import FaultAxis
 from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.fault_spec import Asked
@@ -38,6 +39,23 @@ class Column:
     title: str
     sentence: str
     place: int
+
+
+@dataclass(frozen=True)
+class Closing:
+    """Faults of a holder that end a long run, when all others are healed. Times are in TTLs.
+
+    `arguments` are those of such a fault; None if the layout cannot have it. There are at most
+    `most`; each has `takes` for itself, and lasts for `lasts`. A run shorter than `least` has no
+    such fault. Those of the family with the lowest `place` come last.
+    """
+
+    arguments: Callable[[Layout], dict[str, Any] | None]
+    most: int
+    takes: float
+    lasts: float
+    place: int
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -99,11 +117,13 @@ class Family:
       them in an entry of --nemesis; `variants`: the variants of the fault.
     - `draw`: the faults of an entry. Raises ValueError if the layout cannot have them.
     - `validate`: raises ValueError if a fault, drawn or written by hand, is invalid there.
+    - `closing`: the faults that end a long run.
     - `exclusive`: a node has one fault of all such families at a time. `clashes`: whether a fault
       of this family cannot be active together with another one, beyond that. The schedule separates
       them.
 
-    Which faults `--aim` sends to a failpoint of the lock's code:
+    Which faults `--aim` injects, and where:
+    - `aim`: how a fault is drawn for a moment of a hold (nemesis/aiming.py).
     - `meets`: whether a fault of an entry can meet a request of the holder.
     - `points`: whether its faults can wait for a failpoint, "aimed" alone or "always".
 
@@ -147,6 +167,8 @@ class Family:
     validate: Callable[[Layout, list[str], dict[str, Any]], None] = _all
     exclusive: bool = True
     clashes: Callable[[Strike, Strike, Layout], bool] = _with_none
+    closing: Closing | None = None
+    aim: Aiming = field(default_factory=Aiming)
     meets: Callable[[Asked], bool] = _meets_none
     points: Literal["", "aimed", "always"] = ""
     holder: Callable[[Site, Fault], tuple[str, str]] = lambda site, fault: holder(site)

@@ -15,12 +15,13 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from fencepost.nemesis.aiming import Aimed, Aiming, Points
 from fencepost.nemesis.chains import PROBES
+from fencepost.nemesis.cuts import impairs, links
 from fencepost.nemesis.family import Colour, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import PROBE_S
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
-from fencepost.nemesis.partition import impairs, links
 from fencepost.nemesis.site import Remote, Server, Site, ask
 from fencepost.nemesis.targets import HOLDER, Drawn, Layout, listed, pick
 
@@ -36,6 +37,9 @@ _FILE = "/run/fencepost/http.json"
 _LEAST_S, _MOST_S = 0.5, 3600.0
 """The bounds of a delay: a probe must not see the answer."""
 _RETRY_AFTER_S = 1.0
+_OUTLAST = (0.5, 3.0)
+"""The lengths, in leases, of a fault of the holder's requests. The next leader comes some time
+after the lease, and it is its work that shows the harm."""
 _SEEN = {
     "hang": "silent", "slow": "silent", "reset": "reset", "lost": "reset",
     **{status: status for status in STATUSES}, **dict.fromkeys(WATCHES, "200"),
@@ -242,6 +246,15 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     return [Drawn([*clients, *servers], arguments)]
 
 
+def _aimed(
+    random: Random, at: Layout, asked: Asked, length_s: float, points: Points
+) -> Aimed | None:
+    if asked.target not in ("", "client", HOLDER):
+        return None
+    (drawn,) = draw(random, at, Asked(asked.family, HOLDER, asked.variant, text=asked.text))
+    return Aimed(drawn.targets, drawn.arguments, random.uniform(*_OUTLAST) * at.ttl_s)
+
+
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     _must_speak(at)
     kind, time_s = arguments.get("kind"), arguments.get("time_s", 0.0)
@@ -303,6 +316,7 @@ FAMILY = Family(
     targets=TARGETS,
     variants=KINDS,
     validate=validate,
+    aim=Aiming(draw=_aimed),
     meets=lambda asked: True,
     points="aimed",
     clashes=clashes,

@@ -15,9 +15,18 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import failpoints
+from fencepost.nemesis.aiming import (
+    HOLDERS,
+    OFTEN,
+    Aimed,
+    Aiming,
+    Points,
+    any_client,
+    at_named_point,
+)
 from fencepost.nemesis.axis import LONG, FaultAxis
 from fencepost.nemesis.chains import Chains
-from fencepost.nemesis.family import Colour, Column, Family, Strike
+from fencepost.nemesis.family import Closing, Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
@@ -109,6 +118,23 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     return [Drawn(nodes, arguments, duration_s=at.restart_s)]
 
 
+def _aimed(
+    random: Random, at: Layout, asked: Asked, length_s: float, points: Points
+) -> Aimed | None:
+    """Kill the holder, more often than not at a failpoint of its lock's code."""
+    if found := at_named_point(random, at, asked, length_s, points):
+        return found
+    if not any_client(asked):
+        return None
+    if asked.target and random.random() > HOLDERS:
+        return Aimed([random.choice(at.clients)], {}, 0.5 * length_s)
+    if not asked.target and random.random() >= 0.4:
+        return None
+    own = at.failpoints and random.random() < 0.6
+    arguments = {"point": points.next(at.failpoints, OFTEN)} if own else {}
+    return Aimed([HOLDER], arguments, 0.5 * length_s)
+
+
 def clashes(mine: Strike, other: Strike, at: Layout) -> bool:
     """An external container takes its network with it, and every rule in there."""
     cut = {node for link in other.links for node in link}
@@ -158,6 +184,9 @@ FAMILY = Family(
     variants=VARIANTS,
     validate=validate,
     clashes=clashes,
+    # A dead holder may keep its lock for ever.
+    closing=Closing(lambda at: {}, most=1, takes=1.75, lasts=0.5, place=1, least=12.0),
+    aim=Aiming(draw=_aimed),
     points="aimed",
     holder=failpoints.who_comes,
     moment=failpoints.await_failpoint,

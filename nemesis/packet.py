@@ -14,13 +14,14 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import iptables
+from fencepost.nemesis.aiming import PAST, SHORT, Aimed, Aiming, Lengths, Points
 from fencepost.nemesis.chains import Chains
 from fencepost.nemesis.family import Colour, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Remote, Result, Server, Site
-from fencepost.nemesis.targets import PRIMARY, STORAGE, Drawn, Layout, listed, pick
+from fencepost.nemesis.targets import HOLDER, PRIMARY, STORAGE, Drawn, Layout, listed, pick
 
 LOST, HEAVY = 0.3, 0.9
 """The parts of the packets that are lost. TCP sends a lost packet again within 200 ms: at 30 % a
@@ -175,6 +176,20 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     return [Drawn(nodes, arguments)]
 
 
+def _aimed(
+    random: Random, at: Layout, asked: Asked, length_s: float, points: Points
+) -> Aimed | None:
+    if asked.target or random.random() >= 0.5:
+        return None
+    (drawn,) = draw(random, at, asked)
+    return Aimed([HOLDER], drawn.arguments, length_s)
+
+
+def _at_a_request(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Lengths]:
+    """Lose most packets: a request that few losses meet is only late."""
+    return {"share": HEAVY} if "share" in arguments else {}, (SHORT, PAST)
+
+
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
     if arguments.get("kind") not in KINDS:
         raise ValueError(f"kind {arguments.get('kind')!r}: choose one of {', '.join(KINDS)}")
@@ -229,6 +244,7 @@ FAMILY = Family(
     variants=tuple(KINDS),
     validate=validate,
     meets=lambda asked: True,
+    aim=Aiming(draw=_aimed, request=_at_a_request),
     points="aimed",
     lacks=lacks,
     leftovers=leftovers,

@@ -11,26 +11,53 @@ as new ones: a rule applies to packets, not to connections.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 from fencepost.nemesis import chains, iptables
+from fencepost.nemesis.aiming import PAST, Aimed, Aiming, Lengths, Points, any_client
+from fencepost.nemesis.aiming import SHORT as SHORT_HOLD
 from fencepost.nemesis.axis import SHORT, FaultAxis
 from fencepost.nemesis.chains import PROBES, Chains, datagram, probe
+from fencepost.nemesis.cuts import impairs, links
 from fencepost.nemesis.family import Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Receipt
 from fencepost.nemesis.shapes import LOST, SHAPES, SIDES, cut_links, must_fit, possible
 from fencepost.nemesis.site import Site
-from fencepost.nemesis.targets import PRIMARY, Drawn, Layout, listed, pick, sentence
+from fencepost.nemesis.targets import (
+    HOLDER,
+    PRIMARY,
+    SERVERS,
+    Drawn,
+    Layout,
+    listed,
+    pick,
+    sentence,
+)
 from fencepost.setting import TIME_S
 
 HOW = ("drop", "reject")
 _UNPROVEN = "silent, but no rule dropped a packet"
+
+_CUTS = {("reject", None): 4, ("drop", "replies"): 3, ("drop", "requests"): 2, ("drop", None): 1}
+"""How a cut of the holder meets packets, and which of them, with weights. A request that was
+dropped is sent again by TCP, whether its reply is dropped or not. One that was rejected is not."""
+_AT_ONCE = (0.0, 0.01)
+_LENGTHS: dict[str, Lengths] = {
+    # The client learns of it at once, and may retry within a tenth of a second.
+    "reject": (_AT_ONCE, _AT_ONCE, _AT_ONCE, _AT_ONCE, SHORT_HOLD, PAST),
+    # Its request was carried out. Requests after its timeout must be answered.
+    "replies": (SHORT_HOLD, SHORT_HOLD, PAST),
+    # TCP sends it again. It is to arrive when the lease has expired.
+    "requests": (SHORT_HOLD, PAST, PAST),
+    "drop": (SHORT_HOLD, PAST, PAST),
+}
+"""The lengths of a cut that meets a request, in leases, by what it does to it."""
 
 
 class Partition:
@@ -187,38 +214,6 @@ def _both(address: str, how: str) -> list[Rule]:
     ]  # fmt: skip
 
 
-def links(targets: list[str], arguments: dict[str, Any]) -> list[list[str]]:
-    """Return the pairs of nodes that a partition separates."""
-    return [list(link) for link in arguments.get("links") or ()]
-
-
-def impairs(targets: list[str], arguments: dict[str, Any]) -> list[str]:
-    """Return the nodes on the small side of the cut: without them every remaining link is open.
-
-    If several smallest sets of nodes are such a side, return all of their nodes, as with both ends
-    of a single link.
-    """
-    cut = links(targets, arguments)
-    if not cut:
-        return targets
-    size = next(size for size in range(1, len(cut) + 1) if _covers(cut, size))
-    return sorted({node for side in _covers(cut, size) for node in side})
-
-
-def _covers(cut: Sequence[Sequence[str]], size: int) -> list[set[str]]:
-    """Return the smallest sets of at most `size` nodes that contain an end of every link."""
-    if not cut:
-        return [set()]
-    if not size:
-        return []
-    near, far = cut[0]
-    return [
-        {node, *rest}
-        for node in dict.fromkeys((near, far))
-        for rest in _covers([link for link in cut if node not in link], size - 1)
-    ]
-
-
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """Draw a partition of the requested shape, or of any; one in four rejects."""
     shape = asked.target or random.choice(possible(at))
@@ -233,6 +228,29 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         arguments["lost"] = lost
     targets = list(dict.fromkeys(node for link in cut for node in link))
     return [Drawn(targets, arguments)]
+
+
+def _aimed(
+    random: Random, at: Layout, asked: Asked, length_s: float, points: Points
+) -> Aimed | None:
+    """Cut the holder off from all servers, or from a majority."""
+    if not any_client(asked) or not (asked.target or random.random() < 0.7):
+        return None
+    count = random.choice((len(at.servers), len(at.servers) // 2 + 1))
+    cut = [[HOLDER, server] for server in random.sample(at.servers, count)]
+    (how, lost), *_ = random.choices([*_CUTS], [*_CUTS.values()])
+    arguments = {"links": cut, "how": how} | ({"lost": lost} if lost else {})
+    return Aimed([HOLDER, *(far for _, far in cut)], arguments, length_s)
+
+
+def _at_a_request(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Lengths]:
+    return {}, _LENGTHS[arguments.get("lost") or arguments["how"]]
+
+
+def _servers_alone(targets: Sequence[str], arguments: Mapping[str, Any], at: Layout) -> bool:
+    """The nodes on the other side of a cut are targets as well."""
+    shape = arguments.get("shape")
+    return shape in SERVERS if shape else set(targets) <= set(at.servers)
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
@@ -319,6 +337,12 @@ FAMILY = Family(
     targets=SHAPES,
     variants=HOW,
     validate=validate,
+    aim=Aiming(
+        draw=_aimed,
+        request=_at_a_request,
+        cut=lambda cut: {"links": cut, "how": "drop"},
+        servers_alone=_servers_alone,
+    ),
     meets=lambda asked: True,
     points="aimed",
     exclusive=False,

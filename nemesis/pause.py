@@ -19,8 +19,20 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import failpoints
+from fencepost.nemesis.aiming import (
+    HOLDERS,
+    OFTEN,
+    Aimed,
+    Aiming,
+    Points,
+    any_client,
+    named_point,
+    past_its_lease_s,
+    until_s,
+)
+from fencepost.nemesis.aiming import SHORT as SHORT_HOLD
 from fencepost.nemesis.axis import SHORT, FaultAxis
-from fencepost.nemesis.family import Colour, Column, Family
+from fencepost.nemesis.family import Closing, Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt, together
 from fencepost.nemesis.site import Client, Remote, Server, Site
@@ -139,9 +151,43 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     return [Drawn(nodes, {"point": asked.variant or point})]
 
 
-def past_its_lease_s(random: Random, at: Layout) -> float:
-    """Return how long to stop a client so that others hold the lock when it resumes."""
-    return round(random.uniform(1.3, 2.2) * at.ttl_s, 3)
+def _aimed(
+    random: Random, at: Layout, asked: Asked, length_s: float, points: Points
+) -> Aimed | None:
+    """Stop only the threads that renew the holder's lease; or the holder, anywhere, or where its
+    lock's code checks before it acts."""
+    if point := named_point(asked):
+        return _at_point(random, at, point)
+    if not any_client(asked):
+        return None
+    if asked.target and random.random() > HOLDERS:
+        lasts_s = past_its_lease_s(random, at)
+        return Aimed([random.choice(at.clients)], {}, lasts_s)
+    if not asked.target and random.random() >= 0.7:
+        return None
+    if at.renews and random.random() < 0.4:
+        return Aimed([HOLDER], {"threads": RENEWAL}, past_its_lease_s(random, at))
+    if at.failpoints and random.random() < 0.75:
+        there = (*at.failpoints, *(("before-write",) if at.stores else ()))
+        return _at_point(random, at, points.next(there, OFTEN))
+    return Aimed([HOLDER], {"point": None, "until": UNTIL}, until_s(at), until_grant=True)
+
+
+def _at_point(random: Random, at: Layout, point: str) -> Aimed:
+    """Half of these pauses end as soon as another client holds the lock: a request that is sent
+    later may find its own lease over. Half of those at a reply end before the lease does: its
+    client may count on a longer one than the servers gave."""
+    arguments = {"point": point}
+    if point in failpoints.REPLIES and random.random() < 0.5:
+        return Aimed([HOLDER], arguments, random.uniform(*SHORT_HOLD) * at.ttl_s)
+    if random.random() < 0.5:
+        return Aimed([HOLDER], arguments | {"until": UNTIL}, until_s(at), until_grant=True)
+    return Aimed([HOLDER], arguments, past_its_lease_s(random, at))
+
+
+def _closing(at: Layout) -> dict[str, Any] | None:
+    """Stop a holder at its lock's own failpoint: after that it acts on an outdated check."""
+    return {"point": at.failpoints[0], "until": UNTIL} if at.failpoints else None
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:
@@ -210,6 +256,9 @@ FAMILY = Family(
     targets=TARGETS,
     variants=VARIANTS,
     validate=validate,
+    # In one of three, no client reaches the failpoint in time, or its effect is not seen.
+    closing=Closing(_closing, most=3, takes=4.0, lasts=2.0, place=2),
+    aim=Aiming(draw=_aimed, until_grant={"until": UNTIL}),
     meets=lambda asked: asked.target in SERVERS,
     points="aimed",
     holder=failpoints.who_comes,

@@ -19,7 +19,6 @@ from fencepost import plainfile
 from fencepost.nemesis.failpoints import patience_s
 from fencepost.nemesis.families import FAMILIES, check, describe, validate
 from fencepost.nemesis.fault_spec import Asked
-from fencepost.nemesis.pause import UNTIL
 from fencepost.nemesis.stream import Placed, Stream, place, ways
 from fencepost.nemesis.targets import HOLDER, Layout
 from fencepost.runfiles import TEST, description
@@ -141,37 +140,32 @@ def draw(
     return [*others, *closing]
 
 
-# How much longer than its last faults' exclusive time a run must be.
-_LONG = 4
-# In TTLs: the gap between the last faults and all others; how long before the end a holder is
-# killed; the time for the pause of one, and its length.
-_QUIET_TTLS, _KILL_TTLS, _PAUSE_TTLS, _PAUSED_TTLS = 0.25, 1.75, 4.0, 2.0
-# In one of three, no client reaches the failpoint in time, or its effect is not seen.
-_PAUSES = 3
+# The gap between the last faults and all others, in TTLs.
+_QUIET_TTLS = 0.25
 
 
 def _closing(asked: Sequence[Asked], time_s: float, layout: Layout) -> list[Scheduled]:
-    """Return the faults that end a run, once all others are healed: pauses of a holder at its
-    lock's own failpoint, as many as fit into its second half, and the kill of a holder.
+    """Return the faults of holders that end a run, once all others are healed: as many as fit into
+    its second half.
 
-    After such a pause, a client acts on an outdated check; a dead holder may keep its lock for
-    ever. Both show only if no server has restarted or had its clock skewed shortly before: that may
-    free a lock by accident, and the loss of a hold is then attributed to it.
+    They show what follows only if no server has restarted or had its clock skewed shortly before:
+    that may free a lock by accident, and the loss of a hold is then attributed to it.
     """
     ttl_s = layout.ttl_s
     found: list[Scheduled] = []
     after_ttls = 0.0
-    if _asks(asked, "kill", layout) and time_s >= _LONG * (_KILL_TTLS + 1.25) * ttl_s:
-        after_ttls = _KILL_TTLS
-        at_s = round(time_s - after_ttls * ttl_s, 3)
-        found = [Scheduled(at_s, round(ttl_s / 2, 3), "kill", [HOLDER], {})]
-    if layout.failpoints and _asks(asked, "pause", layout):
-        arguments = {"point": layout.failpoints[0], "until": UNTIL}
-        many = min(_PAUSES, int((time_s / 2 / ttl_s - after_ttls) // _PAUSE_TTLS))
-        for number in range(1, many + 1):
-            at_s = round(time_s - (after_ttls + number * _PAUSE_TTLS) * ttl_s, 3)
-            lasts_s = round(_PAUSED_TTLS * ttl_s, 3)
-            found.insert(0, Scheduled(at_s, lasts_s, "pause", [HOLDER], arguments))
+    closings = [(one.closing, name) for name, one in FAMILIES.items() if one.closing is not None]
+    for closing, name in sorted(closings, key=lambda each: each[0].place):
+        arguments = closing.arguments(layout)
+        short = time_s < closing.least * ttl_s
+        if arguments is None or short or not _asks(asked, name, layout):
+            continue
+        many = min(closing.most, int((time_s / 2 / ttl_s - after_ttls) // closing.takes))
+        for _ in range(many):
+            after_ttls += closing.takes
+            at_s = round(time_s - after_ttls * ttl_s, 3)
+            lasts_s = round(closing.lasts * ttl_s, 3)
+            found.insert(0, Scheduled(at_s, lasts_s, name, [HOLDER], arguments))
     return [_said(fault) for fault in found]
 
 

@@ -16,6 +16,7 @@ import tarfile
 import threading
 import time
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -36,7 +37,9 @@ from fencepost.harness.spec.validation import validate
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.models.registry import MODELS
 from fencepost.nemesis.families import FAMILIES
-from fencepost.nemesis.schedule import Scheduled
+from fencepost.nemesis.schedule import Scheduled, draw
+from fencepost.nemesis.targets import Layout
+from fencepost.nemesis.trigger_draws import draws
 from fencepost.report.pages import run as page
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES
@@ -161,6 +164,18 @@ def test_a_test_of_it_is_valid_and_can_be_read_back():
     assert "lockless" not in spec(guard="none", store="").to_json()
     assert spec(store="").stored_in == "toy-store"
     assert one.servers == ["toy-server-1"]
+
+
+def test_the_end_of_a_run_and_aim_have_its_faults_as_it_draws_them():
+    at = Layout(["toy-server-1"], ["client-1"], ttl_s=1.0, restart_s=0.0)
+    *_, last_but_one, last = draw(("toy-fault",), 1, 20.0, 2.0, at)
+    assert (last.at_s, last.duration_s, last.targets) == (19.0, 0.5, ["holder"])
+    assert (last_but_one.at_s, last_but_one.targets) == (18.0, ["holder"])
+    during_holds = [
+        one for one in islice(draws(("toy-fault",), 1, at), 40) if one.kind in ("hold", "edge")
+    ]
+    assert len(during_holds) > 5
+    assert {(one.strike[0].targets[0], one.lasts_s) for one in during_holds} == {("holder", 0.125)}
 
 
 def test_a_matrix_of_all_locks_has_it_unless_it_is_not_sound():

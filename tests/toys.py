@@ -81,7 +81,8 @@ SUITE = Suite("toy-suite", "Wooden locks under woodworm.", "toy-lock", (
 ))
 """,
     "toy_fault": """
-from fencepost.plugins import Colour, Drawn, Family, MachineNeed, Receipt, pick
+from fencepost.plugins import Aimed, Aiming, Closing, Colour, Drawn, Family, MachineNeed, Receipt
+from fencepost.plugins import pick
 
 class Worm:
     def inject(self, fault):
@@ -96,6 +97,8 @@ FAMILY = Family(
     draw=lambda random, at, asked: [Drawn(pick(random, at, asked.target or "one"), {})],
     describe=lambda targets, arguments: f"a worm eats at {targets[0]}",
     targets=("one",), impairs=lambda targets, arguments: [], forgets=False,
+    closing=Closing(lambda at: {}, most=2, takes=1.0, lasts=0.5, place=3),
+    aim=Aiming(draw=lambda random, at, asked, length_s, points: Aimed(["holder"], {}, 0.125)),
     colour=Colour("#123456", "#fedcba"),
     machine=MachineNeed("a tree", lambda: (False, "no tree, so no worm: plant one")),
 )

@@ -75,9 +75,9 @@ def plan(lock: str, asked: Mapping[str, Any], seeds: int) -> Plan:
 
 
 def from_json(lock: str, stored: Mapping[str, Any]) -> Plan:
-    """Return a stored plan. Raise BadArguments if it is of another lock."""
+    """Return a stored plan. Raise BadArguments if it is of another lock than this one, if any."""
     found = msgspec.convert(stored, Plan)
-    if found.lock != lock:
+    if lock and found.lock != lock:
         raise BadArguments(f"the campaign hunts {found.lock}, not {lock}")
     found.items(1)  # raises if `asked` does not describe a hunt
     return found

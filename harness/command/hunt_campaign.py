@@ -30,17 +30,20 @@ def run(
     how: How,
     processes: int | None,
 ) -> int:
-    """Hunt from many seeds, or from the remaining seeds of a campaign. `asked`: the arguments of
-    the hunt; `given`: the options of the command line, by name."""
+    """Hunt from many seeds, or from the remaining seeds of a campaign, which names the lock.
+
+    `asked`: the arguments of the hunt; `given`: the options of the command line, by name.
+    """
     found = how.resumed("campaign", partial(hunts.from_json, lock), given)
     if found is None:
         plan = hunts.plan(lock, asked, seeds or SEEDS)
         found = Campaign(plan, f"campaign-{plan.hunt.spec.name}")
+    assert isinstance(found.plan, hunts.Plan)
     with _executor(how, processes, len(found.left(1))) as executor:
         found.begin()
         done = len(found.rows) - len(found.left(1))
         said = f", {done} done" if done else ""
-        screen.say(f"Hunting {lock} from {len(found.rows)} seeds{said}: {found.folder}")
+        screen.say(f"Hunting {found.plan.lock} from {len(found.rows)} seeds{said}: {found.folder}")
         return carry_out([found], how, _VIEW, executor)
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import NEMESIS
-from fencepost.hunt.bridge.deeds import Deed
-from fencepost.hunt.bridge.events import deeds, long_ns, unseen
+from fencepost.hunt.bridge.events import events, long_ns, unseen
+from fencepost.hunt.bridge.records import Event
 from fencepost.hunt.bridge.schedule_order import reorder, segments
 from fencepost.hunt.bridge.to_scenario import Writer
 from fencepost.hunt.bridge.trace import Trace, Traced
@@ -66,7 +66,7 @@ def bridge(setting: Setting, find: Counterexample, traced: Traced | None = None)
     ttl_ms = max(TTL_MS, setting.ttl_ns // 1_000_000)
     scale = ttl_ms * 1e6 / setting.ttl_ns
     writer = Writer(setting, scale, checker, unseen(setting, trace))
-    happened = deeds(run, trace, until)
+    happened = events(run, trace, until)
     for segment in segments(happened, long_ns(setting)):
         writer.segment(reorder(segment))
     steps = _unsynced(writer.written(), writer) if setting.survives == "crash" else writer.written()
@@ -88,19 +88,19 @@ def bridge(setting: Setting, find: Counterexample, traced: Traced | None = None)
     return Bridge(scenario, tuple(dict.fromkeys(writer.notes)), tuple(dict.fromkeys(writer.cannot)))
 
 
-def _stretched_options(setting: Setting, happened: Sequence[Deed], scale: float) -> dict[str, Any]:
+def _stretched_options(setting: Setting, happened: Sequence[Event], scale: float) -> dict[str, Any]:
     """Return options with retries stretched as the lease is.
 
     A lock that retried for a good part of a lease, and was then granted, gets proportionally more
     retries. The delay between retries stays: clients that stop for each other need some.
     """
-    begun = {deed.op: deed.time_ns for deed in happened if deed.what == "begin"}
+    begun = {event.op: event.time_ns for event in happened if event.what == "begin"}
     outlasts = any(
-        deed.op.tries_again
-        and deed.op.type == "ok"
-        and deed.time_ns - begun.get(deed.op, deed.time_ns) >= setting.ttl_ns // 2
-        for deed in happened
-        if deed.what == "end" and deed.op is not None
+        event.op.tries_again
+        and event.op.type == "ok"
+        and event.time_ns - begun.get(event.op, event.time_ns) >= setting.ttl_ns // 2
+        for event in happened
+        if event.what == "end" and event.op is not None
     )
     names = {"wait_ms", "retries"} if outlasts else {"wait_ms"}
     found = dict(setting.options)

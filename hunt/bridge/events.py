@@ -1,6 +1,6 @@
-"""Extracts the deeds of a simulated run: what must be reproduced on real servers, in order.
+"""Extracts the events of a simulated run: what must be reproduced on real servers, in order.
 
-A request is one deed, at the time of its execution, where it meets the effects of others. The rest
+A request is one event, at the time of its execution, where it meets the effects of others. The rest
 of its way is left to the network, unless a fault met it there (`Hit`). A client is paused or killed
 at a step of its op; all other faults concern nodes or links.
 """
@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from fencepost.checker.history.history import NEMESIS, SPONTANEOUS
-from fencepost.hunt.bridge.deeds import (
+from fencepost.hunt.bridge.records import (
     LATE,
     LOST,
     REPLICATION,
     REPLY,
     REQUEST,
-    Deed,
+    Event,
     Hit,
     Injected,
     Op,
@@ -67,7 +67,7 @@ def unseen(setting: Setting, trace: Traced) -> set[str]:
     return trace.aside if setting.outside or setting.live else set()
 
 
-def deeds(run: Run, trace: Traced, until_ns: int) -> list[Deed]:
+def events(run: Run, trace: Traced, until_ns: int) -> list[Event]:
     """Return all events until this time, in order."""
     return _Reader(run, trace, until_ns).read()
 
@@ -88,10 +88,10 @@ class _Reader:
         self._faults: dict[str, Injected] = {}
         self._ends: dict[str, int] = {}
         self._hits: dict[Call, Hit] = {}
-        self._sends: dict[Call, Deed] = {}
+        self._sends: dict[Call, Event] = {}
         # The step that waited for each request's reply; none for a request without its own step.
         self._receipts: dict[Call, Call] = {}
-        self._found: list[Deed] = []
+        self._found: list[Event] = []
 
     def _places(self, what: str) -> dict[Call, int]:
         return {
@@ -100,7 +100,7 @@ class _Reader:
             if isinstance(one, Moment) and one.what == what
         }
 
-    def read(self) -> list[Deed]:
+    def read(self) -> list[Event]:
         for place, one in enumerate(self._merged):
             if isinstance(one, Moment):
                 self._moment(place, one)
@@ -110,11 +110,11 @@ class _Reader:
                 self._fault(place, one)
         self._of_messages()
         self._in_order_of_sending()
-        found = [deed for deed in self._found if deed.time_ns <= self._until_ns]
+        found = [event for event in self._found if event.time_ns <= self._until_ns]
         # An op that had just begun changes nothing, unless its requests are unseen.
-        going = {deed.op for deed in found if deed.what != "begin" or deed.nodes}
-        found = [deed for deed in found if deed.what != "begin" or deed.op in going]
-        return sorted(found, key=lambda deed: deed.place)
+        going = {event.op for event in found if event.what != "begin" or event.nodes}
+        found = [event for event in found if event.what != "begin" or event.op in going]
+        return sorted(found, key=lambda event: event.place)
 
     def _moment(self, place: int, moment: Moment) -> None:
         call, at = moment.call, self._clients[moment.call.client]
@@ -134,7 +134,7 @@ class _Reader:
             counted = setting.outside or setting.live
             if call.sends and counted and not at.op.note_sent(call.step):
                 at.op.tries_again = True  # its sleeps are not steps
-            self._sends[call] = Deed(
+            self._sends[call] = Event(
                 "send", moment.time_ns, place, call.client, at.op, call,
                 nodes=frozenset([call.step.node]),
                 links=frozenset([(call.client, call.step.node)]),
@@ -153,12 +153,12 @@ class _Reader:
         nodes = frozenset(self._run.setting.servers) if lock else frozenset[str]()
         if type == "invoke":
             at.op, at.call, at.done, at.since_ns = Op(client, f), None, 0, time
-            self._found.append(Deed("begin", time, place, client, at.op, nodes=nodes))
+            self._found.append(Event("begin", time, place, client, at.op, nodes=nodes))
         elif at.op is not None:
             op, at.op = at.op, None
             if error is None or error.kind != "killed":
                 op.type = type
-                self._found.append(Deed("end", time, place, client, op, nodes=nodes))
+                self._found.append(Event("end", time, place, client, op, nodes=nodes))
 
     def _fault(self, place: int, row: Row) -> None:
         time, family, value = row[0], row[3], row[4]
@@ -168,7 +168,7 @@ class _Reader:
             self._ends[name] = time
             if not SIMULATED[family].messages and time < self._run.healed_ns:
                 client = _client_of(fault, self._clients)
-                found = Deed("heal", time, place, client, fault=fault)
+                found = Event("heal", time, place, client, fault=fault)
                 found.nodes, found.links = _where(fault, self._clients)
                 self._found.append(found)
             return
@@ -184,7 +184,7 @@ class _Reader:
             self._unreplicated(fault)
         begins = self._cut_in_flight(place, fault) if links else place
         client = _client_of(fault, self._clients)
-        found = Deed("inject", time, begins, client, fault=fault)
+        found = Event("inject", time, begins, client, fault=fault)
         found.nodes, found.links = _where(fault, self._clients)
         if client:
             at = self._clients[client]
@@ -211,7 +211,7 @@ class _Reader:
 
     def _message(self, place: int, fault: Injected) -> None:
         """Note that a message was lost or delayed."""
-        unplayed = Deed("inject", fault.start_ns, place, fault=fault)
+        unplayed = Event("inject", fault.start_ns, place, fault=fault)
         if fault.arguments.get("kind") == "duplicate":
             self._found.append(unplayed)
             return
@@ -253,9 +253,9 @@ class _Reader:
         """Mark the last writes of the primary as not replicated."""
         old, new = fault.targets
         last: Call | None = None
-        for call, deed in self._sends.items():
+        for call, event in self._sends.items():
             handled = call.handled_ns
-            if old in deed.nodes and handled is not None and handled <= fault.start_ns:
+            if old in event.nodes and handled is not None and handled <= fault.start_ns:
                 last = call
         if last is not None and fault.start_ns - (last.handled_ns or 0) <= LATENCY:
             words = f"the last write of {old} is not replicated to {new}"
@@ -263,30 +263,30 @@ class _Reader:
 
     def _of_messages(self) -> None:
         """Place requests where they were executed, and late messages where they arrived."""
-        for call, deed in self._sends.items():
+        for call, event in self._sends.items():
             hit, handled = self._hits.get(call), self._handled.get(call)
             # A fault in the middle of sending came before the message had an effect.
-            deed.place = self._over.get(call, deed.place)
+            event.place = self._over.get(call, event.place)
             receipt = self._receipts.get(call)
             if hit is None:
                 if handled is not None:
-                    deed.place, deed.time_ns = handled, call.handled_ns or deed.time_ns
+                    event.place, event.time_ns = handled, call.handled_ns or event.time_ns
                 elif not call.lost and receipt is not None and receipt in self._over:
                     # Its server was down, so it met the fault and no earlier state.
-                    deed.place, deed.time_ns = self._over[receipt] - 0.5, receipt.over_ns or 0
+                    event.place, event.time_ns = self._over[receipt] - 0.5, receipt.over_ns or 0
                 continue
             late = self._late(call, hit, handled, receipt)
             waits = (
                 late is not None and receipt is not None and self._over.get(receipt, late) >= late
             )
-            deed.hit = replace(hit, waits=waits)
+            event.hit = replace(hit, waits=waits)
             if hit.which != REQUEST and handled is not None:
-                deed.place, deed.time_ns = handled, call.handled_ns or deed.time_ns
+                event.place, event.time_ns = handled, call.handled_ns or event.time_ns
             if late is not None:
                 moment = self._merged[late]
                 time = moment.time_ns if isinstance(moment, Moment) else moment[0]
-                arrives = Deed("arrive", time, late - 0.5, call.client, deed.op, call, deed.hit)
-                arrives.nodes, arrives.links = deed.nodes, deed.links
+                arrives = Event("arrive", time, late - 0.5, call.client, event.op, call, event.hit)
+                arrives.nodes, arrives.links = event.nodes, event.links
                 self._found.append(arrives)
 
     def _in_order_of_sending(self) -> None:
@@ -297,18 +297,18 @@ class _Reader:
         then.
         """
         behind: dict[Op | None, float] = {}
-        for call, deed in self._sends.items():  # in order of sending
-            last = behind.get(deed.op, deed.place)
-            if call.lost and deed.hit is None and deed.place < last:
+        for call, event in self._sends.items():  # in order of sending
+            last = behind.get(event.op, event.place)
+            if call.lost and event.hit is None and event.place < last:
                 over = (
                     one.place
                     for one in self._found
-                    if one.what == "heal" and one.links & deed.links and one.place > deed.place
+                    if one.what == "heal" and one.links & event.links and one.place > event.place
                 )
                 if min(over, default=last + 1) > last:
-                    deed.place = last + 0.25
+                    event.place = last + 0.25
             if call in self._handled:
-                behind[deed.op] = max(last, deed.place)
+                behind[event.op] = max(last, event.place)
 
     def _late(self, call: Call, hit: Hit, handled: int | None, receipt: Call | None) -> int | None:
         """Return where a delayed message arrived."""

@@ -1,4 +1,4 @@
-"""Writes the deeds of a simulation as steps of a scenario for real clients and servers.
+"""Writes the events of a simulation as steps of a scenario for real clients and servers.
 
 A client that waits for others, or is paused, stops at a step of its op (workloads/client/steps.py).
 """
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.hunt.bridge.deeds import LOST, REPLICATION, REQUEST, Deed, Hit, Op
 from fencepost.hunt.bridge.events import long_ns
+from fencepost.hunt.bridge.records import LOST, REPLICATION, REQUEST, Event, Hit, Op
 from fencepost.hunt.bridge.trace import Call
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.models.registry import MODELS
@@ -52,7 +52,7 @@ class _Client:
 
 @dataclass
 class Writer:
-    """Writes steps, one deed after another."""
+    """Writes steps, one event after another."""
 
     setting: Setting
     scale: float
@@ -62,8 +62,8 @@ class Writer:
     cannot: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._deeds: list[Deed] = []
-        self._first: set[Deed] = set()
+        self._events: list[Event] = []
+        self._first: set[Event] = set()
         self._clients = {name: _Client() for name in self.setting.clients}
         self._steps: list[Timed] = []
         self._cuts: dict[tuple[str, str], str] = {}
@@ -72,29 +72,29 @@ class Writer:
         self._holds = 0
         self._now, self._waits = 0, False
 
-    def segment(self, found: Sequence[Deed]) -> None:
-        """Write deeds between which no significant time passes."""
+    def segment(self, found: Sequence[Event]) -> None:
+        """Write events between which no significant time passes."""
         if found:
             self._first.add(found[0])
-        self._deeds += found
+        self._events += found
 
     def written(self) -> tuple[Timed, ...]:
-        for place, deed in enumerate(self._deeds):
-            self._now = deed.time_ns
-            self._waits = self._waits or deed in self._first
-            match deed.what:
+        for place, event in enumerate(self._events):
+            self._now = event.time_ns
+            self._waits = self._waits or event in self._first
+            match event.what:
                 case "begin":
-                    self._begin(place, deed)
+                    self._begin(place, event)
                 case "send":
-                    self._send(place, deed)
+                    self._send(place, event)
                 case "end":
-                    self._end(place, deed)
+                    self._end(place, event)
                 case "arrive":
-                    self._arrive(place, deed)
+                    self._arrive(place, event)
                 case "inject":
-                    self._inject(place, deed)
-                case "heal" if deed.fault is not None:
-                    self._heal(deed.client, deed.fault.name)
+                    self._inject(place, event)
+                case "heal" if event.fault is not None:
+                    self._heal(event.client, event.fault.name)
         return tuple(self._steps)
 
     def _add(self, step: Plain, lasts_ns: int = 0) -> None:
@@ -104,50 +104,50 @@ class Writer:
 
     # Ops.
 
-    def _begin(self, place: int, deed: Deed) -> None:
-        assert deed.op is not None
-        client = self._clients[deed.client]
+    def _begin(self, place: int, event: Event) -> None:
+        assert event.op is not None
+        client = self._clients[event.client]
         if client.gone:
             return
-        self._resume(deed.client)
-        stops = self._stops(deed.op)
-        whole = self._is_undisturbed(place, deed.op)
+        self._resume(event.client)
+        stops = self._stops(event.op)
+        whole = self._is_undisturbed(place, event.op)
         client.begun = not whole
         if whole:
             # Its sleeps are not stretched, so it may have to retry.
-            again = deed.op.tries_again and deed.op.type == "ok"
-            ends = next(d for d in self._deeds[place:] if d.op is deed.op and d.what == "end")
-            do = Do(deed.client, deed.op.f, self._expected(deed.op), again)
-            lasts_ns = ends.time_ns - deed.time_ns
+            again = event.op.tries_again and event.op.type == "ok"
+            ends = next(d for d in self._events[place:] if d.op is event.op and d.what == "end")
+            do = Do(event.client, event.op.f, self._expected(event.op), again)
+            lasts_ns = ends.time_ns - event.time_ns
             self._add(do, lasts_ns)
             # If a real client is refused sooner, the others still wait until this time.
             self._waits = self._waits or lasts_ns >= long_ns(self.setting)
             return
-        self._add(Begin(deed.client, deed.op.f, None, tuple(stops)))
-        self._run_to_stop(place, deed)
+        self._add(Begin(event.client, event.op.f, None, tuple(stops)))
+        self._run_to_stop(place, event)
 
-    def _send(self, place: int, deed: Deed) -> None:
-        assert deed.op is not None and deed.call is not None
-        client = self._clients[deed.client]
+    def _send(self, place: int, event: Event) -> None:
+        assert event.op is not None and event.call is not None
+        client = self._clients[event.client]
         if client.gone or not client.begun:
             return
-        if deed.hit is not None:
-            self._hit(deed, deed.call, deed.hit)
+        if event.hit is not None:
+            self._hit(event, event.call, event.hit)
         else:
-            link = deed.client, deed.call.step.node
-            if not self._affects_one_message(deed) and (cut := self._cuts.pop(link, "")):
+            link = event.client, event.call.step.node
+            if not self._affects_one_message(event) and (cut := self._cuts.pop(link, "")):
                 self._add(Heal(cut))
-            self._resume(deed.client)
-        self._run_to_stop(place, deed)
+            self._resume(event.client)
+        self._run_to_stop(place, event)
 
-    def _end(self, place: int, deed: Deed) -> None:
-        assert deed.op is not None
-        client = self._clients[deed.client]
+    def _end(self, place: int, event: Event) -> None:
+        assert event.op is not None
+        client = self._clients[event.client]
         if client.gone or not client.begun:
             return
-        self._resume(deed.client)
+        self._resume(event.client)
         client.begun = client.waits = False
-        self._add(Finish(deed.client, self._expected(deed.op)))
+        self._add(Finish(event.client, self._expected(event.op)))
 
     def _expected(self, op: Op) -> str:
         # Drawn tokens may decide whether a write is accepted, so its outcome counts only for data
@@ -157,43 +157,43 @@ class Writer:
         return op.type
 
     def _is_undisturbed(self, place: int, op: Op) -> bool:
-        """Return whether an op ends before any other deed, with no fault in it."""
-        for deed in self._deeds[place:]:
-            if deed.op is not op or deed.hit is not None or deed.what == "inject":
+        """Return whether an op ends before any other event, with no fault in it."""
+        for event in self._events[place:]:
+            if event.op is not op or event.hit is not None or event.what == "inject":
                 return False
-            if deed.what == "end":
+            if event.what == "end":
                 return True
         return False
 
     # Where clients stop.
 
     def _stops(self, op: Op) -> list[str]:
-        places = [place for place, deed in enumerate(self._deeds) if deed.op is op]
+        places = [place for place, event in enumerate(self._events) if event.op is op]
         points = [self._point(place) for place in places]
         return [point for point in dict.fromkeys(points) if point]
 
     def _point(self, place: int) -> str:
-        """Return the point at which the client stops before this deed, or ""."""
-        deed = self._deeds[place]
-        if deed.what == "inject" and deed.number:
-            return before(deed.number)
-        if deed.what == "send" and deed.call is not None:
-            if deed.hit is not None:
-                return connected(deed.call.step.number)
-            if self._stops_before(place, deed):
-                return before(deed.call.step.number)
+        """Return the point at which the client stops before this event, or ""."""
+        event = self._events[place]
+        if event.what == "inject" and event.number:
+            return before(event.number)
+        if event.what == "send" and event.call is not None:
+            if event.hit is not None:
+                return connected(event.call.step.number)
+            if self._stops_before(place, event):
+                return before(event.call.step.number)
         return ""
 
-    def _stops_before(self, place: int, deed: Deed) -> bool:
+    def _stops_before(self, place: int, event: Event) -> bool:
         """Return whether the client must be stopped before it sends this.
 
-        It must if other deeds come between this one and its previous one, and nothing else delays
+        It must if other events come between this one and its previous one, and nothing else delays
         it.
         """
-        places = (p for p in range(place - 1, -1, -1) if self._deeds[p].client == deed.client)
+        places = (p for p in range(place - 1, -1, -1) if self._events[p].client == event.client)
         before_ = next(places)
-        earlier = self._deeds[before_]
-        if deed.hit is not None or self._reopens(place, deed):
+        earlier = self._events[before_]
+        if event.hit is not None or self._reopens(place, event):
             return True
         if earlier.what == "inject":
             return False  # the pause lasts until here
@@ -201,11 +201,11 @@ class Writer:
             return True
         return before_ != place - 1
 
-    def _reopens(self, place: int, deed: Deed) -> bool:
+    def _reopens(self, place: int, event: Event) -> bool:
         """Return whether a fault on an earlier message of this link must be undone before this
-        deed."""
-        for earlier in reversed(self._deeds[:place]):
-            if earlier.links == deed.links and earlier.what in ("send", "arrive"):
+        event."""
+        for earlier in reversed(self._events[:place]):
+            if earlier.links == event.links and earlier.what in ("send", "arrive"):
                 hit = earlier.hit if earlier.what == "send" else None
                 return (
                     hit is not None
@@ -214,34 +214,34 @@ class Writer:
                 )
         return False
 
-    def _next(self, place: int, deed: Deed) -> int | None:
-        """Return the index of the client's next deed in the same op."""
-        for later in range(place + 1, len(self._deeds)):
-            other = self._deeds[later]
-            if other.op is deed.op and other.what in ("send", "end", "inject"):
+    def _next(self, place: int, event: Event) -> int | None:
+        """Return the index of the client's next event in the same op."""
+        for later in range(place + 1, len(self._events)):
+            other = self._events[later]
+            if other.op is event.op and other.what in ("send", "end", "inject"):
                 return later
         return None
 
-    def _run_to_stop(self, place: int, deed: Deed) -> None:
-        """Run the client to its next stop, if its next deed has one."""
-        client = self._clients[deed.client]
-        later = self._next(place, deed)
+    def _run_to_stop(self, place: int, event: Event) -> None:
+        """Run the client to its next stop, if its next event has one."""
+        client = self._clients[event.client]
+        later = self._next(place, event)
         if client.waits or later is None:
             return
-        point, coming = self._point(later), self._deeds[later]
+        point, coming = self._point(later), self._events[later]
         if not point:
             return
-        self._add(Reach(deed.client, point, self._at(coming)))
+        self._add(Reach(event.client, point, self._at(coming)))
         client.stopped_at = point
         if coming.what == "send":
             self._holds += 1
             client.held = f"hold-{self._holds}"
-            words = f"{deed.client} is held {self._at(coming, 'before')}, as in the schedule"
+            words = f"{event.client} is held {self._at(coming, 'before')}, as in the schedule"
             arguments = {"point": point, "words": words}
-            self._add(Inject(client.held, "pause", (deed.client,), arguments))
+            self._add(Inject(client.held, "pause", (event.client,), arguments))
 
-    def _at(self, deed: Deed, where: str = "until") -> str:
-        step = None if deed.call is None else deed.call.step
+    def _at(self, event: Event, where: str = "until") -> str:
+        step = None if event.call is None else event.call.step
         comes = "before" if where == "before" else "until"
         match step and step.kind:
             case "send":
@@ -261,8 +261,8 @@ class Writer:
 
     # Faults.
 
-    def _inject(self, place: int, deed: Deed) -> None:
-        fault = deed.fault
+    def _inject(self, place: int, event: Event) -> None:
+        fault = event.fault
         assert fault is not None
         family = SIMULATED[fault.family]
         if family.messages or family.in_a_call:
@@ -279,18 +279,18 @@ class Writer:
                 arguments[name] = round(arguments[name] * self.scale, 6)
         if fault.links:
             arguments["sent"] = "lost"
-        if deed.client:
-            client = self._clients[deed.client]
+        if event.client:
+            client = self._clients[event.client]
             if client.gone:
                 return
-            if deed.number and client.stopped_at:
+            if event.number and client.stopped_at:
                 arguments["point"] = client.stopped_at
             client.held = "" if family.kills else fault.name
-            if client.begun and not deed.number:
+            if client.begun and not event.number:
                 self._in_waits.add(fault.name)
             client.gone = family.kills
             done = "killed" if family.kills else "paused"
-            arguments["words"] = f"{deed.client} is {done}"
+            arguments["words"] = f"{event.client} is {done}"
         else:
             arguments["words"] = describe(fault.family, list(fault.targets), arguments)
         self._add(Inject(fault.name, fault.family, fault.targets, arguments))
@@ -301,18 +301,18 @@ class Writer:
         elif fault in self._in_waits and self._clients[name].held == fault:
             # Its own threads receive replies meanwhile, while its op still waits.
             self._resume(name)
-        # Any other client resumes at its next deed.
+        # Any other client resumes at its next event.
 
-    def _hit(self, deed: Deed, call: Call, hit: Hit) -> None:
+    def _hit(self, event: Event, call: Call, hit: Hit) -> None:
         """Inject the loss or delay of a message, for all packets of its direction, before it is
         sent."""
-        client, server = deed.client, call.step.node
+        client, server = event.client, call.step.node
         name = f"{hit.fault}-{call.step.number}"
         words = hit.words
         arguments: dict[str, Any]
         ends = (client, server) if hit.which == REQUEST else (server, client)
         way = dict(zip(("source", "to"), ends, strict=True))
-        alone = self._affects_one_message(deed)
+        alone = self._affects_one_message(event)
         match hit.which, hit.how:
             case "request" | "reply", how if alone:
                 family, arguments = "delay", {**way, "connection": True}
@@ -338,29 +338,29 @@ class Writer:
         self._clients[client].waits = hit.waits
         self._resume(client)
 
-    def _affects_one_message(self, deed: Deed) -> bool:
+    def _affects_one_message(self, event: Event) -> bool:
         """Return whether a message can be affected without others of its link.
 
         It can if the client reports which connection it uses.
         """
-        call = deed.call
+        call = event.call
         other = call is None or (call.step.node == STORAGE and self.setting.store != "redis")
         return MODELS[self.setting.model].steps and not other
 
-    def _arrive(self, place: int, deed: Deed) -> None:
+    def _arrive(self, place: int, event: Event) -> None:
         """Release a delayed message."""
-        client = self._clients[deed.client]
-        assert deed.call is not None
-        link = deed.client, deed.call.step.node
+        client = self._clients[event.client]
+        assert event.call is not None
+        link = event.client, event.call.step.node
         name = self._cuts.pop(link, "")
         if not name:
             return
         self._add(Heal(name))
         if client.waits:
             client.waits = False
-            self._run_to_stop(place, deed)
+            self._run_to_stop(place, event)
             return
-        if self._affects_one_message(deed):
+        if self._affects_one_message(event):
             return  # the end of the op waits for it
         held_s = (self._now - self._on[name]) * self.scale / 1e9
         self._add(Pass(round(held_s + _SETTLES_S, 3)))

@@ -13,7 +13,7 @@ from fencepost.hunt.run import Run
 from fencepost.hunt.search.batch import Drawn, Searcher
 from fencepost.hunt.search.inherent import Comparison, compare, named
 from fencepost.hunt.search.judge import violations
-from fencepost.hunt.search.pool import Crew
+from fencepost.hunt.search.pool import MakePool
 from fencepost.hunt.search.search import Tried, search, search_all
 from fencepost.hunt.search.shrink import settle, shrink
 from fencepost.hunt.sim.schedule import Schedule
@@ -67,7 +67,7 @@ def hunt(
     processes: int | None = None,
     tell_tried: Callable[[Tried], None] = lambda tried: None,
     depth: int | None = None,
-    crew: Crew | None = None,
+    make_pool: MakePool | None = None,
     inherent: bool = False,
 ) -> tuple[Tried, Counterexample | None]:
     """Search, and shrink the counterexample; with `depth`, search exhaustively up to that number of
@@ -85,11 +85,11 @@ def hunt(
         while True:
             if depth is None:
                 tried = search(
-                    setting, seed, budget_s, processes, tell_tried, None, crew, without, tried
+                    setting, seed, budget_s, processes, tell_tried, None, make_pool, without, tried
                 )
             else:
                 tried = search_all(
-                    setting, depth, budget_s, processes, tell_tried, crew, without, tried
+                    setting, depth, budget_s, processes, tell_tried, make_pool, without, tried
                 )
             if tried.failure:
                 raise LockError(tried.failure)

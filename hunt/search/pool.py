@@ -23,10 +23,10 @@ from fencepost.hunt.sim.setting import Setting
 _COLLECTED = (20_000, 20, 100)
 
 Do = Callable[[Iterable[Work]], Iterator[Batch]]
-Crew = Callable[[Setting], AbstractContextManager[Do]]
+MakePool = Callable[[Setting], AbstractContextManager[Do]]
 
 
-def local(processes: int | None = None) -> Crew:
+def local(processes: int | None = None) -> MakePool:
     """Return an executor with this number of processes, by default one for each core."""
     count = processes or os.cpu_count() or 1
     return lambda setting: _alone(setting) if count == 1 else _together(setting, count)

@@ -16,7 +16,7 @@ from fencepost.hunt.faults.registry import table
 from fencepost.hunt.search.batch import Batch, Covered, Drawn, Work
 from fencepost.hunt.search.exhaustive import batches
 from fencepost.hunt.search.inherent import Comparison
-from fencepost.hunt.search.pool import Crew, Do, local
+from fencepost.hunt.search.pool import Do, MakePool, local
 from fencepost.hunt.search.twin import Twin
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
@@ -141,7 +141,7 @@ def search(
     processes: int | None = None,
     tell: Tell = lambda tried: None,
     most: int | None = None,
-    crew: Crew | None = None,
+    make_pool: MakePool | None = None,
     without: frozenset[int] = frozenset(),
     before: Tried | None = None,
 ) -> Tried:
@@ -151,7 +151,7 @@ def search(
     `without`: the numbers of actions to leave out; `before`: the totals so far. Raises Unknown if a
     run cannot be repeated (twin.py).
     """
-    with (crew or local(processes))(setting) as do, Twin(setting) as twin:
+    with (make_pool or local(processes))(setting) as do, Twin(setting) as twin:
         budget = _Budget(do, budget_s, most, tell, before, twin)
         tried, first = budget.tried, 0
         while not budget.over:
@@ -172,13 +172,13 @@ def search_all(
     budget_s: float,
     processes: int | None = None,
     tell: Tell = lambda tried: None,
-    crew: Crew | None = None,
+    make_pool: MakePool | None = None,
     without: frozenset[int] = frozenset(),
     before: Tried | None = None,
 ) -> Tried:
     """Try every schedule with up to `depth` injections, within the time budget."""
     actions = table(setting)
-    with (crew or local(processes))(setting) as do:
+    with (make_pool or local(processes))(setting) as do:
         budget = _Budget(do, budget_s, None, tell, before)
         tried = budget.tried
         tried.depth, parents = 0, [Schedule()]

@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from fencepost.hunt.sim.network import Server as Server
     from fencepost.hunt.sim.setting import Setting as Setting
     from fencepost.hunt.sim.unknown import Unknown as Unknown
+    from fencepost.nemesis.aiming import Aimed as Aimed
+    from fencepost.nemesis.aiming import Aiming as Aiming
+    from fencepost.nemesis.aiming import Points as Points
     from fencepost.nemesis.axis import FaultAxis as FaultAxis
+    from fencepost.nemesis.family import Closing as Closing
     from fencepost.nemesis.family import Colour as Colour
     from fencepost.nemesis.family import Column as Column
     from fencepost.nemesis.family import Family as Family
@@ -87,8 +91,9 @@ _NAMES = {
     "fencepost.hunt.sim.network": "Network Server",
     "fencepost.hunt.sim.setting": "Setting",
     "fencepost.hunt.sim.unknown": "Unknown",
+    "fencepost.nemesis.aiming": "Aimed Aiming Points",
     "fencepost.nemesis.axis": "FaultAxis",
-    "fencepost.nemesis.family": "Colour Column Family MachineNeed",
+    "fencepost.nemesis.family": "Closing Colour Column Family MachineNeed",
     "fencepost.nemesis.fault_spec": "Asked",
     "fencepost.nemesis.nemesis": "Fault Leftover Nemesis Receipt",
     "fencepost.nemesis.site": "Site",

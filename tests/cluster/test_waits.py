@@ -14,7 +14,7 @@ from fencepost.harness.servers.wait import START_S
 from tests.cluster.test_models import drawn_from
 from tests.hunt.models.redis_waits import play
 
-DEEDS = 1_500
+STEPS = 1_500
 
 
 @pytest.fixture
@@ -28,11 +28,11 @@ def test_clients_that_wait_for_a_list_or_a_sorted_set_are_answered_as_by_redis(
     address: tuple[str, int],
 ) -> None:
     seed, random = drawn_from()
-    ends = play(address, random, DEEDS)
+    ends = play(address, random, STEPS)
     # How often a wait times out depends on the draw: draw more until each end was seen often.
     for _ in range(3):
         if min(ends.values()) > 5:
             break
-        more = play(address, random, DEEDS)
+        more = play(address, random, STEPS)
         ends = {end: count + more[end] for end, count in ends.items()}
     assert min(ends.values()) > 5, (seed, ends)

@@ -70,7 +70,7 @@ class EtcdLockApi:
 
     def _over(self, lease: int) -> None:
         # The server waits on behalf of this lease: a grant after its end would be wrong. By now the
-        # client may wait with another one, which nobody has called expired.
+        # client may wait with another one, which no server has called expired.
         try:
             if self._gateway.lives(lease):
                 return

@@ -12,15 +12,13 @@ answered. A number of a sequence is not: see docs/locks.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import WAITS, Option
-from fencepost.workloads.locks.keepalive import Keepalive
+from fencepost.workloads.locks.sql_session import SqlSession
 from fencepost.workloads.transport.deferred import Deferred, load
 from fencepost.workloads.transport.mariadb_link import connected
 
@@ -56,41 +54,26 @@ class MariadbLock:
         self._node = nodes[0]
         self._options = options
         self._timeout_s = options["node_timeout_ms"] / 1000
-        # The connection holds the lock while it exists.
-        self._connection: pymysql.Connection[Any] | None = None
-        # When it was last used, in ns.
+        self._session: SqlSession[pymysql.Connection[Any]] = SqlSession(
+            env, self._node, self._ask, (OSError, pymysql.MySQLError), renews=True
+        )
+        # When the connection was last used, in ns.
         self._asked = 0
-        self._keepalive = Keepalive(env)
-        # The thread that renews uses the connection, too.
-        self._busy = env.mutex()
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        with self._answered("unreachable"):
+        with self._session.answered("unreachable"):
             if self._env.now() - self._asked > ttl_ns // 2:
                 # A session that holds a lock is never idle for as long, and the server ends others.
-                self._drop()
-            connection = self._connection = self._connection or self._connect(ttl_ns)
-        with self._answered("not-granted"):
+                self._session.drop()
+            connection = self._session.open(lambda: self._connect(ttl_ns))
+        with self._session.answered("not-granted"):
             wait_s = self._options["wait_ms"] / 1000
             (granted,) = self._ask(connection, ("SELECT GET_LOCK(%s, %s)",), wait_s, name, wait_s)
             if not granted:
                 raise Failed("not-granted", f"not its turn within {wait_s:g} s")
             sent = self._env.now()
             (token,) = self._ask(connection, _DRAW[self._options["token"]])
-        secret = self._env.random.randbytes(8).hex()
-        grant = Grant(name, token, sent + ttl_ns, secret)
-        self._keepalive.watch(secret, ttl_ns, sent + ttl_ns, lambda: self._beat(ttl_ns))
-        return grant
-
-    @contextmanager
-    def _answered(self, kind: str) -> Iterator[None]:
-        """Use the connection. After an error drop it, and the lock that it holds."""
-        with self._busy:
-            try:
-                yield
-            except (OSError, pymysql.MySQLError) as error:
-                self._drop()
-                raise Failed(kind, f"{self._node}: {error}") from error
+        return self._session.grant(name, token, sent, ttl_ns)
 
     def _connect(self, ttl_ns: int) -> pymysql.Connection[Any]:
         connection = connected(self._env.address(self._node), self._timeout_s)
@@ -104,8 +87,8 @@ class MariadbLock:
         return connection
 
     def _ask(
-        self, connection: pymysql.Connection[Any], queries: Sequence[str], wait_s: float = 0.0,
-        *values: Any,
+        self, connection: pymysql.Connection[Any], queries: Sequence[str] = ("SELECT 1",),
+        wait_s: float = 0.0, *values: Any,
     ) -> Any:  # fmt: skip
         """Execute statements; return the first row of the last. `wait_s`: how long they may wait
         for locks, in addition to the timeout."""
@@ -117,47 +100,18 @@ class MariadbLock:
                 cursor.execute(query, values)
             return cursor.fetchone()
 
-    def _beat(self, ttl_ns: int) -> int:
-        with self._busy:
-            sent = self._env.now()
-            connection = self._connection
-            if connection is None:
-                raise Failed("not-held", "the connection is closed, and the lock gone with it")
-            try:
-                self._ask(connection, ("SELECT 1",))
-            except (OSError, pymysql.MySQLError) as error:
-                raise Failed("not-held", f"the connection is broken: {error}") from error
-        return sent + ttl_ns
-
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         """Ask for something, so that the server's wait for a request begins again."""
-        try:
-            return replace(grant, deadline=self._beat(ttl_ns))
-        except Failed as error:
-            # The lock went with its connection, long before its deadline.
-            self._env.lost(grant.secret, error.text)
-            raise
+        return self._session.extend(grant, ttl_ns)
 
     def release(self, grant: Grant) -> None:
-        self._keepalive.forget(grant.secret)
-        # Whether or not the release arrives, the lock goes with the connection.
-        with self._answered("not-held"):
-            connection = self._connection
-            if connection is None:
-                raise Failed("not-held", "the connection is closed, and the lock gone with it")
+        with self._session.releasing(grant) as connection:
             (released,) = self._ask(connection, ("SELECT RELEASE_LOCK(%s)",), 0.0, grant.name)
             if released != 1:
                 raise Failed("not-held", "this connection does not hold the lock")
 
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(OSError, pymysql.MySQLError):
-                connection.close()
-
     def close(self) -> None:
-        self._keepalive.close()
-        self._drop()
+        self._session.close()
 
 
 LOCK = LockType(

@@ -11,15 +11,13 @@ from a sequence after the grant, and a sequence is never rolled back.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant
 from fencepost.workloads.contract.locktype import LockType, Reference
 from fencepost.workloads.contract.option import WAITS, Option
-from fencepost.workloads.locks.keepalive import Keepalive
+from fencepost.workloads.locks.sql_session import SqlSession
 from fencepost.workloads.transport.postgres_link import PostgresLink, Refused, quoted
 
 _TABLES = """
@@ -39,19 +37,17 @@ class PostgresLock:
         self._env = env
         self._node = nodes[0]
         self._options = options
-        # The connection holds the lock while it exists.
-        self._keepalive = Keepalive(env, renews=False)
-        self._connection: PostgresLink | None = None
-        # The thread that keeps watch uses the connection, too.
-        self._busy = env.mutex()
+        self._session: SqlSession[PostgresLink] = SqlSession(
+            env, self._node, lambda link: link.ask("SELECT 1"), (OSError, Refused), renews=False
+        )
         # Locks whose rows are known to exist, by this connection.
         self._rows: set[str] = set()
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
-        with self._answered("unreachable"):
-            connection = self._connection = self._connection or self._connect(ttl_ns)
+        with self._session.answered("unreachable"):
+            connection = self._session.open(lambda: self._connect(ttl_ns))
             self._provide(connection, name)
-        with self._answered("not-granted"):
+        with self._session.answered("not-granted"):
             try:
                 self._lock(connection, name)
             except Refused as error:
@@ -63,20 +59,7 @@ class PostgresLock:
                 ) from error
             sent = self._env.now()
             token = self._token(connection)
-        secret = self._env.random.randbytes(8).hex()
-        grant = Grant(name, token, sent + ttl_ns, secret)
-        self._keepalive.watch(secret, ttl_ns, sent + ttl_ns, lambda: self._beat(ttl_ns))
-        return grant
-
-    @contextmanager
-    def _answered(self, kind: str) -> Iterator[None]:
-        """Use the connection. After an error drop it, and the lock that it holds."""
-        with self._busy:
-            try:
-                yield
-            except (OSError, Refused) as error:
-                self._drop()
-                raise Failed(kind, f"{self._node}: {error}") from error
+        return self._session.grant(name, token, sent, ttl_ns)
 
     def _connect(self, ttl_ns: int) -> PostgresLink:
         settings = {
@@ -91,6 +74,7 @@ class PostgresLock:
             "client_connection_check_interval": 500,
         }
         timeout_s = self._options["node_timeout_ms"] / 1000
+        self._rows.clear()
         connection = PostgresLink(self._env.address(self._node), timeout_s, settings)
         try:
             connection.ask(_TABLES)
@@ -128,35 +112,13 @@ class PostgresLock:
         assert row[0] is not None
         return int(row[0])
 
-    def _beat(self, ttl_ns: int) -> int:
-        with self._busy:
-            sent = self._env.now()
-            connection = self._connection
-            if connection is None:
-                raise Failed("not-held", "the connection is closed, and the lock gone with it")
-            try:
-                connection.ask("SELECT 1")
-            except (OSError, Refused) as error:
-                raise Failed("not-held", f"the connection is broken: {error}") from error
-        return sent + ttl_ns
-
     def extend(self, grant: Grant, ttl_ns: int) -> Grant:
         """Prove that the connection is alive, and the lock with it. This extends no deadline at the
         server."""
-        try:
-            return replace(grant, deadline=self._beat(ttl_ns))
-        except Failed as error:
-            # The lock went with its connection, long before its deadline.
-            self._env.lost(grant.secret, error.text)
-            raise
+        return self._session.extend(grant, ttl_ns)
 
     def release(self, grant: Grant) -> None:
-        self._keepalive.forget(grant.secret)
-        # Whether or not the release arrives, the lock goes with the connection.
-        with self._answered("not-held"):
-            connection = self._connection
-            if connection is None:
-                raise Failed("not-held", "the connection is closed, and the lock gone with it")
+        with self._session.releasing(grant) as connection:
             if self._options["mode"] == "advisory":
                 rows = connection.ask(f"SELECT pg_advisory_unlock({_number(grant.name)})")
                 if rows != [["t"]]:
@@ -169,15 +131,8 @@ class PostgresLock:
         if self._options["mode"] == "row":
             connection.ask("COMMIT")
 
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        self._rows.clear()
-        if connection is not None:
-            connection.close()
-
     def close(self) -> None:
-        self._keepalive.close()
-        self._drop()
+        self._session.close()
 
 
 def _number(name: str) -> int:

@@ -129,14 +129,14 @@ class Waiting:
         self.open()
 
 
-def play(address: tuple[str, int], random: Random, deeds: int) -> dict[str, int]:
+def play(address: tuple[str, int], random: Random, steps: int) -> dict[str, int]:
     """Execute this number of actions; return how many waits ended in which way."""
     redis = Redis(*address, decode_responses=True, protocol=2)
     redis.flushall()
     model, ends = Model(), {"served": 0, "over": 0, "closed": 0}
     clients = [Waiting(address, model) for _ in range(CLIENTS)]
     pusher = model.opened()
-    for number in range(deeds):
+    for number in range(steps):
         ends_soon = [one.until_s for one in clients if one.until_s is not None]
         silent = bool(ends_soon) and random.random() < 0.2
         if silent or (ends_soon and min(ends_soon) < time.monotonic() + 0.1):
@@ -173,14 +173,14 @@ def play(address: tuple[str, int], random: Random, deeds: int) -> dict[str, int]
                 for command in commands:
                     pipe.execute_command(*command)
                 theirs = [_plain(one) for one in pipe.execute(raise_on_error=False)]
-            assert mine == theirs, f"deed {number}: {commands}: {mine!r}, and not {theirs!r}"
+            assert mine == theirs, f"step {number}: {commands}: {mine!r}, and not {theirs!r}"
         else:
             command = _push(random)
             if what > 0.9:
                 command = ["EVAL", TELLS, "2", *random.sample(KEYS, 2)]
             mine = _plain(model.ask(pusher, command))
             theirs = _plain(_asked(redis, command))
-            assert mine == theirs, f"deed {number}: {command}: {mine!r}, and not {theirs!r}"
+            assert mine == theirs, f"step {number}: {command}: {mine!r}, and not {theirs!r}"
     for one in clients:
         one.real.disconnect()
     redis.close()
@@ -217,7 +217,7 @@ def _compare(number: int, clients: list[Waiting], ends: dict[str, int]) -> None:
         mine = one.mine
         # Answers that were sent are on their way; no other answer may arrive.
         theirs = one.theirs(0 if mine == "nothing yet" else 5)
-        assert _plain(theirs) == mine, f"deed {number}, client {place}: {mine!r}, not {theirs!r}"
+        assert _plain(theirs) == mine, f"step {number}, client {place}: {mine!r}, not {theirs!r}"
         if mine != "nothing yet":
             assert mine is not None or one.until_s is not None
             ends["over" if mine is None else "served"] += 1

@@ -20,7 +20,7 @@ from tests.hunt.models.redis_dialogue import play
 from tests.hunt.models.redis_waits import play as play_waits
 
 PROGRAM = os.environ.get("FENCEPOST_REDIS_SERVER") or shutil.which("redis-server")
-DIALOGUES, LENGTH, DEEDS = 5, 400, 150
+DIALOGUES, LENGTH, STEPS = 5, 400, 150
 
 
 @pytest.fixture
@@ -62,5 +62,5 @@ def test_dialogues_of_four_connections_are_those_of_redis(address):
 
 
 def test_clients_that_wait_for_a_list_or_a_sorted_set_are_answered_as_by_redis(address):
-    ends = play_waits(address, Random("waits"), DEEDS)
+    ends = play_waits(address, Random("waits"), STEPS)
     assert ends["served"] > 20

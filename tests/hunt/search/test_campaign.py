@@ -195,6 +195,12 @@ def test_invalid_arguments_are_refused(run, arguments, said):
     assert code == 254 and said in words
 
 
+def test_a_campaign_is_resumed_without_the_name_of_its_lock(run):
+    run(*COMMAND, "--seeds", "1", "--processes", "1")
+    _, words = run("hunt", "--resume", "latest", "--processes", "1")
+    assert "Hunting redis from 1 seeds, 1 done" in words
+
+
 def test_a_campaign_on_another_lock_is_not_resumed(run):
     run(*COMMAND, "--seeds", "1", "--processes", "1")
     with pytest.raises(BadArguments, match="the campaign hunts redis, not redlock"):

@@ -62,7 +62,7 @@ class Op:
 
 
 @dataclass(eq=False)
-class Deed:
+class Event:
     """An event of a run.
 
     `what`: `begin` and `end` of an op, `send` of a request (`call`, `hit`), `arrive` of a late one;

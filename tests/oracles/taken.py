@@ -1,0 +1,247 @@
+"""`liveness`: how long a lock may be taken, by a client, by a request, or by what faults leave.
+
+Each rule is that of docs/design.md, section 4, on dead time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from fencepost.checker.history.history import Op
+from tests.oracles.holds import FOREVER, Held, completion
+from tests.oracles.refusals import arrives, begins_again, separates_clients, travels
+from tests.oracles.waiting import Asked, Fault
+
+
+def earlier(faults: list[Fault]) -> list[Fault]:
+    """Begin the loss of a node at the start: it may have been gone before this was noticed."""
+    return [
+        replace(one, start=0)
+        if one.impairs is None and one.end == FOREVER and not one.proved
+        else one
+        for one in faults
+    ]
+
+
+class Taken:
+    """When one lock is taken. `lease` is the longest that was asked for. `each`: clients may ask
+    each server by itself, so that a try that failed may have left its keys."""
+
+    def __init__(
+        self,
+        ops: list[Op],
+        test: dict[str, Any],
+        asked: list[Asked],
+        held: list[Held],
+        faults: list[Fault],
+        lease: int,
+    ) -> None:
+        self.ops, self.test, self.asked, self.held = ops, test, asked, held
+        self.all = faults
+        self.lease = lease
+        self.end = ops[-1].time
+        self.each = len(test["servers"]) > 1 and test["lock"]["ends_with"] == "lease"
+
+    def spans(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
+        """Return when the lock is taken, from and until, and in which mode by a grant; "" without a
+        grant."""
+        return [*self.by_clients(faults), *self.by_servers(faults)]
+
+    def _client_faults(self, faults: list[Fault]) -> list[Fault]:
+        return [fault for fault in faults if not (self.of_servers(fault) or fault.kills)]
+
+    def of_servers(self, fault: Fault) -> bool:
+        if fault.impairs is None:
+            return True
+        return bool((fault.impairs or set(fault.targets)) & set(self.test["servers"]))
+
+    def meets(
+        self, faults: list[Fault], node: str | None, begin: float, over: float
+    ) -> list[Fault]:
+        return [
+            fault
+            for fault in self._client_faults(faults)
+            if node in (fault.impairs or ()) and fault.start <= over and fault.end >= begin
+        ]
+
+    def by_clients(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
+        found = []
+        for held in self.held:
+            over = self.left(held)
+            lease = held.asked.value.get("ttl") or self.lease
+            renews = any(op.f == "renewed" and op.value.get("deadline") for op in held.said)
+            while over < FOREVER and over != self.given_back(held):
+                met = self.meets(faults, held.node, held.grant.time, over)
+                if held.furthest < FOREVER:
+                    met = [fault for fault in met if renews and fault.deafens]
+                if all(fault.end + lease <= over for fault in met):
+                    break
+                over = max(fault.end + lease for fault in met)
+            over = min(over, self.given_back(held))
+            found.append((held.grant.time, over, mode_of(held.asked)))
+        for one in self.asked:
+            over = self._unheard_until(one, faults)
+            until = one.asked_until(self.end) if one.done or one.died is not None else FOREVER
+            if one.done is None and one.died is not None:
+                until = FOREVER
+            if self.meets(faults, one.begun.node, one.begun.time, min(until, self.end)):
+                over = max(over, one.died if one.died is not None else until)
+            if self.each and one.done is not None and one.done.type == "fail":
+                over = max(over, self._keys_until(one, faults))
+            if over <= one.begun.time:
+                continue
+            found.append((self._heard_until(one, faults), over, ""))
+        return found
+
+    def _heard_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when its client would have heard of a grant."""
+        if one.done is None or one.done.type != "info" or one.died is not None or self.each:
+            return one.begun.time
+        for fault in faults:
+            mine = one.begun.node in (fault.impairs or ())
+            theirs = self.of_servers(fault) and fault.impairs != set()
+            again = fault.end + (fault.end - fault.start)
+            on = fault.start <= one.done.time and again >= one.begun.time
+            if (mine or theirs) and not fault.kills and on:
+                return one.begun.time
+        return max(one.begun.time, one.done.time - travels(self.ops, self.test))
+
+    def _keys_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when single servers may have keys of a request that failed behind a fault
+        of its client or of its messages."""
+        assert one.done is not None
+        done = one.done.time
+        late = self._outlasted(faults)
+        arrived = arrives(self.ops, self.test, one.begun, done, late)
+        if arrived > done + travels(self.ops, self.test):
+            return begins_again(self.ops, self.test, one.begun, arrived, one.ttl, faults)
+        met = self.meets(faults, one.begun.node, one.begun.time, done)
+        return done + one.ttl if met else one.begun.time
+
+    def _unheard_until(self, one: Asked, faults: list[Fault]) -> float:
+        """Return until when a grant may last of which the client did not hear."""
+        gone = one.done.time if one.done is not None else one.died
+        if not one.unheard or gone is None:
+            return one.begun.time
+        arrived = arrives(self.ops, self.test, one.begun, gone, self._outlasted(faults))
+        if arrived <= gone + travels(self.ops, self.test):
+            return gone + one.ttl
+        return begins_again(self.ops, self.test, one.begun, arrived, one.ttl, faults)
+
+    def _outlasted(self, faults: list[Fault]) -> list[Fault]:
+        """Return the faults that a message outlasts: those of clients, those that only separate
+        clients from servers, and those of servers that drop messages, unless the lock promises to
+        survive them."""
+        mine = [fault for fault in faults if self.of_servers(fault) and not fault.kills]
+        promised = self.test["promises"].get("minority")
+        return [
+            fault
+            for fault in faults
+            if fault not in mine
+            or separates_clients(fault, self.ops, self.test)
+            or (fault.deafens and not (promised and not self._loses_majority(fault, mine)))
+        ]
+
+    def by_servers(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
+        mine = [fault for fault in faults if self.of_servers(fault) and not fault.kills]
+        found = []
+        for fault in mine:
+            if not self.test["promises"].get("minority") or self._loses_majority(fault, mine):
+                found.append((fault.start, self._after(fault), ""))
+                continue
+            found.append((fault.start, fault.start + self._prolonged(fault), ""))
+            if fault.end < FOREVER:
+                found.append((fault.end, self._after(fault), ""))
+        return found
+
+    def _loses_majority(self, fault: Fault, mine: list[Fault]) -> bool:
+        """Return whether at some moment of a fault no majority of the servers was left."""
+        servers = set(self.test["servers"])
+        for at in {one.start for one in mine if fault.start <= one.start <= fault.end}:
+            # A fault that ends at this moment has ended, unless it began then as well.
+            on = [one for one in mine if one.start <= at < one.end or one.start == at == one.end]
+            if fault not in on:
+                continue
+            down = {node for one in on for node in one.impairs or one.targets}
+            if any(one.impairs is None for one in on) or 2 * len(down & servers) >= len(servers):
+                return True
+        return False
+
+    def _after(self, fault: Fault) -> float:
+        return fault.end + self._prolonged(fault) + fault.wrong
+
+    def _prolonged(self, fault: Fault) -> int:
+        """Return the longest lease of those that a fault met."""
+        met = [0]
+        for one in self.asked:
+            if one.done is not None and one.done.type == "fail" and not self.each:
+                continue
+            over = one.done.time if one.done is not None else FOREVER
+            over = one.died if one.died is not None else over
+            over = over if one.held else min(over, one.told)
+            if one.begun.time <= fault.end and over >= fault.start:
+                met.append(one.ttl)
+        for held in self.held:
+            over = self.left(held)
+            released = over == self.given_back(held)
+            if not released and held.asked.time <= fault.end and over >= fault.start:
+                met.append(held.asked.value.get("ttl") or self.lease)
+        return max(met)
+
+    def given_back(self, held: Held) -> float:
+        """Return when a release that certainly reached all servers was answered."""
+        for op in held.said:
+            done = completion(self.ops, op) if op.type == "invoke" else None
+            if op.f != "release" or done is None or done.type != "ok":
+                continue
+            down = [
+                fault
+                for fault in self.all
+                if self.of_servers(fault)
+                and fault.impairs != set()
+                and fault.start <= done.time
+                and fault.end >= op.time
+            ]
+            cut_off = self.meets(self.all, op.node, op.time, done.time)
+            if not self.each or not (down or cut_off):
+                return done.time
+        return FOREVER
+
+    def left(self, held: Held) -> float:
+        """Return when nothing is left of a hold."""
+        lease = held.asked.value.get("ttl") or self.lease
+        over = held.furthest
+        if over == FOREVER:
+            told = [until for _, until in held.leases[-1:] if until < FOREVER]
+            over = max([held.last + lease, *told])
+        for op in held.said:
+            if op.f == "renewed" and op.value.get("deadline") is not None:
+                # One more renewal may have been under way.
+                over = max(over, min(held.last, held.furthest) + lease)
+        # Each extension of unknown outcome in the order in which they help most.
+        unheard = sorted(self._extended(held))
+        for arrived, gone, ttl in unheard:
+            over = max(over, gone + (ttl or lease), min(arrived, over) + (ttl or lease))
+        return min(over, self.given_back(held))
+
+    def _extended(self, held: Held) -> Iterator[tuple[float, float, int]]:
+        """Yield by when each extend has arrived that may have taken effect unheard, when its client
+        gave it up, and its ttl."""
+        for op in held.said:
+            if op.f != "extend" or op.type != "invoke":
+                continue
+            done = completion(self.ops, op)
+            kind = done.error[0] if done is not None and done.error else None
+            unclear = done is not None and done.type == "fail" and self.each
+            unclear = unclear and kind not in ("not-held", "unreachable")
+            if done is None or done.type == "info" or unclear:
+                gone = (done or op).time
+                arrived = arrives(self.ops, self.test, op, gone, self._outlasted(earlier(self.all)))
+                late = arrived > gone + travels(self.ops, self.test)
+                yield arrived if late else gone, gone, op.value.get("ttl") or 0
+
+
+def mode_of(asked: Op) -> str:
+    return str(asked.value.get("mode", "exclusive"))
