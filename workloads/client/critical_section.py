@@ -56,9 +56,9 @@ class Settings:
     short, and all contend. `extend`: probability that a holder extends its lease before it writes;
     None: by the length of the hold. `shared`: probability of a shared hold, under which the client
     reads and does not write. `again`: probability that a holder acquires the lock a second time
-    and then releases that hold alone, for a reentrant lock. `trusting`: probability that a holder is
-    a trusting one. `write`: whether there is a resource to write to. `locks`: the number of locks, of which each section draws one; each protects its own
-    resource.
+    and then releases that hold alone, for a reentrant lock. `trusting`: probability that a holder
+    is a trusting one. `write`: whether there is a resource to write to. `locks`: the number of
+    locks, of which each section draws one; each protects its own resource.
     """
 
     lock: str = "orders"

@@ -54,7 +54,7 @@ ROWS = (
         thread="https://github.com/etcd-io/etcd/issues/11456",
     ),
     _go(
-        "etcd-go-resign-forgets", versions=("3.4.23",), impact="stuck",
+        "etcd-go-resign-forgets", versions=("3.4.23", "3.5.30"), impact="stuck",
         title="Election.Resign: after an error the leadership cannot be given up any more",
         happens="The context of `Resign` ends before the request is sent, and it returns an error. "
         "Called again, it returns nil, the key is still there, and nobody is elected as long as "
@@ -66,7 +66,7 @@ ROWS = (
         thread="https://github.com/etcd-io/etcd/issues/22123",
     ),
     _go(
-        "etcd-go-campaign-leaves-key", versions=("3.4.23",), impact="stuck",
+        "etcd-go-campaign-leaves-key", versions=("3.4.23", "3.5.30"), impact="stuck",
         title="Election.Campaign: an error leaves the candidate's key in the queue",
         happens="The watch of a waiting candidate ends with `required revision has been "
         "compacted`. `Campaign` returns that error, `Resign` returns nil, and the key stays: when "
@@ -78,7 +78,7 @@ ROWS = (
         thread="https://github.com/etcd-io/etcd/issues/21128",
     ),
     _go(
-        "etcd-go-campaign-expired", versions=("3.4.23",), impact="two holders",
+        "etcd-go-campaign-expired", versions=("3.4.23", "3.5.30"), impact="two holders",
         title="Election.Campaign: a candidate whose session expired while it waited is elected",
         happens="A candidate's session expires while it waits, and it waits on. When the leader "
         "resigns, `Campaign` returns nil, and the next candidate is elected, too.",
@@ -97,7 +97,7 @@ ROWS = (
         expected="`Lock` returns an error.",
         why="After the wait it does not look whether its own key still exists.",
         fix="Read the own key after the wait, as 3.5 does (ErrSessionExpired).",
-        thread="https://github.com/etcd-io/etcd/issues/11456",
+        thread="https://github.com/etcd-io/etcd/issues/11456", mended="3.5.30",
     ),
     Row(
         "nats-kv-granted-twice", "NATS, JetStream", "nats-server", ("2.9.10",), "two holders",

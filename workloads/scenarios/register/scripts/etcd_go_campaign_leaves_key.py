@@ -1,6 +1,6 @@
 """etcd, Go package concurrency: a Campaign that returns an error leaves its key in the queue.
 
-Run with etcd's Go client and server 3.4.23, Go 1.19 (Debian's), Python 3.11.
+Run with etcd's Go client and server 3.4.23 and 3.5.30, Go 1.19 and 1.27 (Debian's), Python 3.11.
 Needs: etcd and go in the PATH; golang-etcd-server-dev. GOPATH is /usr/share/gocode unless set.
 The watch of the candidate is held back until the server has compacted its revision, as by a slow
 network. CONTROL=1: Campaign ends because its context does.

@@ -1,6 +1,7 @@
 """etcd, Go package concurrency: Mutex.Lock succeeds although its session has expired.
 
-Run with etcd's Go client and server 3.4.23, Go 1.19 (Debian's), Python 3.11.
+Run with etcd's Go client and server 3.4.23, Go 1.19 (Debian's), Python 3.11. 3.5.30
+returns an error.
 Needs: etcd and go in the PATH; golang-etcd-server-dev. GOPATH is /usr/share/gocode unless set.
 CONTROL=1 keeps the session of the waiting client alive.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.

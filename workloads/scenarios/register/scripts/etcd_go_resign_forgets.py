@@ -1,6 +1,6 @@
 """etcd, Go package concurrency: a Resign that fails forgets the leadership, and the key stays.
 
-Run with etcd's Go client and server 3.4.23, Go 1.19 (Debian's), Python 3.11.
+Run with etcd's Go client and server 3.4.23 and 3.5.30, Go 1.19 and 1.27 (Debian's), Python 3.11.
 Needs: etcd and go in the PATH; golang-etcd-server-dev. GOPATH is /usr/share/gocode unless set.
 CONTROL=1 lets the first Resign reach the server.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
