@@ -57,8 +57,8 @@ ROWS = (
         "etcd-go-resign-forgets", versions=("3.4.23", "3.5.30"), impact="stuck",
         title="Election.Resign: after an error the leadership cannot be given up any more",
         happens="The context of `Resign` ends before the request is sent, and it returns an error. "
-        "Called again, it returns nil, the key is still there, and nobody is elected as long as "
-        "the session lasts.",
+        "Called again, it returns nil, the key is still there, and no candidate is elected as "
+        "long as the session lasts.",
         expected="A second `Resign` deletes the key.",
         why="`Resign` clears `leaderKey` and `leaderSession` whether or not the request succeeded.",
         fix="Clear them when the answer has come. The comparison of the revision makes a second "
@@ -70,7 +70,7 @@ ROWS = (
         title="Election.Campaign: an error leaves the candidate's key in the queue",
         happens="The watch of a waiting candidate ends with `required revision has been "
         "compacted`. `Campaign` returns that error, `Resign` returns nil, and the key stays: when "
-        "the leader resigns, nobody is elected as long as the session lasts.",
+        "the leader resigns, no candidate is elected as long as the session lasts.",
         expected="`Campaign` deletes its key before it returns an error, or `Resign` does.",
         why="Only a context that has ended makes it resign. After another error `leaderSession` is "
         "nil, so `Resign` does nothing.",
@@ -103,8 +103,8 @@ ROWS = (
         "nats-kv-granted-twice", "NATS, JetStream", "nats-server", ("2.9.10",), "two holders",
         "Bucket with three replicas: two clients that write one revision of a key both succeed",
         "The holder of a lock deletes its key. Two clients ask at the same time, as `create` does "
-        "when it finds a deleted key: both write on top of that revision, and both are told that "
-        "they have succeeded.",
+        "when it finds a deleted key: both write on top of that revision, and the server answers "
+        "both that they have succeeded.",
         "The server refuses the second with `wrong last sequence`.",
         "The leader compares the revision with its stored keys when the request arrives, and not "
         "with writes that are on their way to the replicas. When it stores a write, it compares "

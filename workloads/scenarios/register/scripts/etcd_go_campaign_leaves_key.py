@@ -98,12 +98,12 @@ func main() {
 	err := second.Campaign(soon, "second")
 	cancel()
 	if err == nil {
-		panic("the second candidate was elected beside the first")
+		panic("the second candidate was elected while the first leads")
 	}
 	must(second.Resign(all))
 	must(first.Resign(all))
 	if exists(key) && !elected("third") {
-		fmt.Printf("Campaign returned %q, and Resign nil: the key is there, and nobody can be " +
+		fmt.Printf("Campaign returned %q, and Resign nil: the key is there, and no candidate can be " +
 			"elected as long as the session lasts", err)
 	}
 }

@@ -59,8 +59,8 @@ async def show(ports, servers):
     for one in (first, *clients):
         await one.close()
     if not any(told):
-        raise RuntimeError("nobody was granted a lock that nobody had")
-    assert not all(told), "both clients were told that they have the lock"
+        raise RuntimeError("no client was granted a lock that was free")
+    assert not all(told), "the server answered both clients that they have the lock"
 
 
 async def leads(streams):
