@@ -103,7 +103,7 @@ func main() {
 	must(second.Resign(all))
 	must(first.Resign(all))
 	if exists(key) && !elected("third") {
-		fmt.Printf("Campaign returned %q, and Resign nil: the key is there, and no candidate can be " +
+		fmt.Printf("Campaign returned %q, and Resign nil: the key exists, and no candidate can be " +
 			"elected as long as the session lasts", err)
 	}
 }

@@ -81,7 +81,7 @@ func main() {
 	}
 	cancel()
 	if err := first.Resign(all); err == nil && exists(key) && !elected("second") {
-		fmt.Println("Resign returned an error, and when called again nil: the key is there, and " +
+		fmt.Println("Resign returned an error, and when called again nil: the key exists, and " +
 			"no candidate can be elected as long as the session lasts")
 	}
 }
