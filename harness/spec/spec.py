@@ -133,7 +133,7 @@ class Spec(Settings):
             "scenario": self.scenario,
             "servers": self.servers,
             "clients": self.clients,
-            "promises": dict(self.lock_type.promises),
+            "promises": self.lock_type.promises_with(self.options),
             **({"lockless": True} if GUARDS[self.guard].lockless else {}),
             **({"segment": self.segment} if self.segment else {}),
         }

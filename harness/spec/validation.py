@@ -20,7 +20,7 @@ from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
 
 # The highest values of the clients' generator settings.
-_WORK = {"extend": 1}
+_WORK = {"extend": 1, "trusting": 1}
 
 
 def validate(spec: Spec) -> Spec:

@@ -232,7 +232,10 @@ class Settings:
         form=NAMES,
     )
     work: Mapping[str, float] = _set(
-        {}, "Work", "Probability that a holder extends its lease (extend)"
+        {},
+        "Work",
+        "Probability that a holder extends its lease (extend), or reads, waits and writes whatever "
+        "becomes of its lease (trusting)",
     )
     liveness_bound_s: float = _set(
         5.0,

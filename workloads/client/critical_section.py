@@ -13,6 +13,10 @@ writes while the lease has some time left, reports shortly before the end that i
 (`give-up`, an op for the client, which writes the event `lost` unless the lease was renewed), does
 nothing more, and releases late. It plans by the length of the lease, and does not read the clock
 again: a paused client continues as if nothing had happened.
+
+A trusting holder does not plan: it reads, waits for its whole hold, writes and releases, even if
+its lease has expired meanwhile. Most programs that use a lock work like this, and so do the clients
+of published tests.
 """
 
 from __future__ import annotations
@@ -52,9 +56,9 @@ class Settings:
     short, and all contend. `extend`: probability that a holder extends its lease before it writes;
     None: by the length of the hold. `shared`: probability of a shared hold, under which the client
     reads and does not write. `again`: probability that a holder acquires the lock a second time
-    and then releases that hold alone, for a reentrant lock. `write`: whether there is a resource to
-    write to. `locks`: the number of locks, of which each section draws one; each protects its own
-    resource.
+    and then releases that hold alone, for a reentrant lock. `trusting`: probability that a holder
+    is a trusting one. `write`: whether there is a resource to write to. `locks`: the number of
+    locks, of which each section draws one; each protects its own resource.
     """
 
     lock: str = "orders"
@@ -71,6 +75,7 @@ class Settings:
     extend: float | None = 0.2
     shared: float = 0.0
     again: float = 0.0
+    trusting: float = 0.0
     write: bool = True
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -212,6 +217,13 @@ class CriticalSection:
     # A hold.
 
     def _granted(self, value: dict[str, Any], now: int) -> Next:
+        trusting = self._settings.trusting
+        if trusting and self._random.random() < trusting:
+            end = now + int(self._random.uniform(*self._settings.hold_ms) * 1e6)
+            write = end if self._settings.write and not self._reads else None
+            read = now if self._settings.write else None
+            self._plan = _Plan(value["hold"], end, None, read, write, None)
+            return self._step(now)
         hold_ms, kind = self._drawn_ms(self._holds)
         length, leased = int(hold_ms * 1e6), int((1 - SPARE) * self._settings.ttl_ns)
         give_up = now + leased if length > leased else None

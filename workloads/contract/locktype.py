@@ -64,6 +64,8 @@ class LockType:
     also its client's `close`, which ends the grant's session; `connection`, also the loss of its
     client, killed or cut off for good.
 
+    `withdraws`: the promises that it does not make with a value of an option ("node=own").
+
     `failpoints`: the places of its own code at which a client can be stopped (nemesis/pause.py).
     `renews`: whether threads of its client renew leases in the background; or the name of the
     option that decides it; None: unknown.
@@ -89,6 +91,7 @@ class LockType:
     kind: str = "redis"
     options: Mapping[str, Option] = field(default_factory=dict)
     promises: Mapping[str, bool] = field(default_factory=dict)
+    withdraws: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     library: str = ""
     package: str = ""
     module: str = ""
@@ -135,6 +138,12 @@ class LockType:
     def renews_with(self, options: Mapping[str, Any]) -> bool | None:
         """Return whether threads of its client renew leases, with these options; None: unknown."""
         return bool(options.get(self.renews)) if isinstance(self.renews, str) else self.renews
+
+    def promises_with(self, options: Mapping[str, Any]) -> dict[str, bool]:
+        """Return its promises with these options."""
+        chosen = {f"{name}={value}" for name, value in options.items()}
+        gone = [one for value in chosen for one in self.withdraws.get(value, ())]
+        return {name: kept for name, kept in self.promises.items() if name not in gone}
 
     def promised(self) -> list[str]:
         """Return its promises in addition to exclusion, in words."""

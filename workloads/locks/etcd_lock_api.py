@@ -20,9 +20,11 @@ from fencepost.workloads.transport.request_link import dial
 
 
 class EtcdLockApi:
-    """`options`: token (none, revision), wait_ms, node_timeout_ms."""
+    """`options`: token (none, revision), node (any, own), wait_ms, node_timeout_ms."""
 
     def __init__(self, env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> None:
+        if options["node"] == "own":
+            nodes = [env.random.choice(nodes)]
         self._env = env
         self._nodes = nodes
         self._options = options
@@ -100,8 +102,10 @@ LOCK = replace(
     make=EtcdLockApi,
     options={
         "token": Option("none", ("none", "revision"), what="of the key in its answer"),
+        "node": Option("any", ("any", "own"), what="servers that a client uses: any, or one only"),
         **WAITS,
     },
     promises={"minority": True, "fifo": True},
+    withdraws={"node=own": ("minority",)},
     sequencer=False,
 )

@@ -65,6 +65,38 @@ _ETCD = TimedRun(
     rate=Rate("lost", published="About 18 % of the acknowledged updates (etcd 3.4.3)."),
 )
 
+_PAUSED_S = 5.0
+_TRUSTING = TimedRun(
+    "etcd-3.4-trusting",
+    "The same lock under the work and the faults of Jepsen's test: each client asks one server "
+    "only, reads, waits for up to 2 s and writes, whatever becomes of its lease. The leader or all "
+    "servers are paused for 5 s, with 5 s between two pauses. There are three servers here, and "
+    "five in Jepsen's test.",
+    {},
+    claims=("C28",),
+    source=JEPSEN,
+    lock="etcd-lock-api",
+    options={"node": "own"},
+    settings={
+        "time_s": 105.0,
+        "ttl_ms": 2000,
+        "hold": "0..1ttl",
+        "think": "0",
+        "contention": "all",
+        "work": {"extend": 0, "trusting": 1},
+        "server": {"etcd": "3.4"},
+    },
+    faults=tuple(
+        {
+            "at_s": (2 * number + 1) * _PAUSED_S,
+            "duration_s": _PAUSED_S,
+            "fault": ("pause:primary", "pause:all")[number % 2],
+        }
+        for number in range(10)
+    ),
+    rate=Rate("lost", published="About 18 % of the acknowledged updates (etcd 3.4.3)."),
+)
+
 _SENTINEL = TimedRun(
     "sentinel-partition",
     "Redis Sentinel on five nodes, which a partition splits into {1, 2}, with the primary, and "
@@ -93,6 +125,7 @@ SUITE = Suite(
     entries=(
         *(_one_redis(fault, words) for fault, words in _FAULTS.items()),
         _ETCD,
+        _TRUSTING,
         _SENTINEL,
         Cost(
             "costs",

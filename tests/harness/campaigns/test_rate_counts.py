@@ -33,6 +33,9 @@ def test_a_write_on_a_stale_read_loses_all_writes_in_between():
     update(story, 2, 20, ("b", 2), "c", 3)
     story.call(3, "write", 30, 31, about | {"value": "d", "version": 1}, {"stored": 4})
     assert lost_updates(story.history()) == (2, 4)
+    # Of the updates until then, whatever made them lost.
+    assert lost_updates(story.history(), 25e6) == (2, 3)
+    assert lost_updates(story.history(), 5e6) == (0, 1)
 
 
 def test_updates_lost_in_a_failover_stay_lost_though_versions_are_reused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -281,3 +282,16 @@ def test_a_holder_that_is_refused_a_second_time_goes_on():
     ends = ["ok"] * again + ["fail"] + ["ok"] * 4
     steps = play(CriticalSection(Settings(again=1, extend=0), "s"), ends)
     assert sorted(names(steps[:5])) == ["acquire", "acquire", "read", "release", "write"]
+
+
+def test_a_trusting_holder_reads_waits_for_its_hold_and_writes_whatever_its_lease():
+    chosen = Settings(hold_ms=(3000 * TTL_S, 3000 * TTL_S), extend=1.0, trusting=1.0)
+    for section in sections(timed(CriticalSection(chosen, "1"), ["ok"] * 20)):
+        assert names(step for _, step in section) == ["acquire", "read", "write", "release"]
+        acquired, read, written, released = (at for at, _ in section)
+        assert acquired == read and written == released == pytest.approx(acquired + 3 * TTL_S)
+
+
+def test_without_trusting_holders_the_ops_are_those_of_the_seed_as_before():
+    plain, none = (CriticalSection(one, "7") for one in (MIX, replace(MIX, trusting=0.0)))
+    assert play(plain, ["ok"] * 40) == play(none, ["ok"] * 40)

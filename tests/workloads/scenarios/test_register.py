@@ -46,7 +46,8 @@ def lacks(row: Row) -> str:
     modules = ast.literal_eval(found.stdout)
     path = f"{os.environ['PATH']}:/usr/sbin:/usr/lib/postgresql/15/bin"
     programs = [name for name in row.programs if not shutil.which(name, path=path)]
-    return ", ".join(modules + programs) or ", ".join(p for p in row.npm if not resolves(p))
+    files = [name for name in row.files if not Path(name).exists()]
+    return ", ".join(modules + programs + files) or ", ".join(p for p in row.npm if not resolves(p))
 
 
 def resolves(package: str) -> bool:

@@ -29,10 +29,10 @@ class Row:
     """A defect that its script shows.
 
     `name` is the name of its script with dashes. `package` is the name in the registry
-    `ecosystem` ("pypi", "npm", or "" for a server). `versions` are those in which the script
+    `ecosystem` ("pypi", "npm", "go", or "" for a server). `versions` are those in which the script
     showed the defect, lowest first; `mended` is the first in which it did not, or ''.
-    The script needs `modules`, `programs` and the packages `npm`. `track_record` names the
-    same defect in workloads/scenarios/defects.py.
+    The script needs `modules`, `programs`, `files` (paths) and the packages `npm`. `track_record`
+    names the same defect in workloads/scenarios/defects.py.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Row:
     thread: str = ""
     track_record: str = ""
     npm: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
     @property
     def script(self) -> Path:

@@ -345,4 +345,12 @@ NOT_SHOWN = (
     NotShown("Curator", "a release under a lost connection leaves its node",
              "with 5.4.0 and one retry `release` raised ConnectionLoss; after the reconnect the "
              "node was deleted in the background, and both clients acquired the lock again"),
+    NotShown("NATS, JetStream", "revisions of a bucket whose keys expire go back after an election",
+             "with 2.10.27 a paused server counted lower afterwards; a script that made it the "
+             "leader got lower revisions in two of four runs, and no revision within two minutes "
+             "in the others (docs/locks.md)"),
+    NotShown("etcd 3.5.16", "a stale read after a pause of the leader (etcd 20418)",
+             "not tried yet"),
+    NotShown("ZooKeeper 3.8.0", "acknowledged transactions are lost in a DIFF sync (4785)",
+             "not tried yet"),
 )  # fmt: skip

@@ -1,10 +1,24 @@
-"""The rows of kazoo, on ZooKeeper, of the lock API of etcd, and of NATS."""
+"""The rows of kazoo, on ZooKeeper, of the lock API and the Go client of etcd, and of NATS."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from fencepost.workloads.scenarios.register.row import Row, Runs
 
 _THREE = Runs(3, 3, "2026-11-27", "2026-11-27")
+_TODAY = "2026-11-28"
+_THREE_TODAY = Runs(3, 3, _TODAY, _TODAY)
+_go = partial(
+    Row,
+    software="etcd, Go package concurrency",
+    package="go.etcd.io/etcd/client/v3",
+    ecosystem="go",
+    modules=(),
+    programs=("etcd", "go"),
+    files=("/usr/share/gocode/src/go.etcd.io/etcd",),
+    runs=_THREE_TODAY,
+)
 _ZOOKEEPER = ("java", "/usr/share/zookeeper/bin/zkServer.sh")
 
 ROWS = (
@@ -38,6 +52,67 @@ ROWS = (
         "Read the own key after the wait, as 3.5 does.",
         (), ("etcd",), _THREE, ecosystem="", mended="3.5.16", track_record="etcd-expired-waiter",
         thread="https://github.com/etcd-io/etcd/issues/11456",
+    ),
+    _go(
+        "etcd-go-resign-forgets", versions=("3.4.23", "3.5.30"), impact="stuck",
+        title="Election.Resign: after an error the leadership cannot be given up any more",
+        happens="The context of `Resign` ends before the request is sent, and it returns an error. "
+        "Called again, it returns nil, the key is still there, and no candidate is elected as "
+        "long as the session lasts.",
+        expected="A second `Resign` deletes the key.",
+        why="`Resign` clears `leaderKey` and `leaderSession` whether or not the request succeeded.",
+        fix="Clear them when the answer has come. The comparison of the revision makes a second "
+        "request harmless (pull request 22211).",
+        thread="https://github.com/etcd-io/etcd/issues/22123",
+    ),
+    _go(
+        "etcd-go-campaign-leaves-key", versions=("3.4.23", "3.5.30"), impact="stuck",
+        title="Election.Campaign: an error leaves the candidate's key in the queue",
+        happens="The watch of a waiting candidate ends with `required revision has been "
+        "compacted`. `Campaign` returns that error, `Resign` returns nil, and the key stays: when "
+        "the leader resigns, no candidate is elected as long as the session lasts.",
+        expected="`Campaign` deletes its key before it returns an error, or `Resign` does.",
+        why="Only a context that has ended makes it resign. After another error `leaderSession` is "
+        "nil, so `Resign` does nothing.",
+        fix="Resign after every error (pull request 21165). Until then, close the session.",
+        thread="https://github.com/etcd-io/etcd/issues/21128",
+    ),
+    _go(
+        "etcd-go-campaign-expired", versions=("3.4.23", "3.5.30"), impact="two holders",
+        title="Election.Campaign: a candidate whose session expired while it waited is elected",
+        happens="A candidate's session expires while it waits, and it waits on. When the leader "
+        "resigns, `Campaign` returns nil, and the next candidate is elected, too.",
+        expected="`Campaign` returns an error when its session expires.",
+        why="It watches the keys before its own, and looks at its own key neither while it waits "
+        "nor afterwards.",
+        fix="Watch the own key, too, and return ErrElectionNotLeader (pull request 22387). Until "
+        "then, end the context of `Campaign` when `Session.Done()` is closed.",
+        thread="https://github.com/etcd-io/etcd/issues/19597",
+    ),
+    _go(
+        "etcd-go-mutex-expired", versions=("3.4.23",), impact="two holders",
+        title="Mutex.Lock: a client whose session expired while it waited is granted the lock",
+        happens="A client's session expires while it waits. When the holder unlocks, `Lock` "
+        "returns nil, and the next client is granted the lock, too.",
+        expected="`Lock` returns an error.",
+        why="After the wait it does not look whether its own key still exists.",
+        fix="Read the own key after the wait, as 3.5 does (ErrSessionExpired).",
+        thread="https://github.com/etcd-io/etcd/issues/11456", mended="3.5.30",
+    ),
+    Row(
+        "nats-kv-granted-twice", "NATS, JetStream", "nats-server", ("2.9.10",), "two holders",
+        "Bucket with three replicas: two clients that write one revision of a key both succeed",
+        "The holder of a lock deletes its key. Two clients ask at the same time, as `create` does "
+        "when it finds a deleted key: both write on top of that revision, and the server answers "
+        "both that they have succeeded.",
+        "The server refuses the second with `wrong last sequence`.",
+        "The leader compares the revision with its stored keys when the request arrives, and not "
+        "with writes that are on their way to the replicas. When it stores a write, it compares "
+        "again only if the key is expected not to exist.",
+        "Compare with the writes on their way, too, as 2.10.27 does; or keep the bucket on one "
+        "server.",
+        ("nats",), ("nats-server",), _THREE_TODAY, ecosystem="", mended="2.10.27",
+        thread="https://github.com/nats-io/nats-server/issues/4320",
     ),
     Row(
         "nats-kv-power-loss", "NATS, JetStream", "nats-server", ("2.9.10",), "two holders",
