@@ -77,3 +77,9 @@ def test_an_answered_request_waits_no_more(lock, world, status):
         assert status == 500 and error.kind == "not-granted"
     one._over(NEW)
     assert world.said == []
+
+
+def test_a_client_with_a_server_of_its_own_asks_no_other(world):
+    options = etcd_lock_api.LOCK.read_options({"node": "own"})
+    lock = etcd_lock_api.EtcdLockApi(world.env(), ["etcd-1", "etcd-2", "etcd-3"], options)
+    assert len(lock._nodes) == 1

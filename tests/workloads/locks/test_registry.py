@@ -85,6 +85,12 @@ def test_an_unknown_kind_of_end_is_an_error_that_names_the_choices():
     assert str(error.value) == message
 
 
+def test_an_option_can_withdraw_a_promise():
+    lock = LOCKS["etcd-lock-api"]
+    assert lock.promises_with(lock.read_options({}))["minority"]
+    assert lock.promises_with(lock.read_options({"node": "own"})) == {"fifo": True}
+
+
 @in_memory
 def test_every_lock_can_be_made_from_its_defaults_and_closed(lock, world):
     nodes = [f"{lock.kind}-{n}" for n in range(lock.servers)]

@@ -91,6 +91,7 @@ ROWS = (
     ),
     _go(
         "etcd-go-mutex-expired", versions=("3.4.23",), impact="two holders",
+        runs=Runs(2, 2, _TODAY, _TODAY),
         title="Mutex.Lock: a client whose session expired while it waited is granted the lock",
         happens="A client's session expires while it waits. When the holder unlocks, `Lock` "
         "returns nil, and the next client is granted the lock, too.",
@@ -111,7 +112,7 @@ ROWS = (
         "again only if the key is expected not to exist.",
         "Compare with the writes on their way, too, as 2.10.27 does; or keep the bucket on one "
         "server.",
-        ("nats",), ("nats-server",), _THREE_TODAY, ecosystem="", mended="2.10.27",
+        ("nats",), ("nats-server",), Runs(1, 1, _TODAY, _TODAY), ecosystem="", mended="2.10.27",
         thread="https://github.com/nats-io/nats-server/issues/4320",
     ),
     Row(
