@@ -22,12 +22,13 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.dead_time import PAUSES_IN_BOUND, DeadTime, DeadTimes
 from fencepost.checker.facts.ends import ends_with, kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
 from fencepost.checker.facts.grant_events import refused, unsent
-from fencepost.checker.facts.hindered import Hindered
+from fencepost.checker.facts.hindered import Hindered, sent
 from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
 from fencepost.checker.facts.obstacles import (
@@ -173,6 +174,7 @@ class _Run:
         clients = self._clients = frozenset(nodes - self._servers)
         self._end_ns = history.end_ns
         self._impairing = impairing(on, clients)
+        self._closings = Closings(history)
         self._faulty = bool(on)
         ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
         self.healed = None not in ends
@@ -189,10 +191,10 @@ class _Run:
     def dead_times(self, lock: Waited, known: bool = False) -> _DeadTimes:
         """Find the dead times of a lock. `known`: ignore faults of which nothing is known."""
         hindered = self._known if known else self.hindered
+        settings = lock.lease, self._end_ns, self._delay
         found = [
             *taken(
-                *(lock.found, lock.left, lock.freed, lock.requests),
-                *(hindered, lock.lease, self._end_ns, self._delay),
+                lock.found, lock.left, lock.freed, lock.requests, hindered, self._closings, *settings
             ),
             *taken_by_faults(hindered, lock.leases(hindered.one_by_one)),
         ]
@@ -219,8 +221,8 @@ class _Run:
             call.type == "info" or (failed and self.hindered.one_by_one)
         ):
             return None
-        begin, over = call.begin, (call.end or call.begin).time
-        return self.hindered.held_back(begin.node, begin.time, over, self._delay)
+        over = (call.end or call.begin).time
+        return self.hindered.held_back(sent(call, over, self._closings), self._delay)
 
     def unanswered(self, lock: Waited) -> Iterator[tuple[int, Span]]:
         """Yield by when each acquire of unknown outcome has arrived, and until when its lease may
@@ -229,8 +231,8 @@ class _Run:
         for call, one in lock.requests:
             lease = lease_of(call) or lock.lease
             if one.over > one.begin and lease:
-                given_up = one.over - lease
-                arrived = self.hindered.arrived(call.begin.node, one.begin, given_up, self._delay)
+                given_up = sent(call, one.over - lease, self._closings)
+                arrived = self.hindered.arrived(given_up, self._delay)
                 over = self.hindered.settled(one.begin, arrived, self._bound + lease)
                 yield call.begin.index, (arrived, over)
 

@@ -206,5 +206,6 @@ FAMILY = Family(
     points="aimed",
     leftovers=leftovers,
     loses=lambda targets, arguments: arguments.get("kind") == "loss",
+    only_messages=True,
     colour=Colour("#b483c2", "#d0a6dc"),
 )

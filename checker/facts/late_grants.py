@@ -62,8 +62,8 @@ def _assumed(history: History, hold: Hold) -> bool:
 
 def _may_stop(fault: Fault, node: str | None) -> bool:
     """Return whether a fault may stop a client on this node, or change its clock. One that cuts
-    links or loses messages does not; one with unknown effects may."""
+    links, or acts on messages alone, does not; one with unknown effects may."""
     if fault.impairs is None:
         return True
     hit = node in fault.impairs or node in fault.targets
-    return hit and not fault.links and not fault.loses
+    return hit and not fault.links and not fault.loses and not fault.only_messages

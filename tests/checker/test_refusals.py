@@ -64,10 +64,25 @@ def test_the_end_of_a_hold_without_a_release_is_unknown(story):
     assert told(story).valid is False
 
 
-@pytest.mark.parametrize("type", ["info", "fail"])
-def test_a_release_that_was_not_answered_ok_ends_no_hold(story, type):
+@pytest.mark.parametrize(
+    ("type", "kind", "valid"),
+    [
+        ("info", "timeout", "unknown"),
+        ("fail", "unreachable", "unknown"),
+        ("fail", "no-quorum", "unknown"),
+        ("fail", "not-held", False),
+    ],
+)
+def test_a_release_that_was_answered_ok_or_refused_ends_a_hold(story, type, kind, valid):
     story.grant(1, "a", 0, 1000)
-    story.release(1, "a", 10, 20, type=type)
+    story.release(1, "a", 10, 20, type=type, kind=kind)
+    story.denied(2, 50, 100)
+    assert told(story).valid is valid
+
+
+def test_a_refused_extend_ends_no_hold(story):
+    story.grant(1, "a", 0, 1000)
+    story.extend(1, "a", 10, None, type="fail")
     story.denied(2, 50, 100)
     assert told(story).valid is not False
 
