@@ -65,7 +65,7 @@ def refusals(
         asked = [(call.begin.time, over) for call, over in _until(mine, found_here, unanswered)]
         for call in _alone(mine, [*_spans(found_here, events), *asked], apart):
             seen.judged += 1
-            if _was_refused(call):
+            if was_refused(call):
                 seen.untrue.append(_untrue(call))
     return seen
 
@@ -157,7 +157,8 @@ def _alone(acquires: list[Call], spans: list[Span], apart: int) -> Iterator[Call
             yield call
 
 
-def _was_refused(call: Call) -> bool:
+def was_refused(call: Call) -> bool:
+    """Return whether an acquire was refused by the lock (`not-granted`)."""
     error = call.end.error if call.end is not None else None
     return call.type == "fail" and bool(error) and error[0] == _REFUSED  # type: ignore[index]
 

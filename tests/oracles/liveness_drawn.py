@@ -42,6 +42,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
             ("fifo", 0.5),
             ("one_wakeup", 0.5),
             ("true_refusals", 0.9 if late else 0.25),
+            ("reentrant", 0.25),
         )
         if random.random() < often
     }

@@ -35,6 +35,30 @@ def refused_untruly(
     return False
 
 
+def refused_to_a_holder(
+    ops: list[Op], asked: list[Asked], held: list[Held], faults: list[Fault]
+) -> bool:
+    """Return whether a process was refused an exclusive lock that it certainly had, in calm, while
+    no other was granted it."""
+    for one in asked:
+        if one.done is None or one.done.type != "fail" or one.done.error[0] != "not-granted":  # type: ignore[index]
+            continue
+        for hold in held:
+            mine = hold.process == one.begun.process and hold.grant.index < one.begun.index
+            over = min(hold.leases[0][1], hold.given, hold.early, hold.other)
+            if not mine or hold.shared or len(hold.leases) > 1 or one.done.time >= over:
+                continue
+            if hold.leases[0][0] >= hold.leases[0][1]:
+                continue
+            since, until = hold.asked.time, one.done.time
+            if any(fault.start <= until and fault.end >= since for fault in faults):
+                continue
+            others = [other for other in held if other.process != hold.process]
+            if not any(hold.grant.time <= other.grant.time <= until for other in others):
+                return True
+    return False
+
+
 def _stands(
     ops: list[Op], test: dict[str, Any], other: Asked, held: list[Held], faults: list[Fault]
 ) -> float:
