@@ -32,6 +32,8 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         _ask_a_free_lock(drawing)
     if late:
         _refuse_after_silence(drawing, resets)
+    if random.random() < 0.1:
+        _refuse_a_holder(drawing)
     test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
     if random.random() < 0.2:
         test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
@@ -42,7 +44,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
             ("fifo", 0.5),
             ("one_wakeup", 0.5),
             ("true_refusals", 0.9 if late else 0.25),
-            ("reentrant", 0.25),
+            ("reentrant", 0.4),
         )
         if random.random() < often
     }
@@ -195,6 +197,35 @@ def _refuse_after_silence(drawing: Drawing, resets: bool) -> None:
     for at in {refused, refused + random.randrange(2, 12)}:
         drawing.op(at, 97, "invoke", "acquire", value, node="client-97")
         drawing.op(at + 1, 97, "fail", "acquire", value, ["not-granted", "-"], "client-97")
+
+
+def _refuse_a_holder(drawing: Drawing) -> None:
+    """Draw a process that asks again for a lock that it has, mostly, and is refused."""
+    random = drawing.random
+    lasts = random.choice((6, 9, 30))
+    value: dict[str, Any] = {"lock": "l7", "ttl": lasts * MS}
+    mine = value | random.choice(({}, {}, {}, {"mode": "shared"}))
+    at = random.randrange(10)
+    got = mine | {"hold": "again", "token": None, "deadline": (at + lasts) * MS}
+    drawing.op(at, 88, "invoke", "acquire", mine, node="client-88")
+    drawing.op(at, 88, "ok", "acquire", got, None, "client-88")
+    now = at + random.randrange(1, 5)
+    if random.random() < 0.3:
+        extended = {"lock": "l7", "hold": "again", "ttl": lasts * MS}
+        until = {"deadline": (now + lasts) * MS}
+        drawing.op(now, 88, "invoke", "extend", extended, None, "client-88")
+        drawing.op(now, 88, "ok", "extend", extended | until, None, "client-88")
+    elif random.random() < 0.3:
+        drawing.op(now, 88, "invoke", "release", got, None, "client-88")
+        drawing.op(now, 88, "ok", "release", got, None, "client-88")
+    if random.random() < 0.3:
+        _grant_between(drawing, 87, value, at, at + 8)
+    asked = now + random.randrange(5)
+    over = asked + random.randrange(3)
+    who = random.choice((88, 88, 88, 86))
+    error = [random.choice(("not-granted",) * 4 + ("no-quorum",)), "-"]
+    drawing.op(asked, who, "invoke", "acquire", value, node=f"client-{who}")
+    drawing.op(over, who, "fail", "acquire", value, error, f"client-{who}")
 
 
 def _cut_off(drawing: Drawing, asked: int, given_up: int) -> None:
