@@ -202,7 +202,13 @@ class _Run:
         settings = lock.lease, self._end_ns, self._delay
         found = [
             *taken(
-                lock.found, lock.left, lock.freed, lock.requests, hindered, self._closings, *settings
+                lock.found,
+                lock.left,
+                lock.freed,
+                lock.requests,
+                hindered,
+                self._closings,
+                *settings,
             ),
             *taken_by_faults(hindered, lock.leases(hindered.one_by_one)),
         ]

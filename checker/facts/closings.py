@@ -29,8 +29,6 @@ class Closings:
         """Return when the client of a call had closed, of the closes that were answered ok and
         begun after the call, or was seen dead; FOREVER if neither was seen."""
         process = call.begin.process
-        place = bisect_left(
-            self._begun.get(process, ()), call.begin.index, key=attrgetter("index")
-        )
+        place = bisect_left(self._begun.get(process, ()), call.begin.index, key=attrgetter("index"))
         ended = self._ended.get(process, [])[place : place + 1]
         return min([self._dead.get(process, FOREVER), *ended])

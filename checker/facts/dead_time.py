@@ -4,8 +4,8 @@ A lock is *taken* while a hold may last, while a request may have been granted w
 receiving the answer, and while a fault keeps servers from answering. The rest of the run is free
 time. It is dead if, without a grant, clients asked without a pause for longer than the bound; or if
 one asked after the bound, with no other client asking meanwhile but such as failed, and again, and
-none was granted it either time. A request counts only while no fault hinders its client. Everything here is rounded in
-favour of the lock: to blame it takes certainty.
+none was granted it either time. A request counts only while no fault hinders its client. Everything
+here is rounded in favour of the lock: to blame it takes certainty.
 
 Shared and exclusive holds are judged apart. A grant of a shared hold helps no client that asks for
 an exclusive one: it only takes the lock for a while. Such a client may ask in vain for longer than
@@ -222,8 +222,8 @@ def _in_vain(
 
 @dataclass
 class _Group:
-    """Acquires that were open at the same time. `after`: when the requests before them were
-    over."""
+    """Acquires that were open at the same time. `after`: when the requests before them had
+    ended."""
 
     after: float
     begin: float = FOREVER

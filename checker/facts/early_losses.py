@@ -106,9 +106,7 @@ def leased(hold: Hold) -> Sequence[tuple[float, float]]:
 def _believed(hold: Hold) -> list[tuple[float, float]]:
     """Return the leases of a hold as far as they are certain, cut off like `Hold.believed`."""
     over = min(hold.given_back, hold.may_end)
-    return [
-        (start, min(end, over)) for start, end in leased(hold) if start < end and start <= over
-    ]
+    return [(start, min(end, over)) for start, end in leased(hold) if start < end and start <= over]
 
 
 class _Rivals:

@@ -252,7 +252,7 @@ def _delivered(
 
 def _holds(fault: Fault, clients: frozenset[str]) -> list[Span]:
     """Return when a cut of clients holds their messages back. One that rejects does so only while
-    it is put in place and taken off, when one end may drop what the other would have rejected. A
+    it is put in place and taken off: then one end may drop a packet that the other would reject. A
     message between servers that was rejected may wait in its server."""
     over = _end(fault)
     if not fault.rejects or fault.surely is None or not _cut_off(fault, clients):

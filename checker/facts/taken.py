@@ -45,8 +45,8 @@ def taken(
 ) -> Iterator[Taken]:
     """Yield the spans in which clients may have a lock. `left` and `freed`: when each hold has
     certainly ended, and those that a release ended (obstacles.py); `closings`: when clients had
-    closed; `lease`: the longest of this lock; `delay`: how long a message travels if nothing holds it back. The history ends at
-    `end_ns`."""
+    closed; `lease`: the longest of this lock; `delay`: how long a message travels if nothing holds
+    it back. The history ends at `end_ns`."""
     for hold in found:
         over, given_back = left[hold.index], freed.get(hold.index, FOREVER)
         if over < given_back:

@@ -24,9 +24,13 @@ def with_facts(history: History) -> History:
 
 def _lacks(op: Op) -> bool:
     starts = op.value.get("phase") != "end"
-    return starts and not _FACTS <= op.value.keys()
+    return starts and not op.value.keys() >= _FACTS
 
 
 def _stated(op: Op) -> Op:
     targets, arguments = list(op.value.get("targets", [])), dict(op.value.get("arguments", {}))
-    return replace(op, value=facts(op.f, targets, arguments) | op.value)
+    said = facts(op.f, targets, arguments)
+    if said:
+        # Cuts that were to reject have dropped messages until the nemesis stated this fact.
+        said["rejects"] = False
+    return replace(op, value=said | op.value)

@@ -89,7 +89,8 @@ def test_a_grant_to_another_process_meanwhile_is_judged_as_such(story, at, valid
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "valid"), [(0, 99, False), (0, 100, True), (1100, 1200, True), (1101, 1200, False)]
+    ("begin", "end", "valid"),
+    [(0, 99, False), (0, 100, True), (1100, 1200, True), (1101, 1200, False)],
 )
 def test_a_fault_may_have_taken_the_lock_from_it(story, begin, end, valid):
     story.fault("kill", begin, end, ["redis-1"])

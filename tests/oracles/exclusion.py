@@ -39,9 +39,8 @@ def _hand_out_late(drawing: Drawing) -> None:
             op.value["deadline"] = op.time - random.choice((249, 250, 251, 400)) * MS
         if op.f == "extend" and op.type == "ok" and random.random() < 0.4:
             op.value["deadline"] = op.time - random.choice((249, 250, 251, 400)) * MS
-        if op.f in ("acquire", "extend") and op.type == "ok":
-            if random.random() < 0.1:
-                op.value["assumed"] = random.choice((True, True, False))
+        if op.f in ("acquire", "extend") and op.type == "ok" and random.random() < 0.1:
+            op.value["assumed"] = random.choice((True, True, False))
     for _ in range(random.choice((0, 0, 1))):
         client = f"client-{random.randrange(3)}"
         family = random.choice(("pause", "clock", "cpu", "packet", "partition", "gremlin"))
@@ -95,8 +94,8 @@ def _extended_too_late(ops: list[Op], held: Held) -> bool:
 
 
 def _stops(ops: list[Op], begun: Op, held: Held, over: float, told: Op | None = None) -> bool:
-    """Return whether this is the start of a fault that may have stopped the client in that time:
-    until it was told."""
+    """Return whether this is the start of a fault that may have stopped the client in that time,
+    which ends with `told`, or with its grant."""
     if begun.type != "invoke" or begun.value["phase"] == "end":
         return False
     ends = [

@@ -120,7 +120,9 @@ def _fault(drawing: Drawing) -> None:
             )
 
 
-def _reject(random: Random, arguments: dict[str, Any], at: int, until: int | None) -> dict[str, Any]:
+def _reject(
+    random: Random, arguments: dict[str, Any], at: int, until: int | None
+) -> dict[str, Any]:
     """Let some cuts reject, which takes a while to be put in place and to be taken off."""
     if not arguments or random.random() < 0.3:
         return {}
@@ -234,7 +236,9 @@ def _cut_off(drawing: Drawing, asked: int, given_up: int) -> None:
     at = max(0, random.randint(asked - 2, given_up + 2))
     for _ in range(random.choice((1, 1, 2))):
         near = random.choice(("client-98", "client-98", "client-98", "s2"))
-        links = [[near, far] for far in random.sample(SERVERS, random.choice((1, 3))) if far != near]
+        links = [
+            [near, far] for far in random.sample(SERVERS, random.choice((1, 3))) if far != near
+        ]
         until = at + random.choice((3, 9, 18))
         arguments: dict[str, Any] = {"links": [*links, ["client-98", "s1"]]}
         more = _reject(random, arguments, at, until)

@@ -209,7 +209,10 @@ def test_a_fault_of_its_client_prolongs_a_hold():
 
 def test_a_request_settles_after_the_last_fault_that_may_have_delayed_it():
     for random, found, naive, node, begin, end in cases(2000):
-        delay, closed = random.randrange(3), random.choice((FOREVER, end, end + random.randrange(9)))
+        delay, closed = (
+            random.randrange(3),
+            random.choice((FOREVER, end, end + random.randrange(9))),
+        )
         arrived, tail = found.arrived(Sent(node, begin, end, closed), delay), random.randrange(4)
         assert arrived == naive.arrived(node, begin, end, delay, closed)
         assert found.settled(begin, arrived, tail) == naive.settled(begin, arrived, tail)
@@ -222,7 +225,10 @@ def cut_or_pause(random, name):
     end = start + random.choice((1, 4, 9, 20))
     fault = Fault(str(name), "mine", ["s1"], {}, start, end, proved=True, healed=True)
     fault = replace(fault, impairs=frozenset({"s1"}), links=(("c1", "s1"),) if cuts else ())
-    placed = start + random.randint(0, (end - start) // 3), end - random.randint(0, (end - start) // 3)
+    placed = (
+        start + random.randint(0, (end - start) // 3),
+        end - random.randint(0, (end - start) // 3),
+    )
     return replace(fault, rejects=cuts and random.random() < 0.5, surely=placed)
 
 
