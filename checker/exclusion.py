@@ -148,7 +148,7 @@ def _extended_too_late(hold: Hold, op: Op) -> dict[str, Any]:
     over = op.value["deadline"]
     return {
         "what": (
-            f"{hold.who} was told at {seconds(op.time)} that hold {hold.name} is extended: the "
+            f"{hold.who} was answered at {seconds(op.time)} that hold {hold.name} is extended: the "
             f"answer came {(op.time - over) / 1e9:.3f} s after that lease had expired, by the "
             f"lock's own deadline ({seconds(over)})."
         ),

@@ -122,7 +122,7 @@ def test_an_extend_that_is_answered_after_its_own_deadline_is_the_locks_failure(
     (row,) = found.evidence
     assert row == {
         "what": (
-            "client-1 (process 1) was told at 3.700 s that hold a is extended: the answer came "
+            "client-1 (process 1) was answered at 3.700 s that hold a is extended: the answer came "
             "0.700 s after that lease had expired, by the lock's own deadline (3.000 s)."
         ),
         "time_ns": 3700 * MS,
