@@ -7,7 +7,7 @@ several are refused in calm, ends its holds early by itself, or its releases do 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fencepost.checker.facts.clocks import Clocks
@@ -15,6 +15,7 @@ from fencepost.checker.facts.early_losses import leased
 from fencepost.checker.facts.faults import faults, over_time
 from fencepost.checker.facts.hold_events import HoldEvents, refusal
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
+from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import Call, History, Op
 
 ENOUGH = 3
@@ -30,8 +31,15 @@ def given_up_early(
     for sent in history.calls():
         if sent.begin.f == "release":
             releases.setdefault(lock_of(sent.begin.value), []).append(sent)
+    # Those of other locks need no further look.
+    works = {lock for lock, sent in releases.items() if any(one.type == "ok" for one in sent)}
+    under_way = {lock: _under_way(releases[lock]) for lock in releases.keys() - works}
+    nodes = {one.begin.node for lock in under_way for one in releases[lock]}
+    apart = 2 * max(map(clocks.bound, nodes), default=0)
     shown: dict[str, list[tuple[Hold, Op, Op]]] = {}
     for hold in found:
+        if hold.lock not in under_way:
+            continue
         mine = (one for one in events.own.get(hold.index, ()) if one.begin.f == "release")
         call = next(mine, None)
         answer = None if call is None else refusal(call)
@@ -42,13 +50,18 @@ def given_up_early(
             since <= call.begin.time and answer.time < min(until, may_end)
             for since, until in leased(hold)
         )
-        if runs and not any(_met(one, hold, answer, clocks) for one in releases[hold.lock]):
+        near = under_way[hold.lock].touching(hold.asked - apart, answer.time + apart)
+        if runs and not any(_met(one, hold, answer, clocks) for one in near):
             shown.setdefault(hold.lock, []).append((hold, call.begin, answer))
-    return [
-        _evidence(lock, rows)
-        for lock, rows in shown.items()
-        if len(rows) >= ENOUGH and not any(call.type == "ok" for call in releases[lock])
-    ]
+    return [_evidence(lock, rows) for lock, rows in shown.items() if len(rows) >= ENOUGH]
+
+
+def _under_way(releases: Iterable[Call]) -> Spans[Call]:
+    """Index releases by the time in which they may have reached the service."""
+    return Spans(
+        (one.begin.time, None if one.end is None or one.type == "info" else one.end.time, one)
+        for one in releases
+    )
 
 
 def _met(call: Call, hold: Hold, answer: Op, clocks: Clocks) -> bool:

@@ -7,12 +7,14 @@ since it was asked for.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fencepost.checker.facts.faults import Fault, over_time
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
 from fencepost.checker.facts.refusals import was_refused
+from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import Call
 
 
@@ -21,22 +23,31 @@ def refused_again(
 ) -> Iterator[dict[str, Any]]:
     """Yield evidence for each acquire that was refused to a holder of the lock."""
     active = over_time(on)
-    held: dict[str, list[Hold]] = {}
-    for hold in found:
-        held.setdefault(hold.lock, []).append(hold)
+    had: dict[tuple[str, int | str], list[Hold]] = {}
+    grants: dict[str, list[Hold]] = {}
+    for hold in sorted(found, key=lambda hold: hold.start):
+        grants.setdefault(hold.lock, []).append(hold)
+        # A second lease began after the first had expired: another may have had the lock.
+        if not hold.shared and len(hold.leases) == 1:
+            had.setdefault((hold.lock, hold.process), []).append(hold)
+    held = {
+        mine: Spans((hold.start, hold.believed_end, hold) for hold in rows)
+        for mine, rows in had.items()
+    }
+    starts = {lock: [hold.start for hold in rows] for lock, rows in grants.items()}
     for call in acquires:
         begin, end = call.begin, call.end
         if end is None or not was_refused(call):
             continue
-        granted = held.get(lock_of(begin.value), ())
-        others = [one.start for one in granted if one.process != begin.process]
-        for hold in granted:
-            if hold.process != begin.process or hold.shared or hold.index > begin.index:
+        lock = lock_of(begin.value)
+        mine = held.get((lock, begin.process))
+        for hold in () if mine is None else mine.touching(begin.time, end.time):
+            if hold.index > begin.index or end.time >= hold.believed_end:
                 continue
-            # A second lease began after the first had expired: another may have had the lock.
-            has = end.time < hold.believed_end and len(hold.leases) == 1
-            theirs = any(hold.start <= start <= end.time for start in others)
-            if has and not theirs and not active.count(hold.asked, end.time):
+            first = bisect_left(starts[lock], hold.start)
+            last = bisect_right(starts[lock], end.time)
+            theirs = any(one.process != begin.process for one in grants[lock][first:last])
+            if not theirs and not active.count(hold.asked, end.time):
                 yield _evidence(call, hold)
                 break
 
