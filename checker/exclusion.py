@@ -8,8 +8,8 @@ acts as the holder, and no service can prevent that (Kleppmann 2016).
 Two holds overlap if each certainly began before the other ended. An overlap within the bounds of
 two hosts' clocks proves nothing, and is only counted (`uncertain`).
 
-A lock that hands out a grant whose lease has expired breaks its promise as well (late_grants.py):
-its client never had the lease.
+A lock that hands out a grant or an extension whose lease has expired breaks its promise as well
+(late_grants.py): its client never had the lease.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import ends_with
 from fencepost.checker.facts.holds import FOREVER, Hold, holds, seconds
-from fencepost.checker.facts.late_grants import late_grants, lease_end
+from fencepost.checker.facts.late_grants import late_extends, late_grants, lease_end
 from fencepost.checker.facts.overlaps import (
     Kind,
     Overlap,
@@ -31,9 +31,9 @@ from fencepost.checker.facts.overlaps import (
     strictly,
 )
 from fencepost.checker.facts.untested import untested
-from fencepost.checker.history.history import History
+from fencepost.checker.history.history import History, Op
 from fencepost.checker.signs import GRANTED_BESIDE, GRANTED_EARLY, GRANTED_LATE, any_of
-from fencepost.checker.verdict import Verdict, noted
+from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.why.cause import Link, as_sentences, cause, causes, headline
 
 
@@ -50,13 +50,13 @@ def mutual_exclusion(history: History, test: Mapping[str, Any]) -> Verdict:
 
 def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
     granted = holds(history, test)
-    count = len(granted)
+    total = len(granted)
     details: dict[str, Any] = {
-        "holds": count,
+        "holds": total,
         "failed_release": test.get("failed_release", "ended"),
         "ends_with": ends_with(test),
     }
-    if not count:
+    if not total:
         return Verdict("unknown", "The lock was never granted: nothing was tested.", [], details)
     clocks = Clocks(test)
     found = overlaps_of(history, test, kind, clocks)
@@ -64,27 +64,36 @@ def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
         rows = believed(granted) if kind == "believed" else strictly(granted)
         details["uncertain"] = len(overlaps(rows)) - len(found)
     late = late_grants(history, test, granted) if kind == "believed" else []
+    longer = late_extends(history, test, granted) if kind == "believed" else []
     if late:
         details["late"] = len(late)
-    if not found and not late:
+    if longer:
+        details["late_extends"] = len(longer)
+    if not found and not late and not longer:
         missing = details["untested"] = _untested(kind, history, granted)
-        words = f"None of {count} holds overlapped another {kind} hold."
+        words = f"None of {total} holds overlapped another {kind} hold."
         return Verdict(True, noted(words, missing), [], details)
     known = causes(history, test)
     whys = [known.overlap(o.first, o.second, o.start) for o in found]
     evidence = [_evidence(o, kind, why) for o, why in zip(found, whys, strict=True)]
     evidence += [_too_late(hold) for hold in late]
+    evidence += [_extended_too_late(hold, op) for hold, op in longer]
     evidence.sort(key=lambda row: row["time_ns"])
     parts = []
     if found:
         parts.append(
-            f"{len(found)} of {count} holds were granted during another {kind} hold; the first at "
+            f"{len(found)} of {total} holds were granted during another {kind} hold; the first at "
             f"{seconds(found[0].start)}{headline(whys[0])}."
         )
     if late:
         parts.append(
-            f"{len(late)} of {count} holds were granted when their lease had expired; the first at "
+            f"{len(late)} of {total} holds were granted when their lease had expired; the first at "
             f"{seconds(late[0].start)}."
+        )
+    if longer:
+        parts.append(
+            f"{count(len(longer), 'extend')} answered ok when the extended lease had expired; "
+            f"the first at {seconds(min(op.time for _, op in longer))}."
         )
     return Verdict(False, " ".join(parts), evidence, details)
 
@@ -132,6 +141,21 @@ def _too_late(hold: Hold) -> dict[str, Any]:
         "lock": hold.lock,
         "holds": [hold.name],
         "ops": [hold.index],
+    }
+
+
+def _extended_too_late(hold: Hold, op: Op) -> dict[str, Any]:
+    over = op.value["deadline"]
+    return {
+        "what": (
+            f"{hold.who} was answered at {seconds(op.time)} that hold {hold.name} is extended: the "
+            f"answer came {(op.time - over) / 1e9:.3f} s after that lease had expired, by the "
+            f"lock's own deadline ({seconds(over)})."
+        ),
+        "time_ns": op.time,
+        "lock": hold.lock,
+        "holds": [hold.name],
+        "ops": [op.index],
     }
 
 

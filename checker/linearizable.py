@@ -2,7 +2,8 @@
 
 The strictest check of the lock service, and the only one that also uses ops that failed or never
 returned: lincheck looks for one order of all ops, each within its interval, in which no grant is
-given while another may still be valid, and each token exceeds those before it.
+given while another may still be valid, and each token exceeds those before it. In that model a
+refused release ends its hold; given_up_early.py tells of a lock that refuses all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from fencepost.checker.checker import Checker, Test, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.ends import FOREVER, ends_with
 from fencepost.checker.facts.faults import during, faults, over_time
+from fencepost.checker.facts.given_up_early import given_up_early
 from fencepost.checker.facts.grant_events import refused, unsent
+from fencepost.checker.facts.hold_events import trusted_hold_events
 from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
 from fencepost.checker.facts.second_grants import until
 from fencepost.checker.facts.untested import untested
@@ -30,7 +33,13 @@ from fencepost.checker.lincheck.budget import Budget
 from fencepost.checker.lincheck.model import Model
 from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.verdict import check_calls
-from fencepost.checker.signs import GRANTED_EARLY, GRANTED_LATE, TOKEN_FELL, any_of
+from fencepost.checker.signs import (
+    GRANTED_EARLY,
+    GRANTED_LATE,
+    REFUSED_HOLDER,
+    TOKEN_FELL,
+    any_of,
+)
 from fencepost.checker.verdict import Verdict, count, noted
 
 REQUEUED = "requeued"
@@ -80,6 +89,11 @@ def linearizable(history: History, test: Mapping[str, Any]) -> Verdict:
         "failed_release": failed,
         "ends_with": ends_with(test),
     }
+    if found.valid is not False:
+        counted = [h for h in granted if h.index not in again and h.lock not in without]
+        own = trusted_hold_events(history, test, clocks)
+        if early := given_up_early(history, counted, own, clocks):
+            return Verdict(False, early[0]["what"], early, details)
     if found.valid is True and without:
         return Verdict("unknown", _NO_MODEL, [], details)
     if found.valid is True:
@@ -352,7 +366,7 @@ CHECKER = Checker(
     column="linear",
     goal=True,
     goal_rank=50,
-    suspect=any_of(GRANTED_EARLY, GRANTED_LATE, TOKEN_FELL),
+    suspect=any_of(GRANTED_EARLY, GRANTED_LATE, REFUSED_HOLDER, TOKEN_FELL),
     applies=_no_model,
     touches=lambda history: any(op.value.get("ttl") is not None for op in history.clients()),
 )

@@ -22,12 +22,13 @@ from typing import Any
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
+from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.dead_time import PAUSES_IN_BOUND, DeadTime, DeadTimes
 from fencepost.checker.facts.ends import ends_with, kills
 from fencepost.checker.facts.fairness import Fairness, fairness
 from fencepost.checker.facts.faults import Fault, faults
 from fencepost.checker.facts.grant_events import refused, unsent
-from fencepost.checker.facts.hindered import Hindered
+from fencepost.checker.facts.hindered import Hindered, sent
 from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
 from fencepost.checker.facts.obstacles import (
@@ -41,6 +42,7 @@ from fencepost.checker.facts.obstacles import (
     longest_lease,
     spans,
 )
+from fencepost.checker.facts.reentrance import refused_again
 from fencepost.checker.facts.refusals import Refusals, refusals
 from fencepost.checker.facts.second_grants import doubled
 from fencepost.checker.facts.taken import mode_of, taken, taken_by_faults
@@ -72,15 +74,16 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     judged = [run.dead_times(lock) for lock in locks]
     dead = [one for times in judged for one in times.dead]
     served, leases = sum(t.served for t in judged), sum(t.leases for t in judged)
-    fair = fairness(acquires, found, on, history, clocks, given, run.bystanders(acquires))
+    fair = fairness(acquires, found, on, history, clocks, given, run.concerned(acquires))
     promises = test.get("promises") or {}
     denied = Refusals()
     if promises.get("true_refusals"):
         unanswered = dict(row for lock in locks for row in run.unanswered(lock))
         denied = refusals(acquires, found, events.own, unanswered, apart)
+    again = list(refused_again(acquires, found, on)) if promises.get("reentrant") else []
     # A lost node may have been gone before this was noticed, and requests refused for it.
     gone = any(one.impairs is None and one.end is None and not one.proved for one in on)
-    unfair = _unfair(fair, promises) + ([] if gone else denied.untrue)
+    unfair = _unfair(fair, promises) + again + ([] if gone else denied.untrue)
     strange = sorted({fault.family for fault in on if fault.impairs is None})
     hidden = gone and bool(denied.untrue)
     if strange and not hidden and not any(run.dead_times(lock, known=True).dead for lock in locks):
@@ -92,6 +95,9 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
             untested.append("reentrant")
     bad = sorted([one.to_json() for one in dead] + unfair, key=lambda row: row["time_ns"])
     valid: Valid = False if bad else "unknown" if strange else _valid(waits, served)
+    stuck = [since for lock in locks if (since := run.stuck(lock)) is not None]
+    if valid is True and stuck:
+        valid, untested = "unknown", []
     untested += ["the end of a lease"] if valid is True and not leases else []
     evidence = bad or [w.to_json() for w in waits if w.valid is not None or w.kind == "heal"]
     details = {
@@ -107,7 +113,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
         **fair.details(),
         "untested": untested,
     }
-    summary = _summary(valid, waits, evidence, strange, leases)
+    summary = _summary(valid, waits, evidence, strange, leases, stuck)
     return Verdict(valid, noted(summary, untested), evidence, details)
 
 
@@ -170,12 +176,16 @@ class _Run:
         self._majority = len(self._servers) // 2 + 1
         self._promised = bool((test.get("promises") or {}).get("minority"))
         nodes = {node for node in history.nodes() if node is not None}
-        clients = self._clients = frozenset(nodes - self._servers)
+        clients = frozenset(nodes - self._servers)
         self._end_ns = history.end_ns
         self._impairing = impairing(on, clients)
+        self._closings = Closings(history)
         self._faulty = bool(on)
         ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
         self.healed = None not in ends
+        self._last_on = max(
+            (f.start for f in on if f.end is None and not kills_clients(f, clients)), default=0
+        )
         healed = [end for end in ends if end is not None]
         # Before the clients are ready, no client can be granted a lock.
         self._ready_ns = int(test.get("ready_s", 0) * 1e9)
@@ -189,10 +199,16 @@ class _Run:
     def dead_times(self, lock: Waited, known: bool = False) -> _DeadTimes:
         """Find the dead times of a lock. `known`: ignore faults of which nothing is known."""
         hindered = self._known if known else self.hindered
+        settings = lock.lease, self._end_ns, self._delay
         found = [
             *taken(
-                *(lock.found, lock.left, lock.freed, lock.requests),
-                *(hindered, lock.lease, self._end_ns, self._delay),
+                lock.found,
+                lock.left,
+                lock.freed,
+                lock.requests,
+                hindered,
+                self._closings,
+                *settings,
             ),
             *taken_by_faults(hindered, lock.leases(hindered.one_by_one)),
         ]
@@ -205,10 +221,10 @@ class _Run:
             judged.leases += times.leases
         return judged
 
-    def bystanders(self, acquires: list[Call]) -> frozenset[str]:
-        """Return the clients that ask for no lock."""
-        asking = {call.begin.node for call in acquires}
-        return self._clients - asking if self._servers else frozenset()
+    def concerned(self, acquires: list[Call]) -> frozenset[str]:
+        """Return the servers, and the clients that ask for a lock; none if not all are known."""
+        asking = frozenset(call.begin.node or "" for call in acquires)
+        return self._servers | asking if self._servers and "" not in asking else frozenset()
 
     def extended(self, call: Call) -> float | None:
         """Return by when an extend has arrived that may have taken effect without its holder's
@@ -219,8 +235,8 @@ class _Run:
             call.type == "info" or (failed and self.hindered.one_by_one)
         ):
             return None
-        begin, over = call.begin, (call.end or call.begin).time
-        return self.hindered.held_back(begin.node, begin.time, over, self._delay)
+        over = (call.end or call.begin).time
+        return self.hindered.held_back(sent(call, over, self._closings), self._delay)
 
     def unanswered(self, lock: Waited) -> Iterator[tuple[int, Span]]:
         """Yield by when each acquire of unknown outcome has arrived, and until when its lease may
@@ -229,10 +245,15 @@ class _Run:
         for call, one in lock.requests:
             lease = lease_of(call) or lock.lease
             if one.over > one.begin and lease:
-                given_up = one.over - lease
-                arrived = self.hindered.arrived(call.begin.node, one.begin, given_up, self._delay)
+                given_up = sent(call, one.over - lease, self._closings)
+                arrived = self.hindered.arrived(given_up, self._delay)
                 over = self.hindered.settled(one.begin, arrived, self._bound + lease)
                 yield call.begin.index, (arrived, over)
+
+    def stuck(self, lock: Waited) -> float | None:
+        """Return since when clients asked for a lock in vain until the end, for longer than the
+        bound, behind a fault that was never healed; None if they did not."""
+        return None if self.healed else lock.in_vain_since(self._last_on)
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])
@@ -297,6 +318,7 @@ def _summary(
     evidence: list[dict[str, Any]],
     strange: list[str],
     leases: int,
+    stuck: list[float],
 ) -> str:
     if valid is False:
         return str(evidence[0]["what"])
@@ -307,6 +329,11 @@ def _summary(
         if longest is None or not leases:
             return "The lock was granted in time whenever it was free and a client asked for it."
         return f"The lock became available every time; the longest wait was {longest:.3f} s."
+    if stuck:
+        return (
+            f"A fault was on until the end, and clients asked in vain from {seconds(min(stuck))} "
+            "on: the history does not tell whether because of it."
+        )
     cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
     if cut_short:
         return cut_short.describe()

@@ -176,5 +176,6 @@ FAMILY = Family(
     clashes=clashes,
     impairs=impairs,
     links=links,
+    only_messages=True,
     colour=Colour("#a9784a", "#cf9c6b"),
 )

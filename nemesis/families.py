@@ -67,8 +67,8 @@ def collide(mine: Strike, other: Strike, at: Layout) -> bool:
 
 
 def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts about a fault: `impairs`, `links`, `forgets`, `loses`, `stops`; empty for an
-    unknown family."""
+    """Return the facts about a fault: `impairs`, `links`, `forgets`, `loses`, `stops`, `rejects`,
+    `only_messages`; empty for an unknown family."""
     found = FAMILIES.get(family)
     if found is None:
         return {}
@@ -78,6 +78,8 @@ def facts(family: str, targets: list[str], arguments: dict[str, Any]) -> dict[st
         "forgets": found.forgets,
         "loses": found.loses(targets, arguments),
         "stops": found.stops(targets, arguments),
+        "rejects": found.rejects(targets, arguments),
+        "only_messages": found.only_messages,
     }
 
 

@@ -149,6 +149,9 @@ class Family:
     - `forgets`: whether servers may lose, or end early, what they have granted.
     - `loses`: whether it loses messages of its targets, by which their connections may end.
     - `stops`: the nodes whose process is stopped, as a whole, for as long as it is active.
+    - `only_messages`: whether it acts on messages between nodes alone, and on no process.
+    - `rejects`: whether it resets each connection that it cuts, so that no message waits for its
+      end.
 
     Display: `describe` gives a fault as a sentence; `colour` is the report's; `columns` are the
     columns of a matrix that names no faults; `axes`: the properties of a fault that a sweep
@@ -186,6 +189,8 @@ class Family:
     forgets: bool = False
     loses: Callable[[list[str], dict[str, Any]], bool] = lambda targets, arguments: False
     stops: Callable[[list[str], dict[str, Any]], list[str]] = _stops_none
+    only_messages: bool = False
+    rejects: Callable[[list[str], dict[str, Any]], bool] = lambda targets, arguments: False
     colour: Colour = Colour()
     columns: tuple[Column, ...] = ()
     axes: tuple[FaultAxis, ...] = ()

@@ -325,5 +325,6 @@ FAMILY = Family(
     ours_alone="it needs a proxy on the server's node",
     impairs=impairs,
     links=links,
+    only_messages=True,
     colour=Colour("#b0637a", "#d68aa0"),
 )

@@ -249,5 +249,6 @@ FAMILY = Family(
     lacks=lacks,
     leftovers=leftovers,
     loses=lambda targets, arguments: arguments.get("kind") == "loss",
+    only_messages=True,
     colour=Colour("#b483c2", "#d0a6dc"),
 )

@@ -350,6 +350,8 @@ FAMILY = Family(
     leftovers=chains.leftovers,
     impairs=impairs,
     links=links,
+    rejects=lambda targets, arguments: arguments.get("how") == "reject",
+    only_messages=True,
     colour=Colour("#8a74c9", "#a593e0"),
     columns=(Column("partition", "partition", "Under partitions", 3),),
     axes=(

@@ -155,22 +155,28 @@ class Story:
         proved: bool = True,
         healed: bool = True,
         arguments: dict[str, Any] | None = None,
+        placed: float | None = None,
+        ordered: float | None = None,
         **receipt: Any,
     ) -> None:
-        """Add a fault as the nemesis records it. With `end` None it was never healed."""
+        """Add a fault as the nemesis records it. With `end` None it was never healed. Its receipt
+        comes at once, or at `placed`; its end is ordered at its end, or at `ordered`."""
         fault = {
             "fault": name or f"{family}-{start}-{targets[0]}",
             "targets": targets,
             "arguments": arguments or {},
         }
-        for at, phase, right in ((start, "start", proved), (end, "end", healed)):
-            if at is None:
+        begun = start if placed is None else placed
+        ends = end if ordered is None else ordered
+        rows = ((start, begun, "start", proved), (ends, end, "end", healed))
+        for invoked, at, phase, right in rows:
+            if invoked is None or at is None:
                 continue
             value = {**fault, "phase": phase}
             if phase == "start":
                 value |= facts(family, targets, arguments or {})
             shown = {"proved": right, "how": "as told", **receipt}
-            self.op(at, "nemesis", "invoke", family, value)
+            self.op(invoked, "nemesis", "invoke", family, value)
             error = None if right else ["unproved", "as told"]
             type = "ok" if right else "info"
             self.op(at, "nemesis", type, family, {**value, "receipt": shown}, error)

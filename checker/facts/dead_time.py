@@ -3,9 +3,9 @@
 A lock is *taken* while a hold may last, while a request may have been granted without its client
 receiving the answer, and while a fault keeps servers from answering. The rest of the run is free
 time. It is dead if, without a grant, clients asked without a pause for longer than the bound; or if
-one asked after the bound, with no other client asking meanwhile, and again, and was not granted it
-either time. A request counts only while no fault hinders its client. Everything here is rounded in
-favour of the lock: to blame it takes certainty.
+one asked after the bound, with no other client asking meanwhile but such as failed, and again, and
+none was granted it either time. A request counts only while no fault hinders its client. Everything
+here is rounded in favour of the lock: to blame it takes certainty.
 
 Shared and exclusive holds are judged apart. A grant of a shared hold helps no client that asks for
 an exclusive one: it only takes the lock for a while. Such a client may ask in vain for longer than
@@ -94,6 +94,7 @@ class DeadTimes:
             asked,
             apart,
             {row[0].begin.index for row in mine if not _met(row, hindered, end_ns)},
+            hindered.one_by_one,
         )
 
     def find(self, taken: Iterable[Taken], since: float, why: str) -> Iterator[DeadTime]:
@@ -143,7 +144,7 @@ class DeadTimes:
                     starved.asked = 0.0
                     return min(over, until)
             place += 1
-        # No other client asked during these, so they end in the order in which they begin.
+        # They do not touch, so they end in the order in which they begin.
         first = bisect_right(self._vain, (since + self._bound, FOREVER))
         vain = self._vain[first : first + TIMES_IN_VAIN]
         blamed = len(vain) == TIMES_IN_VAIN and vain[-1][1] <= until
@@ -193,22 +194,55 @@ def _stretches(spans: Iterable[Span], pause: float) -> list[Span]:
     return found
 
 
-def _in_vain(asked: Sequence[tuple[Call, Request]], apart: int, among: set[int]) -> list[Span]:
-    """Return the acquires that were not granted although no other client asked meanwhile, or had a
-    request that may have been granted without its receiving the answer.
+def _in_vain(
+    asked: Sequence[tuple[Call, Request]], apart: int, among: set[int], one_by_one: bool
+) -> list[Span]:
+    """Return when clients asked in vain: an acquire was not granted, and meanwhile no other client
+    asked but such as failed, or had a request that may have been granted without its receiving the
+    answer. Acquires at the same time are one such span.
 
-    `among`: the positions of the invocations that count.
+    `among`: the positions of the invocations that count. `one_by_one`: clients may ask each server
+    by itself, and then two of them may refuse one another.
     """
     found: list[Span] = []
     stood = -FOREVER
-    begins = [one.begin for _, one in asked]
-    for (call, one), following in zip(asked, [*begins[1:], FOREVER], strict=True):
+    group = _Group(-FOREVER)
+    for call, one in asked:
+        if one.begin > group.until + apart:
+            found += group.in_vain(one_by_one)
+            group = _Group(stood + apart)
         until = one.asked_until if one.died else FOREVER
         if call.end is not None:
             until = call.end.time
-        by_itself = stood + apart < one.begin and until + apart < following
-        counts = call.begin.index in among and not one.died and call.type != "ok"
-        if by_itself and counts and call.end is not None and one.asked_until >= until:
-            found.append((one.begin, until))
+        counts = call.begin.index in among and not one.died and one.asked_until >= until
+        group.add(call, one.begin, until, counts and call.end is not None)
         stood = max(stood, until, one.over)
-    return found
+    return found + group.in_vain(one_by_one)
+
+
+@dataclass
+class _Group:
+    """Acquires that were open at the same time. `after`: when the requests before them had
+    ended."""
+
+    after: float
+    begin: float = FOREVER
+    until: float = -FOREVER
+    many: int = 0
+    counts: bool = False
+    granted: bool = False
+    failed: bool = True
+
+    def add(self, call: Call, begin: float, until: float, counts: bool) -> None:
+        self.begin, self.until = min(self.begin, begin), max(self.until, until)
+        self.many += 1
+        self.counts |= counts
+        self.granted |= call.type == "ok"
+        self.failed &= call.type == "fail"
+
+    def in_vain(self, one_by_one: bool) -> list[Span]:
+        alone = self.many == 1 and not self.granted
+        together = self.failed and not one_by_one
+        if self.counts and (alone or together) and self.after < self.begin:
+            return [(self.begin, self.until)]
+        return []

@@ -81,17 +81,17 @@ def _refused(hold: Hold, events: HoldEvents, test: Mapping[str, Any]) -> Op | No
     for call in events.own.get(hold.index, ()):
         end = refusal(call)
         if end is not None:
-            leased = any(since <= call.begin.time and end.time < to for since, to in _leased(hold))
+            runs = any(since <= call.begin.time and end.time < to for since, to in leased(hold))
             reported = lost is not None and lost.index < end.index
             over = call.begin.time > hold.given_back or end.time >= hold.may_end
-            if leased and not reported and not over:
+            if runs and not reported and not over:
                 return end
         if ends(call, test):
             return None
     return None
 
 
-def _leased(hold: Hold) -> Sequence[tuple[float, float]]:
+def leased(hold: Hold) -> Sequence[tuple[float, float]]:
     """Return the leases of a hold, as far as they are certain."""
     if hold.leases[-1][1] < FOREVER or hold.ttl is None:
         return hold.leases
@@ -106,9 +106,7 @@ def _leased(hold: Hold) -> Sequence[tuple[float, float]]:
 def _believed(hold: Hold) -> list[tuple[float, float]]:
     """Return the leases of a hold as far as they are certain, cut off like `Hold.believed`."""
     over = min(hold.given_back, hold.may_end)
-    return [
-        (start, min(end, over)) for start, end in _leased(hold) if start < end and start <= over
-    ]
+    return [(start, min(end, over)) for start, end in leased(hold) if start < end and start <= over]
 
 
 class _Rivals:

@@ -92,13 +92,14 @@ def fairness(
     history: History,
     clocks: Clocks,
     given: Mapping[int, int],
-    bystanders: Set[str],
+    concerned: Set[str],
 ) -> Fairness:
     """Judge the order of grants and the wakeups. `calls` are acquires, in order of invocation;
     `given`: when holds were certainly given back, by index (obstacles.py);
-    `bystanders`: the clients that ask for nothing, whose own faults disturb no order."""
+    `concerned`: the servers, and the clients that ask for a lock: faults of other nodes alone
+    disturb no order. Empty if the servers are not known."""
     found = Fairness(asked=len(calls))
-    calm = _Calm([fault for fault in on if not _aside(fault, bystanders)], history.end_ns)
+    calm = _Calm([fault for fault in on if not _aside(fault, concerned)], history.end_ns)
     by_grant = {hold.index: hold for hold in holds}
     expired = _expired(history)
     settled = _settled_ns(history, holds, calm)
@@ -120,10 +121,11 @@ def fairness(
     return found
 
 
-def _aside(fault: Fault, bystanders: Set[str]) -> bool:
-    """Return whether a fault concerns none but these clients."""
+def _aside(fault: Fault, concerned: Set[str]) -> bool:
+    """Return whether a fault hits none of these nodes, and is known to."""
     nodes = set(fault.targets).union(fault.impairs or (), *(fault.links or ()))
-    return fault.impairs is not None and bool(nodes) and nodes <= bystanders
+    known = fault.impairs is not None and bool(nodes) and bool(concerned)
+    return known and nodes.isdisjoint(concerned)
 
 
 def _settled_ns(history: History, holds: list[Hold], calm: _Calm) -> int:

@@ -31,7 +31,8 @@ class Fault:
     granted. Each is None if unknown. `surely`: the span in which it was certainly active, from its
     receipt until its heal was ordered; None if one of these was never seen. `loses`: whether it
     loses messages of the nodes that it impairs. `stops`: the nodes whose process it stops for as
-    long as it is active.
+    long as it is active. `rejects`: whether it resets each connection that it cuts.
+    `only_messages`: whether it acts on messages alone, and so stops and slows no process.
     """
 
     name: str
@@ -49,6 +50,8 @@ class Fault:
     surely: tuple[int, int] | None = None
     loses: bool = False
     stops: frozenset[str] = frozenset()
+    rejects: bool = False
+    only_messages: bool = False
 
     def disconnects(self, node: str | None, servers: Set[str]) -> bool:
         """Return whether it may end this node's connections to a server (to any node, without
@@ -120,6 +123,8 @@ def _fault(name: str, start: list[Op], end: list[Op]) -> Fault:
         forgets=value.get("forgets"),
         loses=value.get("loses", False),
         stops=frozenset(value.get("stops", ())),
+        rejects=value.get("rejects", False),
+        only_messages=value.get("only_messages", False),
         surely=next(((op.time, end[0].time) for op in start if end and _proved([op])), None),
     )
 

@@ -12,12 +12,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from heapq import heappop, heappush
 
+from msgspec import Struct
+
+from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.ends import FOREVER
 from fencepost.checker.facts.faults import Fault, over_time
 from fencepost.checker.facts.holds import Hold
 from fencepost.checker.facts.obstacles import Span, kills_clients
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import Call
+
+
+class Sent(Struct, frozen=True, gc=False):
+    """A request: sent by `node` at `begin` or later, and given up at `over`. `closed`: when its
+    client had certainly closed, or was dead (closings.py); FOREVER if that is not known."""
+
+    node: str | None
+    begin: float
+    over: float
+    closed: float = FOREVER
+
+
+def sent(call: Call, over: float, closings: Closings) -> Sent:
+    """Return the request of a call that its client gave up at `over`."""
+    return Sent(call.begin.node, call.begin.time, over, closings.after(call))
 
 
 class Hindered:
@@ -47,6 +65,7 @@ class Hindered:
         deaf: dict[str, list[Span]] = {}
         uneasy: dict[str, list[Span]] = {}
         cut: dict[str, list[Span]] = {}
+        held: dict[str, list[Span]] = {}
         late: list[Fault] = []
         for fault in on:
             if kills_clients(fault, clients):
@@ -62,6 +81,7 @@ class Hindered:
                     late.append(fault)
                 for node in only if fault.impairs else ():
                     cut.setdefault(node, []).append((fault.start, _end(fault)))
+                    held.setdefault(node, []).extend(_holds(fault, clients))
                 continue
             over = _end(fault)
             for node in fault.impairs:
@@ -70,9 +90,11 @@ class Hindered:
                 if _drops(fault):
                     # The kernel sends the requests that a stopped client has written.
                     cut.setdefault(node, []).append((fault.start, over))
+                    held.setdefault(node, []).extend(_holds(fault, clients))
                     deaf.setdefault(node, []).append((fault.start, over))
         self.survived = self._minorities(servers) if minority and servers else frozenset()
         self._clients, self._deaf, self._cut = _by_node(mine), _by_node(deaf), _by_node(cut)
+        self._held = _by_node(held)
         self._late = Spans((fault.start, over_with(fault, 0), fault) for fault in late)
         away = [fault for fault in late if fault.impairs != frozenset()]
         self._blocked = Spans((fault.start, _end(fault), fault) for fault in away)
@@ -128,57 +150,51 @@ class Hindered:
             over = later
         return over
 
-    def arrived(self, node: str | None, begin: float, over: float, delay: float) -> float:
-        """Return by when a request has certainly arrived that got no answer.
+    def arrived(self, sent: Sent, delay: float) -> float:
+        """Return by when a request has certainly arrived that got no answer. `delay`: how long a
+        message travels if nothing holds it back.
 
-        `node` sent it at `begin`, and gave it up at `over`. `delay`: how long a message travels if
-        nothing holds it back. TCP doubles the time between its attempts (RFC 6298, section 5.5), so
-        that a message which was under way for some time when a fault ended arrives at most as much
-        later, unless another fault is on by then.
+        TCP doubles the time between its attempts (RFC 6298, section 5.5), so that a message which
+        was under way for some time when a fault ended arrives at most as much later, unless another
+        fault is on by then.
         """
-        return self._arrived(self._blocked, node, begin, over, delay)
+        return self._arrived(self._blocked, sent, delay)
 
-    def lasts(self, node: str | None, begin: float, over: float, delay: float, lease: int) -> float:
-        """Return until when a lease may run that a request began whose answer did not reach
-        `node`, which gave it up at `over`: for `lease` after it, or after it has arrived, if a
-        fault held it back."""
-        arrived = self.held_back(node, begin, over, delay)
-        return over + lease if arrived == over else self.settled(begin, arrived, lease)
+    def lasts(self, sent: Sent, delay: float, lease: int) -> float:
+        """Return until when a lease may run that a request began which got no answer: for `lease`
+        after it, or after it has arrived, if a fault held it back."""
+        arrived = self.held_back(sent, delay)
+        if arrived == sent.over:
+            return sent.over + lease
+        return self.settled(sent.begin, arrived, lease)
 
-    def leaves(self, call: Call, lease: int, delay: float) -> float:
+    def leaves(self, sent: Sent, lease: int, delay: float) -> float:
         """Return until when a request that was refused may have left a lease on single servers,
         because a fault of its client or of its messages kept answers or cleaning requests away."""
-        begin, over = call.begin, FOREVER if call.end is None else call.end.time
-        lost = self.meets(begin.node, begin.time, over)
-        lost = lost or self.held_back(begin.node, begin.time, over, delay) > over
-        return self.lasts(begin.node, begin.time, over, delay, lease) if lost else begin.time
+        lost = self.meets(sent.node, sent.begin, sent.over)
+        lost = lost or self.held_back(sent, delay) > sent.over
+        return self.lasts(sent, delay, lease) if lost else sent.begin
 
-    def held_back(self, node: str | None, begin: float, over: float, delay: float) -> float:
+    def held_back(self, sent: Sent, delay: float) -> float:
         """Return by when such a request has arrived, if a fault held it back that TCP outlasts;
-        else `over`. A server that stops for a while has the request in its buffer, and is in
-        everybody's way until it resumes. So is one that drops messages, unless the lock promises to
-        be available without it."""
-        arrived = self._arrived(self._resent, node, begin, over, delay)
-        return arrived if arrived > over + delay else over
+        else when it was given up. A server that stops for a while has the request in its buffer,
+        and is in everybody's way until it resumes. So is one that drops messages, unless the lock
+        promises to be available without it."""
+        arrived = self._arrived(self._resent, sent, delay)
+        return arrived if arrived > sent.over + delay else sent.over
 
-    def _arrived(
-        self, blocked: Spans[Fault], node: str | None, begin: float, over: float, delay: float
-    ) -> float:
-        mine, cut = self._clients.get(node), self._cut.get(node)
+    def _arrived(self, blocked: Spans[Fault], sent: Sent, delay: float) -> float:
+        node, over = sent.node, sent.over
+        mine = self._clients.get(node)
         # A client that was stopped then may have sent it once it was resumed.
-        over = max(over, -FOREVER if mine is None else mine.until(over, over)) + delay
-        first: list[float] = [fault.start for fault in blocked.touching(begin, over)[:1]]
-        first += [] if cut is None else [start for start, _ in cut.touching(begin, over)[:1]]
-        # A message that was sent earlier has arrived before the first fault.
-        since = max(begin, min(first, default=begin) - delay)
-        while True:
-            ended = blocked.until(begin, over)
-            if cut is not None:
-                ended = max(ended, cut.until(begin, over))
-            later = ended + (ended - since) + delay
-            if later <= over:
-                return over
-            over = later
+        over = max(over, -FOREVER if mine is None else mine.until(over, over))
+        arrived = _delivered(blocked, self._cut.get(node), sent.begin, over, delay)
+        if sent.closed == FOREVER or arrived <= sent.over + delay:
+            return arrived
+        # A client that has closed sends nothing more, and no message waits for the end of a cut
+        # that resets its connection.
+        over, held = max(sent.over, sent.closed), self._held.get(node)
+        return min(arrived, _delivered(blocked, held, sent.begin, over, delay))
 
     def settled(self, begin: float, arrived: float, tail: float) -> float:
         """Return from when on a request sent at `begin`, which had `arrived` by then, cannot hold
@@ -212,6 +228,36 @@ class Hindered:
                 lost |= active
                 active.clear()
         return frozenset(fault.name for fault in self.servers) - lost
+
+
+def _delivered(
+    blocked: Spans[Fault], cut: Spans[Span] | None, begin: float, over: float, delay: float
+) -> float:
+    """Return by when TCP has delivered a message sent between `begin` and `over`. Faults of servers
+    hold it back, and cuts of its client."""
+    over += delay
+    first: list[float] = [fault.start for fault in blocked.touching(begin, over)[:1]]
+    first += [] if cut is None else [start for start, _ in cut.touching(begin, over)[:1]]
+    # A message that was sent earlier has arrived before the first fault.
+    since = max(begin, min(first, default=begin) - delay)
+    while True:
+        ended = blocked.until(begin, over)
+        if cut is not None:
+            ended = max(ended, cut.until(begin, over))
+        later = ended + (ended - since) + delay
+        if later <= over:
+            return over
+        over = later
+
+
+def _holds(fault: Fault, clients: frozenset[str]) -> list[Span]:
+    """Return when a cut of clients holds their messages back. One that rejects does so only while
+    it is put in place and taken off: then one end may drop a packet that the other would reject. A
+    message between servers that was rejected may wait in its server."""
+    over = _end(fault)
+    if not fault.rejects or fault.surely is None or not _cut_off(fault, clients):
+        return [(fault.start, over)]
+    return [(fault.start, fault.surely[0]), (fault.surely[1], over)]
 
 
 def _end(fault: Fault) -> float:

@@ -1,8 +1,8 @@
-"""Grants that a lock handed out although their lease had expired.
+"""Grants and extensions that a lock handed out although their lease had expired.
 
 A lock that takes longer to acquire than its lease lasts must not call itself granted (antirez 2016,
-step 3 of Redlock). The grant's own deadline and its stamp are of one clock, so they show it. These
-excuse the lock:
+step 3 of Redlock), and one that takes longer to extend must not call itself extended. The answer's
+own deadline and its stamp are of one clock, so they show it. These excuse the lock:
 
 - It named no deadline: its client filled it in.
 - It had reported the loss before.
@@ -20,7 +20,7 @@ from typing import Any
 from fencepost.checker.facts.ends import ends_with
 from fencepost.checker.facts.faults import Fault, FaultsOfNodes, faults
 from fencepost.checker.facts.holds import Hold
-from fencepost.checker.history.history import History
+from fencepost.checker.history.history import History, Op
 
 _MARGIN_NS = 250_000_000
 
@@ -34,7 +34,7 @@ def late_grants(history: History, test: Mapping[str, Any], found: Sequence[Hold]
         for hold in found
         if hold.start - lease_end(hold) >= _MARGIN_NS
         and not hold.renewals
-        and not _assumed(history, hold)
+        and not _assumed(history.ops[hold.index])
     ]
     if not late:
         return []
@@ -50,20 +50,51 @@ def late_grants(history: History, test: Mapping[str, Any], found: Sequence[Hold]
     ]
 
 
+def late_extends(
+    history: History, test: Mapping[str, Any], found: Sequence[Hold]
+) -> list[tuple[Hold, Op]]:
+    """Return the extends that were answered ok later than the deadline that they answered, with
+    their holds, without an excuse."""
+    if ends_with(test) != "lease":
+        return []
+    late = [
+        (hold, op)
+        for hold in found
+        if not hold.renewals
+        for op in (history.ops[index] for index in hold.extends)
+        if _late_by(op) >= _MARGIN_NS and not _assumed(op) and op.time <= hold.lost
+    ]
+    if not late:
+        return []
+    stops = FaultsOfNodes(faults(history), _may_stop)
+    return [
+        (hold, op)
+        for hold, op in late
+        if not stops.of(op.node).count(op.time - _late_by(op), op.time)
+    ]
+
+
+def _late_by(op: Op) -> int:
+    """Return by how much an extend was answered later than its deadline; negative if it was not,
+    or names none."""
+    deadline = op.value.get("deadline")
+    return -1 if deadline is None else op.time - int(deadline)
+
+
 def lease_end(hold: Hold) -> float:
     """Return the last deadline that the client knew when its grant arrived."""
     return max((until for since, until in hold.leases if since <= hold.start))
 
 
-def _assumed(history: History, hold: Hold) -> bool:
-    """Return whether its client filled in the deadline of the grant."""
-    return history.ops[hold.index].value.get("assumed") is True
+def _assumed(op: Op) -> bool:
+    """Return whether its client filled in the deadline that an answer gives."""
+    return op.value.get("assumed") is True
 
 
 def _may_stop(fault: Fault, node: str | None) -> bool:
     """Return whether a fault may stop a client on this node, or change its clock. One that cuts
-    links or loses messages does not; one with unknown effects may."""
+    links, or acts on messages alone, does not; one with unknown effects may."""
     if fault.impairs is None:
         return True
     hit = node in fault.impairs or node in fault.targets
-    return hit and not fault.links and not fault.loses
+    return hit and not fault.links and not fault.loses and not fault.only_messages

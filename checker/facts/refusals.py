@@ -7,8 +7,9 @@ user has the lock.
 
 To blame the lock takes certainty: from the invocation of the refused acquire to its end, no client
 can have had the lock or asked for it. A hold counts from its invocation to the end of its first
-release that was answered ok, or to a grant of another process in conflict with it, whichever is
-earlier. No lease ends it, because its holder does not know how long a server keeps a lease.
+release that was answered ok or refused as `not-held`, or to a grant of another process in conflict
+with it, whichever is earlier. No lease ends it, because its holder does not know how long a server
+keeps a lease.
 
 A request that may have been granted without its client receiving the answer counts until it has
 certainly arrived and its lease has ended (hindered.py), or until another client was granted the
@@ -23,6 +24,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any
 
+from fencepost.checker.facts.grant_events import refused
 from fencepost.checker.facts.holds import FOREVER, Hold, lock_of, seconds
 from fencepost.checker.facts.obstacles import Span
 from fencepost.checker.facts.taken import mode_of
@@ -63,7 +65,7 @@ def refusals(
         asked = [(call.begin.time, over) for call, over in _until(mine, found_here, unanswered)]
         for call in _alone(mine, [*_spans(found_here, events), *asked], apart):
             seen.judged += 1
-            if _was_refused(call):
+            if was_refused(call):
                 seen.untrue.append(_untrue(call))
     return seen
 
@@ -74,7 +76,8 @@ def _spans(held: list[Hold], events: Mapping[int, Iterable[Call]]) -> Iterator[S
     for hold in reversed(held):
         over = (exclusive if hold.shared else any_mode).of_another(hold)
         for call in events.get(hold.index, ()):
-            if call.begin.f == "release" and call.type == "ok" and call.end is not None:
+            ended = call.type == "ok" or refused(call)
+            if call.begin.f == "release" and ended and call.end is not None:
                 over = min(over, call.end.time)
         yield hold.asked, over
         any_mode.add(hold)
@@ -154,7 +157,8 @@ def _alone(acquires: list[Call], spans: list[Span], apart: int) -> Iterator[Call
             yield call
 
 
-def _was_refused(call: Call) -> bool:
+def was_refused(call: Call) -> bool:
+    """Return whether an acquire was refused by the lock (`not-granted`)."""
     error = call.end.error if call.end is not None else None
     return call.type == "fail" and bool(error) and error[0] == _REFUSED  # type: ignore[index]
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.ends import FOREVER
-from fencepost.checker.facts.hindered import Hindered, over_with, prolonged
+from fencepost.checker.facts.hindered import Hindered, over_with, prolonged, sent
 from fencepost.checker.facts.holds import Hold, seconds
 from fencepost.checker.facts.obstacles import Request, lease_of
 from fencepost.checker.history.history import Call
@@ -37,14 +38,15 @@ def taken(
     freed: Mapping[int, int],
     asked: Iterable[tuple[Call, Request]],
     hindered: Hindered,
+    closings: Closings,
     lease: int,
     end_ns: int,
     delay: float,
 ) -> Iterator[Taken]:
     """Yield the spans in which clients may have a lock. `left` and `freed`: when each hold has
-    certainly ended, and those that a release ended (obstacles.py); `lease`: the longest of this
-    lock; `delay`: how long a message travels if nothing holds it back. The history ends at
-    `end_ns`."""
+    certainly ended, and those that a release ended (obstacles.py); `closings`: when clients had
+    closed; `lease`: the longest of this lock; `delay`: how long a message travels if nothing holds
+    it back. The history ends at `end_ns`."""
     for hold in found:
         over, given_back = left[hold.index], freed.get(hold.index, FOREVER)
         if over < given_back:
@@ -56,13 +58,13 @@ def taken(
         over = one.over
         if over > one.begin:
             ttl = lease_of(call) or lease
-            node = call.begin.node
-            over = max(over, hindered.lasts(node, one.begin, over - ttl, delay, ttl))
+            over = max(over, hindered.lasts(sent(call, over - ttl, closings), delay, ttl))
         answered = FOREVER if call.end is None and not one.died else one.asked_until
         if hindered.meets(call.begin.node, one.begin, min(answered, end_ns)):
             over = max(over, answered)
         if hindered.one_by_one and call.type == "fail":
-            over = max(over, hindered.leaves(call, lease_of(call) or lease, delay))
+            request = sent(call, (call.end or call.begin).time, closings)
+            over = max(over, hindered.leaves(request, lease_of(call) or lease, delay))
         begin = _granted_from(call, one, hindered, delay)
         if over > one.begin:
             who = f"{call.begin.node or 'a client'} (process {call.begin.process})"

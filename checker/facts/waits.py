@@ -105,6 +105,17 @@ class Waited:
         self._begun = [begin for begin, _ in past]
         self._stood = list(accumulate((over for _, over in past), max))
 
+    def in_vain_since(self, since: float) -> float | None:
+        """Return from when on, not before `since`, clients have asked for the lock without a pause,
+        after the end of every hold, until the history ended; None if for no longer than the
+        bound."""
+        since = max([since, *(self.left[hold.index] for hold in self.found)])
+        for begin, over in self._asked[-1:]:
+            since = max(since, begin)
+            if over + self._pause >= self._end_ns and self._end_ns - since > self.bound:
+                return since
+        return None
+
     def leases(self, one_by_one: bool) -> Iterator[tuple[float, float, int]]:
         """Yield the leases that a fault may prolong, (begin, over, ttl): of requests, and of holds
         that were not released. A request that failed began one only on single servers, if clients

@@ -81,6 +81,8 @@ _OF_NEMESIS: Mapping[str, Check] = {
     "links": (_are_pairs, "a list of pairs of nodes"),
     "forgets": (lambda value: isinstance(value, bool), "true or false"),
     "loses": (lambda value: isinstance(value, bool), "true or false"),
+    "only_messages": (lambda value: isinstance(value, bool), "true or false"),
+    "rejects": (lambda value: isinstance(value, bool), "true or false"),
     "arguments": (_are_arguments, "an object, its links pairs of nodes"),
     "receipt": (_is_receipt, "an object, its processes a list of numbers"),
 }

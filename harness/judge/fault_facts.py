@@ -1,4 +1,4 @@
-"""Facts about faults (impairs, links, forgets, loses, stops) that the nemesis did not write."""
+"""Facts about faults (impairs, links and others) that the nemesis did not write."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from msgspec.structs import replace
 
 from fencepost.checker.history.history import NEMESIS, History, Op
 from fencepost.nemesis.families import facts
+
+_FACTS = {"impairs", "links", "forgets", "loses", "stops", "rejects", "only_messages"}
 
 
 def with_facts(history: History) -> History:
@@ -22,9 +24,13 @@ def with_facts(history: History) -> History:
 
 def _lacks(op: Op) -> bool:
     starts = op.value.get("phase") != "end"
-    return starts and not {"impairs", "links", "forgets", "loses", "stops"} <= op.value.keys()
+    return starts and not op.value.keys() >= _FACTS
 
 
 def _stated(op: Op) -> Op:
     targets, arguments = list(op.value.get("targets", [])), dict(op.value.get("arguments", {}))
-    return replace(op, value=facts(op.f, targets, arguments) | op.value)
+    said = facts(op.f, targets, arguments)
+    if said:
+        # Cuts that were to reject have dropped messages until the nemesis stated this fact.
+        said["rejects"] = False
+    return replace(op, value=said | op.value)

@@ -127,6 +127,8 @@ def signs(
                         found.add(GRANTED_EARLY)
                     if value["deadline"] is not None:
                         named.deadline = value["deadline"]
+                        if value["deadline"] <= time:
+                            found.add(GRANTED_LATE)
                 elif type == "info" and time <= named.deadline:
                     found.add(GRANTED_EARLY)
                 elif type == "fail" and _refused(error) and time <= named.deadline:

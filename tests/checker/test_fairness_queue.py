@@ -290,3 +290,22 @@ def test_a_client_paused_while_another_reader_is_granted_the_lock_may_have_been_
     held(story, 3, "r", 1000, 1100, 1200, shared=True)
     story.fault("pause", paused, 2900, ["client-9"])
     assert (queue(story).details["fifo"]["overtakings"] == 0) is valid
+
+
+@pytest.mark.parametrize(
+    ("node", "servers", "valid"),
+    [
+        ("storage", ["redis-1"], False),
+        ("redis-1", ["redis-1"], True),
+        ("client-2", ["redis-1"], True),
+        ("storage", [], True),
+    ],
+)
+def test_a_fault_of_a_node_that_neither_serves_nor_asks_disturbs_no_order(
+    story, node, servers, valid
+):
+    busy(story, 20_000)
+    waits(story, 2, 1000, None)
+    turn(story, 3, "late", 12_000, 21_000)
+    story.fault("cpu", 500, 19_000, [node])
+    assert (queue(story, servers=servers).valid is not False) is valid

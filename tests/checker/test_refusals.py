@@ -64,10 +64,25 @@ def test_the_end_of_a_hold_without_a_release_is_unknown(story):
     assert told(story).valid is False
 
 
-@pytest.mark.parametrize("type", ["info", "fail"])
-def test_a_release_that_was_not_answered_ok_ends_no_hold(story, type):
+@pytest.mark.parametrize(
+    ("type", "kind", "ends"),
+    [
+        ("info", "timeout", False),
+        ("fail", "unreachable", False),
+        ("fail", "no-quorum", False),
+        ("fail", "not-held", True),
+    ],
+)
+def test_a_release_that_was_answered_ok_or_refused_ends_a_hold(story, type, kind, ends):
     story.grant(1, "a", 0, 1000)
-    story.release(1, "a", 10, 20, type=type)
+    story.release(1, "a", 10, 20, type=type, kind=kind)
+    story.denied(2, 50, 100)
+    assert (told(story).valid is False) is ends
+
+
+def test_a_refused_extend_ends_no_hold(story):
+    story.grant(1, "a", 0, 1000)
+    story.extend(1, "a", 10, None, type="fail")
     story.denied(2, 50, 100)
     assert told(story).valid is not False
 
@@ -225,6 +240,74 @@ def test_a_cut_holds_back_what_crosses_it(story, links, valid):
     story.denied(3, 7500, 7600)
     turn(story, 3, "b", 20_000, 20_100)
     assert told(story, servers=["redis-1", "redis-2"]).valid is valid
+
+
+def cut_by_reset(story, start, end, *, links=None, **more):
+    links = links or [["client-1", "redis-1"]]
+    arguments = {"links": links, "how": "reject"}
+    story.fault("partition", start, end, ["client-1", "redis-1"], arguments=arguments, **more)
+
+
+@pytest.mark.parametrize(
+    ("closed", "type", "until"),
+    [
+        (None, "ok", 20_700),  # 7.2 + 7.0 + 0.5 s, and 6 s: its library may send it after the cut
+        (400, "ok", 7700),  # 0.7 s, when the cut was put in place, + 0.5 + 0.5 s, and 6 s
+        (1400, "ok", 7900),
+        (400, "info", 20_700),
+    ],
+)
+def test_a_cut_that_rejects_holds_nothing_back_of_a_client_that_has_closed(
+    story, closed, type, until
+):
+    turn(story, 1, "a", 0, 100)
+    cut_by_reset(story, 700, 7200)
+    info(story, 1, 200, 300)
+    if closed:
+        error = ["raised", "-"] if type == "info" else None
+        story.call(1, "close", 310, closed, {}, type=type, error=error)
+    story.denied(3, until, until + 50)
+    turn(story, 3, "b", 40_000, 40_100)
+    assert told(story, servers=["redis-1"]).valid is True
+    story.denied(3, until + 51, until + 60)
+    assert told(story, servers=["redis-1"]).valid is False
+
+
+def test_a_dead_client_sends_nothing_more_behind_a_cut_that_rejects(story):
+    turn(story, 1, "a", 0, 100)
+    cut_by_reset(story, 150, 7200)
+    asked = {"lock": "orders", "ttl": 1000 * MS}
+    story.call(1, "acquire", 200, 400, asked, type="info", error=["killed", "-"])
+    story.fault("kill", 390, 395, ["client-1"], processes=[1])
+    story.denied(3, 6901, 6950)
+    turn(story, 3, "b", 40_000, 40_100)
+    assert told(story, servers=["redis-1"]).valid is False
+
+
+@pytest.mark.parametrize(
+    ("start", "edges", "until"),
+    [
+        (250, {"placed": 600}, 7550),  # 0.6 + 0.45 + 0.5 s, and 6 s
+        (250, {"placed": 600, "proved": False}, 21_150),  # 7.4 + 7.25 + 0.5 s, and 6 s
+        (250, {"links": [["client-1", "redis-1"], ["redis-2", "redis-1"]]}, 21_150),
+        (650, {"ordered": 800}, 21_150),
+        (650, {"ordered": 1650}, 21_150),
+        (650, {"ordered": 1651}, 7650),  # it had arrived at 0.65 + 0.5 + 0.5 s
+    ],
+)
+def test_a_cut_that_rejects_may_drop_messages_until_it_is_in_place_and_while_it_is_taken_off(
+    story, start, edges, until
+):
+    turn(story, 1, "a", 0, 100)
+    cut_by_reset(story, start, 7400, **edges)
+    info(story, 1, 150, 300)
+    story.call(1, "close", 310, 310, {})
+    story.denied(3, until, until + 10)
+    turn(story, 3, "b", 40_000, 40_100)
+    promised = {"servers": ["redis-1", "redis-2"], "lock": {"ends_with": "close"}}
+    assert told(story, **promised).valid is True
+    story.denied(3, until + 11, until + 20)
+    assert told(story, **promised).valid is False
 
 
 def test_a_request_that_is_still_open_excuses_all_later_refusals(story):

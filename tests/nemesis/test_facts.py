@@ -81,7 +81,15 @@ def test_a_family_names_its_impaired_nodes_cut_links_and_forgetting_servers(fami
         "forgets": forgets,
         "loses": (family, arguments.get("kind")) == ("packet", "loss"),
         "stops": targets if family == "pause" else [],
+        "rejects": False,
+        "only_messages": family in ("partition", "delay", "packet", "http"),
     }
+
+
+def test_a_partition_by_rejection_says_so():
+    links = {"links": [["client-1", "redis-1"]]}
+    said = [facts("partition", ["client-1"], links | {"how": how}) for how in ("drop", "reject")]
+    assert [one["rejects"] for one in said] == [False, True]
 
 
 def test_a_pause_of_the_threads_that_renew_stops_no_process():
@@ -110,6 +118,7 @@ def test_a_checker_reads_them_back_whether_or_not_it_knows_the_family(director, 
     said = facts(family, one.targets, one.arguments)
     assert (found.impairs, found.forgets) == (frozenset(said["impairs"]), said["forgets"])
     assert (found.loses, found.stops) == (said["loses"], frozenset(said["stops"]))
+    assert (found.rejects, found.only_messages) == (said["rejects"], said["only_messages"])
     assert found.links == tuple((near, far) for near, far in said["links"])
 
 

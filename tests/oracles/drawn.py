@@ -204,13 +204,18 @@ class Drawing:
         proved: bool = True,
         arguments: dict[str, Any] | None = None,
         until: int | None = None,
+        ordered: int | None = None,
         **receipt: Any,
     ) -> None:
-        """Draw a fault ordered at `at` and in force at `over`; it ends at `until`, or never."""
+        """Draw a fault ordered at `at` and in force at `over`; it ends at `until`, or never. Its
+        end is ordered then, or at `ordered`."""
         name = f"{family}-{len(self.ops)}"
         value = {"fault": name, "targets": targets, "arguments": arguments or {}}
         told = facts(family, targets, arguments or {})
-        for begun, done, phase in ((at, over, "start"), (until, until, "end")):
+        for begun, done, phase in (
+            (at, over, "start"),
+            (until if ordered is None else ordered, until, "end"),
+        ):
             if begun is None or done is None:
                 continue
             shown = {"proved": proved, "how": "drawn", **receipt}

@@ -7,7 +7,7 @@ from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, Drawing, in_order
-from tests.oracles.holds import Held, gap, holds
+from tests.oracles.holds import Held, completion, gap, holds
 
 Verdicts = set[bool | str]
 
@@ -37,8 +37,10 @@ def _hand_out_late(drawing: Drawing) -> None:
     for op in drawing.ops:
         if op.f == "acquire" and op.type == "ok" and random.random() < 0.4:
             op.value["deadline"] = op.time - random.choice((249, 250, 251, 400)) * MS
-            if random.random() < 0.3:
-                op.value["assumed"] = random.choice((True, True, False))
+        if op.f == "extend" and op.type == "ok" and random.random() < 0.4:
+            op.value["deadline"] = op.time - random.choice((249, 250, 251, 400)) * MS
+        if op.f in ("acquire", "extend") and op.type == "ok" and random.random() < 0.1:
+            op.value["assumed"] = random.choice((True, True, False))
     for _ in range(random.choice((0, 0, 1))):
         client = f"client-{random.randrange(3)}"
         family = random.choice(("pause", "clock", "cpu", "packet", "partition", "gremlin"))
@@ -53,7 +55,8 @@ def _hand_out_late(drawing: Drawing) -> None:
 
 def lease(ops: list[Op], test: dict[str, Any]) -> Verdicts:
     of_a_lease = test["lock"]["ends_with"] == "lease"
-    if of_a_lease and any(too_late(ops, held) for held in holds(ops, test)):
+    found = holds(ops, test) if of_a_lease else []
+    if any(too_late(ops, held) or _extended_too_late(ops, held) for held in found):
         return {False}
     return _verdict(ops, test, lambda held: held.believed())
 
@@ -73,8 +76,26 @@ def too_late(ops: list[Op], held: Held) -> bool:
     return not any(_stops(ops, op, held, over) for op in ops if op.process == "nemesis")
 
 
-def _stops(ops: list[Op], begun: Op, held: Held, over: float) -> bool:
-    """Return whether this is the start of a fault that may have stopped the client in that time."""
+def _extended_too_late(ops: list[Op], held: Held) -> bool:
+    """Return whether an extend was answered ok long after the deadline of its own answer."""
+    if any(op.f == "renewed" and op.value["deadline"] is not None for op in held.said):
+        return False
+    lost = [op.time for op in held.said if op.f == "lost"]
+    for begun in held.said:
+        done = completion(ops, begun) if begun.f == "extend" and begun.type == "invoke" else None
+        if done is None or done.type != "ok" or done.value.get("assumed"):
+            continue
+        over = done.value.get("deadline")
+        if over is None or done.time - over < 250 * MS or any(at < done.time for at in lost):
+            continue
+        if not any(_stops(ops, op, held, over, done) for op in ops if op.process == "nemesis"):
+            return True
+    return False
+
+
+def _stops(ops: list[Op], begun: Op, held: Held, over: float, told: Op | None = None) -> bool:
+    """Return whether this is the start of a fault that may have stopped the client in that time,
+    which ends with `told`, or with its grant."""
     if begun.type != "invoke" or begun.value["phase"] == "end":
         return False
     ends = [
@@ -82,11 +103,11 @@ def _stops(ops: list[Op], begun: Op, held: Held, over: float) -> bool:
         for op in ops
         if op.value.get("fault") == begun.value["fault"] and op.value["phase"] == "end"
     ]
-    if begun.time > held.grant.time or (ends and max(ends) < over):
+    if begun.time > (told or held.grant).time or (ends and max(ends) < over):
         return False
     if "impairs" not in begun.value:
         return True
-    network = begun.value["links"] or begun.value["loses"]
+    network = begun.value["links"] or begun.value["only_messages"]
     return held.node in (*begun.value["impairs"], *begun.value["targets"]) and not network
 
 

@@ -40,13 +40,12 @@ def unfair(
 
 
 def _elsewhere(fault: Fault, ops: list[Op], test: dict[str, Any]) -> bool:
-    """Return whether every node that a fault hits is a client that never asks for a lock."""
+    """Return whether a fault hits neither a server nor a client that ever asks for a lock."""
     hit = {*fault.targets, *(fault.impairs or ()), *(node for link in fault.links for node in link)}
-    if fault.impairs is None or not hit or not test["servers"]:
+    asks = {op.node for op in ops if op.f == "acquire" and op.process != "nemesis"}
+    if fault.impairs is None or not hit or not test["servers"] or None in asks:
         return False
-    idle = {op.node for op in ops if op.process != "nemesis"} - set(test["servers"])
-    idle -= {op.node for op in ops if op.f == "acquire"}
-    return hit <= idle
+    return not any(node in asks or node in test["servers"] for node in hit)
 
 
 def _herd(test: dict[str, Any], asked: list[Asked], given: dict[int, float]) -> bool:

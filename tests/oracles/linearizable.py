@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from tests.oracles.drawn import Drawing
+from tests.oracles.drawn import MS, Drawing, in_order
 from tests.oracles.exclusion import draw as drawn_with_cuts
 from tests.oracles.holds import FOREVER, Held, bound, by_harness, completion, holds, second_grant
 from tests.oracles.ownership_drawn import misname
@@ -50,7 +50,50 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     drawing = Drawing(random, shared=shared, most=3, locks=2)
     if random.random() < 0.1:
         misname(drawing.ops, random)
+    if random.random() < 0.15:
+        return _refusing(random), drawing.test
     return drawing.ops, drawing.test
+
+
+def _refusing(random: Random) -> list[Op]:
+    """Draw clients whose releases are refused, mostly, and mostly within their leases."""
+    drawing = Drawing(random, shared=0.0, locks=1)
+    drawing.ops = []
+    now = 0
+    for number in range(random.randint(2, 6)):
+        process = random.randrange(2)
+        asked = now + random.randrange(3)
+        value = {"lock": "l0", "ttl": random.choice((4, 9)) * MS}
+        deadline = None if random.random() < 0.1 else asked * MS + value["ttl"]
+        got = value | {"hold": f"h{number}", "token": None, "deadline": deadline}
+        node = f"client-{process}"
+        drawing.op(asked, process, "invoke", "acquire", value, None, node)
+        drawing.op(asked, process, "ok", "acquire", got, None, node)
+        if random.random() < 0.1:
+            lost = {"lock": "l0", "hold": f"h{number}"}
+            drawing.op(asked + 1, process, "info", "lost", lost, ["lost", "-"], node)
+        now = asked + random.randrange(1, 6)
+        for _ in range(random.choice((1, 1, 1, 2))):
+            given = {"lock": "l0", "hold": f"h{number}"}
+            done = now + random.randrange(2)
+            drawing.op(now, process, "invoke", "release", given, None, node)
+            if random.random() < 0.05:
+                drawing.op(done, process, "ok", "release", given, None, node)
+            else:
+                kind = random.choice(("not-held",) * 9 + ("unreachable",))
+                drawing.op(done, process, "fail", "release", given, [kind, "-"], node)
+            now = done
+    if random.random() < 0.3:
+        at = random.randrange(now + 1)
+        until = random.choice((None, at + random.randrange(4)))
+        drawing.fault("pause", at, at, ["s1"], until=until)
+    if random.random() < 0.2:
+        other = {"lock": "l0", "hold": random.choice(("h0", "h1", "strange"))}
+        at = random.randrange(now + 1)
+        drawing.op(at, 7, "invoke", "release", other, None, "client-7")
+        kind = random.choice(("fail", "info"))
+        drawing.op(at + 1, 7, kind, "release", other, ["not-held", "-"], "client-7")
+    return in_order(drawing.ops)
 
 
 def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
@@ -80,7 +123,60 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
                 by_lock.setdefault(lock, []).append(act)
     loose = all(_possible(acts, times, in_turn=False) for acts in by_lock.values())
     strict = all(_possible(acts, times, in_turn=True) for acts in by_lock.values())
+    if any(lock not in shared and _gives_up(ops, test, found, lock) for lock in by_lock):
+        return {False}
     return {"unknown" if fits and shared else fits for fits in (loose, strict)}
+
+
+def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], lock: str) -> bool:
+    """Return whether no release of a lock was answered ok, and three or more were refused in calm
+    within their leases, as the first release of their holds, without another client's release
+    meanwhile."""
+    sent = [op for op in ops if op.f == "release" and op.type == "invoke"]
+    sent = [op for op in sent if str(op.value.get("lock", "")) == lock]
+    answers = {op.index: completion(ops, op) for op in sent}
+    if any(done is not None and done.type == "ok" for done in answers.values()):
+        return False
+    refused = 0
+    for one in found:
+        own = [op for op in one.said if op.f == "release" and op.type == "invoke"]
+        done = answers.get(own[0].index) if one.lock == lock and own else None
+        if done is None or done.type != "fail" or done.error is None or done.error[0] != "not-held":
+            continue
+        if any(one is inner for inner in _again(found)):
+            continue
+        gone = [op.time for op in one.said if op.f == "lost"]
+        if test.get("lock", {}).get("ends_with") == "connection":
+            gone.append(one.told)
+        over = min([one.early, one.other, *gone])
+        leases = one.leases
+        if leases[-1][1] == FOREVER and one.asked.value.get("ttl") is not None:
+            leases = [(since, until) for since, until in leases if until < FOREVER]
+            if one.leases[0][1] == FOREVER:
+                leases.append((one.grant.time, one.asked.time + one.asked.value["ttl"]))
+        if not any(s <= own[0].time and done.time < min(u, over) for s, u in leases):
+            continue
+        if any(_touches(ops, op, one.asked.time, done.time) for op in ops):
+            continue
+        near = [op for op in sent if op.process != one.process]
+        refused += not any(_met(test, op, answers[op.index], one, done) for op in near)
+    return refused >= 3
+
+
+def _touches(ops: list[Op], begun: Op, since: int, until: int) -> bool:
+    """Return whether this is the start of a fault that was on at any time between these two."""
+    if begun.process != "nemesis" or begun.value["phase"] == "end" or begun.type != "invoke":
+        return False
+    mine = [op for op in ops if op.value.get("fault") == begun.value["fault"]]
+    ends = [op.time for op in mine if op.value["phase"] == "end"]
+    return begun.time <= until and max(ends, default=until) >= since
+
+
+def _met(test: dict[str, Any], op: Op, answer: Op | None, one: Held, done: Op) -> bool:
+    apart = bound(test, op.node) + bound(test, one.grant.node)
+    apart = 0 if op.node == one.grant.node else apart
+    over = answer is not None and answer.type != "info" and answer.time + apart < one.asked.time
+    return op.time <= done.time + apart and not over
 
 
 def _tied(ops: list[Op]) -> bool:

@@ -10,7 +10,7 @@ from tests.oracles.drawn import MS
 from tests.oracles.fairness import unfair
 from tests.oracles.holds import FOREVER, Held, bound, ordered_holds
 from tests.oracles.liveness_drawn import draw
-from tests.oracles.refusals import refused_untruly
+from tests.oracles.refusals import refused_to_a_holder, refused_untruly
 from tests.oracles.taken import Taken, earlier, mode_of
 from tests.oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
 
@@ -28,7 +28,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
                 find_asked(ops, op, found, deaths)
             )
     outcomes: list[bool | str | None] = []
-    hidden = False
+    hidden = stuck = False
     # A node that was lost may have been gone when a client was refused.
     lost = any(f.impairs is None and f.end == FOREVER and not f.proved for f in faults)
     for lock, mine in asked.items():
@@ -42,17 +42,20 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         outcomes += [False] * dead + [True] * served
         known = [fault for fault in faults if fault.impairs is not None]
         hidden = hidden or one_lock.dead(known)[0]
+        stuck = stuck or one_lock.stuck()
         given = {one.grant.index: one_lock.taken.given_back(one) for one in held}
         promised = test["promises"].get("true_refusals")
         refused = promised and refused_untruly(ops, test, mine, held, earlier(faults))
         hidden = hidden or bool(refused and lost)
-        if (refused and not lost) or unfair(ops, test, mine, found, faults, given):
+        again = test["promises"].get("reentrant") and refused_to_a_holder(ops, mine, held, faults)
+        if again or (refused and not lost) or unfair(ops, test, mine, found, faults, given):
             outcomes.append(False)
     if False in outcomes:
         return {False}
     if hidden and any(fault.impairs is None for fault in faults):
         return {"unknown"}
-    return {True} if True in outcomes and "unknown" not in outcomes else {"unknown"}
+    told = True in outcomes and "unknown" not in outcomes and not stuck
+    return {True} if told else {"unknown"}
 
 
 class _Lock:
@@ -142,6 +145,18 @@ class _Lock:
             return "unknown"
         return None
 
+    def stuck(self) -> bool:
+        """Return whether a fault was never healed, and clients have asked in vain since, after the
+        end of each hold, until the end."""
+        begun = [fault.start for fault in self.all if fault.end == FOREVER and not fault.kills]
+        if not begun:
+            return False
+        since = max([*begun, *(self.taken.left(held) for held in self.held)])
+        for a, b in self._stretches(self._spans()):
+            if b + self.bound / 10 >= self.end and self.end - max(a, since) > self.bound:
+                return True
+        return False
+
     # Dead time.
 
     def dead(self, faults: list[Fault]) -> tuple[bool, bool]:
@@ -197,14 +212,40 @@ class _Lock:
             if min(b, until) - max(a, since) > self.bound:
                 return True
         limit = since + self.bound
-        free = [
-            one
-            for one in mine
-            if not self.taken.meets(
-                faults, one.begun.node, one.begun.time, min(one.asked_until(self.end), self.end)
-            )
-        ]
-        return sum(limit < one.begun.time and self._in_vain(one, until) for one in free) > 1
+        vain = 0
+        for together in self._together():
+            free = [
+                one
+                for one in together
+                if one in mine
+                and not self.taken.meets(
+                    faults, one.begun.node, one.begun.time, min(one.asked_until(self.end), self.end)
+                )
+            ]
+            begins = min(one.begun.time for one in together)
+            vain += limit < begins and self._in_vain(free, together, until)
+        return vain > 1
+
+    def _together(self) -> list[list[Asked]]:
+        """Return the requests, those together that were open at the same time, one after the
+        other."""
+        found: list[list[Asked]] = []
+        for one in self.asked:
+            near = [group for group in found if any(self._overlap(one, two) for two in group)]
+            found = [group for group in found if group not in near]
+            found.append([one, *(two for group in near for two in group)])
+        return found
+
+    def _overlap(self, one: Asked, two: Asked) -> bool:
+        return (
+            one.begun.time <= self._open_until(two) + self.apart
+            and two.begun.time <= self._open_until(one) + self.apart
+        )
+
+    def _open_until(self, one: Asked) -> float:
+        if one.done is not None:
+            return one.done.time
+        return FOREVER if one.died is None else one.died
 
     def _calm(self, mine: list[Asked], faults: list[Fault]) -> list[tuple[float, float]]:
         """Return the parts of requests in which no fault hinders their clients."""
@@ -221,21 +262,28 @@ class _Lock:
     def _spans(self) -> list[tuple[float, float]]:
         return [(one.begun.time, one.asked_until(self.end)) for one in self.asked]
 
-    def _in_vain(self, one: Asked, end: float) -> bool:
-        """Return whether a request ended by then without a grant, and alone."""
-        if one.done is None or one.died is not None or one.done.type == "ok":
+    def _in_vain(self, free: list[Asked], together: list[Asked], end: float) -> bool:
+        """Return whether these requests ended by then without a grant: one alone, or such as
+        failed, of servers that agree. No request before them may still be granted. At least one of
+        them counts: it was not hindered (`free`), and its client waited until its end."""
+        if len(together) > 1 and self.taken.each:
             return False
-        if one.told < one.done.time:
-            return False
-        for other in self.asked:
-            if other is one:
-                continue
-            over = other.done.time if other.done is not None else other.died or FOREVER
-            over = max(over, other.over) if other.unheard else over
-            after = one.done.time + self.apart < other.begun.time
-            if not after and not over + self.apart < one.begun.time:
+        for one in together:
+            if one.done is None or one.died is not None or one.done.type == "ok":
                 return False
-        return one.done.time <= end
+            if len(together) > 1 and one.done.type != "fail":
+                return False
+        if not any(one.done is not None and one.told >= one.done.time for one in free):
+            return False
+        begins = min(one.begun.time for one in together)
+        for other in self.asked:
+            if other in together or other.begun.time > begins:
+                continue
+            over = self._open_until(other)
+            over = max(over, other.over) if other.unheard else over
+            if over + self.apart >= begins:
+                return False
+        return max(self._open_until(one) for one in together) <= end
 
     def _stretches(self, spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
         """Merge the requests that follow one another within a pause."""

@@ -25,13 +25,15 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     test["servers"] = SERVERS[: random.choice((3, 5))]
     for number in range(random.choice((0, 1, 1, 2, 3))):
         _ask(drawing, 90 + number)
-    for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
+    late, resets = random.random() < 0.2, random.random() < 0.5
+    for _ in range(0 if late and resets else random.choice((0, 0, 1, 1, 2, 3))):
         _fault(drawing)
     if random.random() < 0.2:
         _ask_a_free_lock(drawing)
-    late = random.random() < 0.15
     if late:
-        _refuse_after_silence(drawing)
+        _refuse_after_silence(drawing, resets)
+    if random.random() < 0.1:
+        _refuse_a_holder(drawing)
     test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
     if random.random() < 0.2:
         test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
@@ -42,6 +44,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
             ("fifo", 0.5),
             ("one_wakeup", 0.5),
             ("true_refusals", 0.9 if late else 0.25),
+            ("reentrant", 0.4),
         )
         if random.random() < often
     }
@@ -70,6 +73,9 @@ def _ask(drawing: Drawing, process: int) -> None:
         if ending < 0.2:
             error = random.choice((["killed", "-"], ["timeout", "-"]))
             drawing.op(over, process, "info", "acquire", value, error, node)
+            if error[0] == "timeout" and random.random() < 0.5:
+                drawing.op(over, process, "invoke", "close", {}, None, node)
+                drawing.op(over + random.choice((0, 1)), process, "ok", "close", {}, None, node)
             return
         if ending < 0.3:
             got = {"hold": f"a{process}-{number}", "token": None, "deadline": (over + 5) * MS}
@@ -100,7 +106,11 @@ def _fault(drawing: Drawing) -> None:
         arguments = random.choice(({"offset_s": -0.5}, {"offset_s": 2.0}, {"rate": 1.5}))
     before = len(drawing.ops)
     proved = random.random() < 0.9
-    drawing.fault(family, at, at, targets, proved=proved, arguments=arguments, until=until)
+    more = _reject(random, arguments, at, until) if family == "partition" else {}
+    over = at + more.pop("placed", 0)
+    drawing.fault(
+        family, at, over, targets, proved=proved, arguments=arguments, until=until, **more
+    )
     if random.random() < 0.3:  # the director writes it like this: the facts with the fault
         says = {"impairs": random.sample(nodes, random.choice((0, 1, 2)))}
         for place in range(before, before + 2):
@@ -108,6 +118,19 @@ def _fault(drawing: Drawing) -> None:
             drawing.ops[place] = Op(
                 0, op.time, op.process, op.type, op.f, op.value | says, op.error
             )
+
+
+def _reject(
+    random: Random, arguments: dict[str, Any], at: int, until: int | None
+) -> dict[str, Any]:
+    """Let some cuts reject, which takes a while to be put in place and to be taken off."""
+    if not arguments or random.random() < 0.3:
+        return {}
+    arguments["how"] = "reject"
+    if until is None:
+        return {"placed": random.choice((0, 1))}
+    placed = random.choice([0, *([1, 2] if until > at + 2 else [])])
+    return {"placed": placed, "ordered": random.randint(at + placed, until)}
 
 
 def _ask_a_free_lock(drawing: Drawing) -> None:
@@ -138,8 +161,9 @@ def _ask_a_free_lock(drawing: Drawing) -> None:
         )
 
 
-def _refuse_after_silence(drawing: Drawing) -> None:
-    """Draw a lock of which one client gets no answer, and of which another is refused later."""
+def _refuse_after_silence(drawing: Drawing, resets: bool) -> None:
+    """Draw a lock of which one client gets no answer, and of which another is refused later.
+    `resets`: that client is cut off, mostly by rejection, and closes."""
     random = drawing.random
     value = {"lock": "l9", "ttl": random.choice((3, 8)) * MS}
     asked = random.randrange(10)
@@ -147,7 +171,16 @@ def _refuse_after_silence(drawing: Drawing) -> None:
     mine = value | random.choice(({}, {}, {"mode": "shared"}))
     drawing.op(asked, 98, "invoke", "acquire", mine, node="client-98")
     drawing.op(given_up, 98, "info", "acquire", mine, ["timeout", "-"], "client-98")
+    if random.random() < (0.9 if resets else 0.3):
+        done = given_up + random.choice((0, 0, 1, 4))
+        type = random.choice(("ok", "ok", "ok", "info"))
+        drawing.op(given_up, 98, "invoke", "close", {}, None, "client-98")
+        drawing.op(done, 98, type, "close", {}, None, "client-98")
+    if resets:
+        _cut_off(drawing, asked, given_up)
     for family in random.choices(("partition", "pause", "clock", "power"), k=random.randrange(3)):
+        if resets and random.random() < 0.7:
+            continue
         at = random.randrange(max(0, asked - 3), given_up + 12)
         arguments: dict[str, Any] = {}
         targets = [random.choice(("client-98", "client-98", "s1", "client-0"))]
@@ -163,8 +196,59 @@ def _refuse_after_silence(drawing: Drawing) -> None:
     refused = given_up + random.randrange(70)
     for process in range(93, 93 + random.choice((0, 0, 1, 1, 2))):
         _grant_between(drawing, process, value, given_up, refused)
-    drawing.op(refused, 97, "invoke", "acquire", value, node="client-97")
-    drawing.op(refused + 1, 97, "fail", "acquire", value, ["not-granted", "-"], "client-97")
+    for at in {refused, refused + random.randrange(2, 12)}:
+        drawing.op(at, 97, "invoke", "acquire", value, node="client-97")
+        drawing.op(at + 1, 97, "fail", "acquire", value, ["not-granted", "-"], "client-97")
+
+
+def _refuse_a_holder(drawing: Drawing) -> None:
+    """Draw a process that asks again for a lock that it has, mostly, and is refused."""
+    random = drawing.random
+    lasts = random.choice((6, 9, 30))
+    value: dict[str, Any] = {"lock": "l7", "ttl": lasts * MS}
+    mine = value | random.choice(({}, {}, {}, {"mode": "shared"}))
+    at = random.randrange(10)
+    got = mine | {"hold": "again", "token": None, "deadline": (at + lasts) * MS}
+    drawing.op(at, 88, "invoke", "acquire", mine, node="client-88")
+    drawing.op(at, 88, "ok", "acquire", got, None, "client-88")
+    now = at + random.randrange(1, 5)
+    if random.random() < 0.3:
+        extended = {"lock": "l7", "hold": "again", "ttl": lasts * MS}
+        until = {"deadline": (now + lasts) * MS}
+        drawing.op(now, 88, "invoke", "extend", extended, None, "client-88")
+        drawing.op(now, 88, "ok", "extend", extended | until, None, "client-88")
+    elif random.random() < 0.3:
+        drawing.op(now, 88, "invoke", "release", got, None, "client-88")
+        drawing.op(now, 88, "ok", "release", got, None, "client-88")
+    if random.random() < 0.3:
+        _grant_between(drawing, 87, value, at, at + 8)
+    asked = now + random.randrange(5)
+    over = asked + random.randrange(3)
+    who = random.choice((88, 88, 88, 86))
+    error = [random.choice(("not-granted",) * 4 + ("no-quorum",)), "-"]
+    drawing.op(asked, who, "invoke", "acquire", value, node=f"client-{who}")
+    drawing.op(over, who, "fail", "acquire", value, error, f"client-{who}")
+
+
+def _cut_off(drawing: Drawing, asked: int, given_up: int) -> None:
+    """Cut the client off that gets no answer, once or twice, mostly by rejection."""
+    random = drawing.random
+    at = max(0, random.randint(asked - 2, given_up + 2))
+    for _ in range(random.choice((1, 1, 2))):
+        near = random.choice(("client-98", "client-98", "client-98", "s2"))
+        links = [
+            [near, far] for far in random.sample(SERVERS, random.choice((1, 3))) if far != near
+        ]
+        until = at + random.choice((3, 9, 18))
+        arguments: dict[str, Any] = {"links": [*links, ["client-98", "s1"]]}
+        more = _reject(random, arguments, at, until)
+        over = at + more.pop("placed", 0)
+        proved = random.random() < 0.9
+        drawing.fault(
+            *("partition", at, over, ["client-98"]),
+            proved=proved, arguments=arguments, until=until, **more,
+        )  # fmt: skip
+        at = until + random.randrange(4)
 
 
 def _grant_between(

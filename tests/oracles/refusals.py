@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fencepost.checker.history.history import Op
 from tests.oracles.holds import FOREVER, Held, bound, completion
-from tests.oracles.waiting import Asked, Fault
+from tests.oracles.waiting import Asked, Fault, find_deaths
 
 
 def refused_untruly(
@@ -31,6 +32,30 @@ def refused_untruly(
         ]
         if all(over + apart < begin or end + apart < since for since, over in spans):
             return True
+    return False
+
+
+def refused_to_a_holder(
+    ops: list[Op], asked: list[Asked], held: list[Held], faults: list[Fault]
+) -> bool:
+    """Return whether a process was refused an exclusive lock that it certainly had, in calm, while
+    no other was granted it."""
+    for one in asked:
+        if one.done is None or one.done.type != "fail" or one.done.error[0] != "not-granted":  # type: ignore[index]
+            continue
+        for hold in held:
+            mine = hold.process == one.begun.process and hold.grant.index < one.begun.index
+            over = min(hold.leases[0][1], hold.given, hold.early, hold.other)
+            if not mine or hold.shared or len(hold.leases) > 1 or one.done.time >= over:
+                continue
+            if hold.leases[0][0] >= hold.leases[0][1]:
+                continue
+            since, until = hold.asked.time, one.done.time
+            if any(fault.start <= until and fault.end >= since for fault in faults):
+                continue
+            others = [other for other in held if other.process != hold.process]
+            if not any(hold.grant.time <= other.grant.time <= until for other in others):
+                return True
     return False
 
 
@@ -74,12 +99,38 @@ def arrives(
 ) -> float:
     """Return by when a request has arrived that its client gave up, behind these faults."""
     met = [fault for fault in faults if _holds_back(fault, ops, test, begun.node)]
-    delay = travels(ops, test)
-    met = [fault for fault in met if fault.impairs != set() and fault.end >= begun.time]
     # A client that was stopped when it was given up may have sent it afterwards.
     own = [f for f in faults if begun.node in (f.impairs or set()) and not f.kills]
     stopped = [f.end for f in own if not _of_servers(f, test) and f.start <= gone <= f.end]
-    gone = max([gone, *stopped])
+    arrived = _delivered(ops, test, begun, max([gone, *stopped]), met)
+    # One that has closed, or is dead, sends nothing more.
+    closed = [
+        done.time
+        for op in ops[begun.index :]
+        if op.f == "close" and op.type == "invoke" and op.process == begun.process
+        if (done := completion(ops, op)) is not None and done.type == "ok"
+    ][:1]
+    killed = find_deaths(ops).get(begun.process)
+    closed += [killed[1]] if killed else []
+    if not closed:
+        return arrived
+    waits = [part for fault in met for part in _in_which_messages_wait(fault, ops, test)]
+    return min(arrived, _delivered(ops, test, begun, max(gone, min(closed)), waits))
+
+
+def _in_which_messages_wait(fault: Fault, ops: list[Op], test: dict[str, Any]) -> list[Fault]:
+    """Return the parts of a fault in which it drops messages that it would reset later."""
+    if fault.resets is None or not separates_clients(fault, ops, test):
+        return [fault]
+    placed, ordered = fault.resets
+    return [replace(fault, end=placed), replace(fault, start=ordered)]
+
+
+def _delivered(
+    ops: list[Op], test: dict[str, Any], begun: Op, gone: float, met: list[Fault]
+) -> float:
+    delay = travels(ops, test)
+    met = [fault for fault in met if fault.impairs != set() and fault.end >= begun.time]
     arrived = gone + delay
     # Messages that it sent earlier met none of them.
     sent = min([gone, *(fault.start - delay for fault in met)])
@@ -138,7 +189,8 @@ def _over(ops: list[Op], hold: Held, held: list[Held]) -> float:
     ends = [FOREVER]
     for op in hold.said:
         done = completion(ops, op) if op.type == "invoke" else None
-        if op.f == "release" and done is not None and done.type == "ok":
+        told = done is not None and done.type == "fail" and (done.error or [""])[0] == "not-held"
+        if op.f == "release" and done is not None and (done.type == "ok" or told):
             ends.append(done.time)
     for other in held:
         later = other.grant.index > hold.grant.index

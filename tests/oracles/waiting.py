@@ -12,7 +12,8 @@ from tests.oracles.holds import FOREVER, Held, by_harness, completion
 @dataclass
 class Fault:
     """A fault in the history; `impairs` is None if that is not recorded. `deafens`: it may keep
-    answers from the nodes that it impairs. `wrong`: by how much it sets a clock wrong (ns)."""
+    answers from the nodes that it impairs. `wrong`: by how much it sets a clock wrong (ns).
+    `resets`: from when until when it certainly resets the connections that it cuts."""
 
     start: float
     end: float
@@ -23,6 +24,7 @@ class Fault:
     proved: bool
     wrong: float
     links: list[list[str]]
+    resets: tuple[float, float] | None = None
 
 
 @dataclass
@@ -81,9 +83,20 @@ def find_faults(ops: list[Op], test: dict[str, Any]) -> list[Fault]:
                 proved,
                 _wrong(value["arguments"], end - mine[0].time),
                 [list(link) for link in value.get("links", ())],
+                _resets(mine),
             )
         )
     return found
+
+
+def _resets(mine: list[Op]) -> tuple[float, float] | None:
+    """Return the time between the receipt that a fault is in place and the order to end it."""
+    placed = [op for op in mine if op.value["phase"] == "start" and op.type == "ok"]
+    placed = [op for op in placed if op.value.get("receipt", {}).get("proved")]
+    ordered = [op for op in mine if op.value["phase"] == "end"]
+    if not mine[0].value.get("rejects") or not placed or not ordered:
+        return None
+    return placed[0].time, ordered[0].time
 
 
 def _wrong(arguments: dict[str, Any], lasted: float) -> float:

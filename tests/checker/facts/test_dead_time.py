@@ -28,9 +28,9 @@ def paused(node, start, end):
     return Fault("f", "pause", [node], {}, start, end, True, True, impairs=nodes, links=())
 
 
-def times(*asked, mode="exclusive", on=(), apart=0, end=END):
+def times(*asked, mode="exclusive", on=(), apart=0, end=END, one_by_one=False):
     clients = frozenset({"c1", "c2", "c9"})
-    hindered = Hindered(on, clients, frozenset({"s1"}), False, False)
+    hindered = Hindered(on, clients, frozenset({"s1"}), False, one_by_one)
     return DeadTimes(
         "l", sorted(asked, key=lambda row: row[1].begin), mode, hindered, 100, apart, end
     )
@@ -119,6 +119,40 @@ def test_an_open_request_leaves_no_client_alone_unless_its_client_died():
     assert found(times(asks(10, 20, type=None), *alone)) == []
     assert found(times(asks(10, 20, type=None, over=30, died=True), *alone)) == [dead(0, 100)]
     assert found(times(asks(10, 310, type=None, over=30, died=True), *alone)) != []
+
+
+def test_requests_that_fail_together_ask_in_vain_as_one():
+    once, again = (asks(150, 155), asks(152, 160)), (asks(300, 310), asks(305, 308))
+    assert found(times(*once, *again)) == [dead(0, 100)]
+    assert found(times(*once)) == []
+    assert found(times(*once, *again, one_by_one=True)) == []
+    assert found(times(*once, asks(300, 301))) == [dead(0, 100)]
+    chain = asks(150, 155), asks(155, 160), asks(160, 165)
+    assert found(times(*chain)) == []
+    assert found(times(*chain, *again), grant(309, 320)) == []
+
+
+@pytest.mark.parametrize("type", ["ok", "info", None])
+def test_a_request_beside_it_that_may_be_granted_leaves_a_client_not_alone(type):
+    over = 153 if type == "info" else None
+    first = asks(150, 155), asks(152, 153, type=type, **({"over": over} if over else {}))
+    assert found(times(*first, asks(300, 301))) == []
+    assert found(times(asks(150, 155), asks(152, 153), asks(300, 301))) == [dead(0, 100)]
+
+
+def test_of_requests_together_one_must_count():
+    on = [paused("c1", 150, 400), paused("c2", 150, 151)]
+    again = asks(500, 501, node="c2")
+    hindered = asks(150, 155, node="c1"), asks(150, 160, node="c2")
+    assert found(times(*hindered, again, on=on)) == []
+    assert found(times(*hindered, again, on=on[:1])) == [dead(0, 100)]
+
+
+def test_a_request_before_them_may_still_be_granted():
+    unheard = asks(50, 130, type="info", over=150)
+    together = asks(151, 155), asks(152, 160), asks(300, 301)
+    assert found(times(unheard, *together)) == [dead(0, 100)]
+    assert found(times(unheard, asks(150, 155), *together[1:])) == []
 
 
 def test_a_request_counts_only_while_no_fault_hinders_its_client():

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from fencepost.checker.facts.faults import Fault
-from fencepost.checker.facts.hindered import Hindered, over_with, prolonged
+from fencepost.checker.facts.hindered import Hindered, Sent, over_with, prolonged
 from fencepost.checker.history.history import Call, Op
 
 FOREVER = float("inf")
@@ -27,19 +27,23 @@ def drawn(random, name):
     some = random.sample(sorted(CLIENTS if random.random() < 0.5 else NODES), random.randint(1, 2))
     links = [tuple(random.sample(NODES, 2)) for _ in range(random.choice((0, 1, 2)))]
     processes = [1] if random.random() < 0.1 else []
+    end = None if random.random() < 0.1 else start + random.choice((0, 0, 1, 3, 8))
+    whole = end is not None and random.random() < 0.7
     return Fault(
         name=str(name),
         family="mine",
         targets=some,
         arguments=random.choice(({}, {}, {"offset_s": 3e-9}, {"rate": 3.0})),
         start=start,
-        end=None if random.random() < 0.1 else start + random.choice((0, 0, 1, 3, 8)),
+        end=end,
         proved=random.random() < 0.7,
         healed=True,
         receipts=[{"proved": True, "processes": processes}],
         impairs=random.choice((None, *[frozenset(some)] * 6, frozenset())),
         links=None if random.random() < 0.2 else tuple(links),
         loses=random.random() < 0.2,
+        rejects=random.random() < 0.4,
+        surely=(start + (end > start), max(start, end - 1)) if whole else None,
     )
 
 
@@ -93,11 +97,25 @@ class Naive:
                 return until
             until = later
 
-    def arrived(self, node, begin, until, delay):
+    def arrived(self, node, begin, until, delay, closed):
         crossed = [f for f in self.everybody if not self.misses(f, node)]
         own = [f for f in self.own if node in f.impairs and (f.links or f.loses or f.links is None)]
-        blocked = [(self.start(f), over(f)) for f in (*crossed, *own) if f.impairs != frozenset()]
-        until = max([until, *(over(f) for f in self.on(node, until, until))])
+        on = [f for f in (*crossed, *own) if f.impairs != frozenset()]
+        stopped = max([until, *(over(f) for f in self.on(node, until, until))])
+        spans = [(self.start(f), over(f)) for f in on]
+        arrived = self.delivered(begin, stopped, delay, spans)
+        if closed == FOREVER:
+            return arrived
+        spans = [span for f in on for span in self.holds(f)]
+        return min(arrived, self.delivered(begin, max(until, closed), delay, spans))
+
+    def holds(self, fault):
+        """Return when a fault holds messages of a client back that has closed."""
+        if not (fault.rejects and fault.surely and self.cuts_off(fault)):
+            return [(self.start(fault), over(fault))]
+        return [(fault.start, fault.surely[0]), (fault.surely[1], over(fault))]
+
+    def delivered(self, begin, until, delay, blocked):
         met = [start for start, end in blocked if start <= until + delay and end >= begin]
         since = max(begin, min(met, default=begin) - delay)
         return fixpoint(until + delay, begin, blocked, lambda end: 2 * end - since + delay)
@@ -191,9 +209,12 @@ def test_a_fault_of_its_client_prolongs_a_hold():
 
 def test_a_request_settles_after_the_last_fault_that_may_have_delayed_it():
     for random, found, naive, node, begin, end in cases(2000):
-        given = node, begin, end, random.randrange(3)
-        arrived, tail = found.arrived(*given), random.randrange(4)
-        assert arrived == naive.arrived(*given)
+        delay, closed = (
+            random.randrange(3),
+            random.choice((FOREVER, end, end + random.randrange(9))),
+        )
+        arrived, tail = found.arrived(Sent(node, begin, end, closed), delay), random.randrange(4)
+        assert arrived == naive.arrived(node, begin, end, delay, closed)
         assert found.settled(begin, arrived, tail) == naive.settled(begin, arrived, tail)
 
 
@@ -203,15 +224,25 @@ def cut_or_pause(random, name):
     cuts = random.random() < 0.6
     end = start + random.choice((1, 4, 9, 20))
     fault = Fault(str(name), "mine", ["s1"], {}, start, end, proved=True, healed=True)
-    return replace(fault, impairs=frozenset({"s1"}), links=(("c1", "s1"),) if cuts else ())
+    fault = replace(fault, impairs=frozenset({"s1"}), links=(("c1", "s1"),) if cuts else ())
+    placed = (
+        start + random.randint(0, (end - start) // 3),
+        end - random.randint(0, (end - start) // 3),
+    )
+    return replace(fault, rejects=cuts and random.random() < 0.5, surely=placed)
 
 
 def held_until(random, on, begin, over, lease):
     """Return until when a request holds the lock that TCP sends again until it arrives, at twice
-    the interval each time, and that a server handles as soon as it is not stopped."""
+    the interval each time, and that a server handles as soon as it is not stopped; None if its
+    connection is reset before."""
     sent = attempt = random.randint(begin, over)
     interval = 1
-    while any(one.links and one.start <= attempt < one.end for one in on):
+    while met := [one for one in on if one.links and one.start <= attempt < one.end]:
+        if any(one.rejects and one.surely[0] <= attempt < one.surely[1] for one in met):
+            return None
+        if all(one.rejects and random.random() < 0.5 for one in met):
+            return None  # put in place at this end
         attempt, interval = attempt + interval, 2 * interval
     stops = sorted((one.start, one.end) for one in on if not one.links)
     handled = max([attempt, *(end for start, end in stops if start <= attempt < end)])
@@ -223,14 +254,18 @@ def held_until(random, on, begin, over, lease):
 
 def test_a_request_has_settled_by_the_time_at_which_tcp_delivers_it_and_its_lease_ends():
     late = tight = 0
-    for seed in range(4000):
+    for seed in range(8000):
         random = Random(seed)
         on = [cut_or_pause(random, name) for name in range(random.randrange(6))]
         begin = random.randrange(20)
         over, lease = begin + random.randrange(4), random.randrange(4)
-        sent, attempt, until = held_until(random, on, begin, over, lease)
+        held = held_until(random, on, begin, over, lease)
+        if held is None:
+            continue
+        sent, attempt, until = held
         found = Hindered(on, CLIENTS, SERVERS, False, True)
-        arrived = found.arrived("c1", begin, over, 1)
+        closed = random.choice((FOREVER, over, over + 2))
+        arrived = found.arrived(Sent("c1", begin, over, closed), 1)
         settled = found.settled(begin, arrived, lease)
         assert attempt <= arrived and until <= settled, seed
         late += attempt > sent + 8

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.faults import Fault
 from fencepost.checker.facts.hindered import Hindered
 from fencepost.checker.facts.holds import Hold
 from fencepost.checker.facts.obstacles import Request
 from fencepost.checker.facts.taken import FOREVER, Taken, taken, taken_by_faults
-from fencepost.checker.history.history import Call, Op
+from fencepost.checker.history.history import Call, History, Op
 
 SERVERS = frozenset({"s1", "s2", "s3"})
+NONE = Closings(History([]))
 S = 10**9
 
 
@@ -33,7 +35,7 @@ def hold(ended_by, strict_end, deadline, *, ttl=7, shared=False):
 
 def of_hold(one, over, given=None, hindered=None):
     freed = {} if given is None else {one.index: given}
-    (row,) = taken([one], {one.index: over}, freed, [], hindered or hinder(), 9, 100 * S, 0)
+    (row,) = taken([one], {one.index: over}, freed, [], hindered or hinder(), NONE, 9, 100 * S, 0)
     return row
 
 
@@ -77,7 +79,7 @@ def asked(node="c1", done=None, over=None, died=False, until=FOREVER):
 
 
 def of_request(row, *on):
-    found = list(taken([], {}, {}, [row], hinder(*on), 10, 100, 0))
+    found = list(taken([], {}, {}, [row], hinder(*on), NONE, 10, 100, 0))
     assert all(one.at == one.over for one in found)
     return [(one.over, one.why) for one in found]
 

@@ -27,6 +27,9 @@ NEMESIS = {
     "stops": [[], ["client-1"]],
     "links": [[], [["a", "b"], ["b", "c"]]],
     "forgets": [True, False],
+    "loses": [True, False],
+    "rejects": [True, False],
+    "only_messages": [True, False],
     "arguments": [{}, {"x": [1]}, {"links": [["a", "b"]]}],
     "receipt": [None, {}, {"processes": [1, "client-1"]}, {"proved": True, "how": "x"}],
 }
@@ -50,6 +53,9 @@ WRONG = {
     "stops": NO_NAMES,
     "links": [None, ["a", "b"], [["a"]], [["a", "b", "c"]], [["a", 1]], "x", [None]],
     "forgets": [None, 0, "true"],
+    "loses": [None, 0, "true"],
+    "rejects": [None, 0, "true"],
+    "only_messages": [None, 0, "true"],
     "arguments": [None, [], {"links": [["a"]]}, {"links": None}],
     "receipt": [[], "x", {"processes": 1}, {"processes": [None]}, {"processes": [[1]]}],
 }

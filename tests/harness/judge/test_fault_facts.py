@@ -42,3 +42,13 @@ def test_a_history_that_has_them_is_left_as_it_is():
     story.fault("kill", 1, 3, ["s1"])
     history = story.history()
     assert with_facts(history) is history
+
+
+def test_an_old_cut_that_was_to_reject_has_dropped_messages():
+    links = {"links": [["client-1", "s1"]], "how": "reject"}
+    story = Story()
+    start(story, "partition", arguments=links)
+    assert faults(with_facts(story.history()))[0].rejects is False
+    story = Story()
+    start(story, "partition", arguments=links, rejects=True)
+    assert faults(with_facts(story.history()))[0].rejects is True

@@ -1,0 +1,138 @@
+"""A lock that refuses every release in calm gives its holds up. Times are in ms."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.checker.linearizable import linearizable
+from tests.histories import MS
+
+
+def told(story, **test):
+    return linearizable(story.history(), test)
+
+
+def refused(story, *numbers, process=1, until=900, **more):
+    """Add turns of a second each, whose releases are refused half a second after the grant."""
+    for number in numbers:
+        at = 1000 * number
+        story.grant(process, f"h{number}", at, at + until, asked=at)
+        story.release(process, f"h{number}", at + 500, at + 500, type="fail", **more)
+
+
+def test_a_lock_that_refuses_three_releases_in_their_leases_gives_holds_up(story):
+    refused(story, 1, 2, 3)
+    found = told(story)
+    assert found.valid is False
+    assert found.summary == (
+        "No release of the lock was answered ok, and 3 were refused in calm, within their leases: "
+        "the service had given these holds up. The first was hold h1 of client-1 (process 1), at "
+        "1.500 s."
+    )
+    (row,) = found.evidence
+    assert (row["time_ns"], row["lock"]) == (1500 * MS, "orders")
+    assert row["ops"] == [2, 3, 6, 7, 10, 11]
+
+
+def test_two_may_be_requests_that_a_library_sent_twice(story):
+    refused(story, 1, 2)
+    assert told(story).valid is True
+
+
+def test_a_release_that_was_answered_ok_clears_the_lock(story):
+    refused(story, 1, 2, 3)
+    story.grant(2, "b", 5000, 5900)
+    story.release(2, "b", 5100, 5200)
+    assert told(story).valid is True
+
+
+def test_each_lock_is_judged_by_itself(story):
+    refused(story, 1, 2, 3)
+    story.grant(2, "b", 5000, 5900, lock="other")
+    story.release(2, "b", 5100, 5200, lock="other")
+    found = told(story)
+    assert (found.valid, [row["lock"] for row in found.evidence]) == (False, ["orders"])
+
+
+@pytest.mark.parametrize(("until", "valid"), [(500, True), (501, False)])
+def test_a_lease_that_was_over_may_be_refused(story, until, valid):
+    refused(story, 1, 2)
+    refused(story, 3, until=until)
+    assert told(story).valid is valid
+
+
+@pytest.mark.parametrize(("kind", "valid"), [("unreachable", True), ("not-held", False)])
+def test_only_the_answer_that_it_is_not_held_counts(story, kind, valid):
+    refused(story, 1, 2)
+    refused(story, 3, kind=kind)
+    assert told(story).valid is valid
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "valid"),
+    [(2900, 2999, False), (2900, 3000, True), (3500, 3600, True), (3501, 3600, False)],
+)
+def test_a_fault_may_explain_a_refusal(story, begin, end, valid):
+    story.fault("pause", begin, end, ["client-9"])
+    refused(story, 1, 2, 3)
+    assert told(story).valid is valid
+
+
+def test_a_hold_that_was_lost_may_be_refused(story):
+    refused(story, 1, 2)
+    story.grant(1, "h3", 3000, 3900, asked=3000)
+    story.op(3100, 1, "info", "lost", {"lock": "orders", "hold": "h3"}, ["lost", "-"])
+    story.release(1, "h3", 3500, 3500, type="fail")
+    assert told(story).valid is True
+
+
+def test_only_the_first_release_of_a_hold_counts(story):
+    refused(story, 1, 2)
+    story.grant(1, "h3", 3000, 3900, asked=3000)
+    story.release(1, "h3", 3100, 3100, type="fail", kind="unreachable")
+    story.release(1, "h3", 3500, 3500, type="fail")
+    assert told(story).valid is True
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "type", "valid"),
+    [
+        (2900, 2999, "fail", False),
+        (2900, 3000, "fail", True),
+        (2900, 2999, "info", True),
+        (3500, 3600, "fail", True),
+        (3501, 3600, "fail", False),
+    ],
+)
+def test_a_release_of_another_client_may_have_ended_it(story, begin, end, type, valid):
+    refused(story, 1, 2, 3)
+    story.call(
+        2, "release", begin, end, {"lock": "orders", "hold": "strange"}, type=type,
+        error=["not-held", "-"],
+    )  # fmt: skip
+    assert told(story).valid is valid
+
+
+def test_a_release_of_another_client_may_be_earlier_by_its_clock(story):
+    refused(story, 1, 2, 3)
+    asked = {"lock": "orders", "hold": "strange"}
+    story.call(2, "release", 3504, 3600, asked, type="fail", error=["not-held", "-"])
+    clocks = {f"client-{n}": {"bound_ns": 2 * MS} for n in (1, 2)}
+    assert told(story, clocks=clocks).valid is True
+    assert told(story, clocks={name: {"bound_ns": 1 * MS} for name in clocks}).valid is False
+
+
+def test_a_lease_that_its_client_does_not_see_runs_for_its_ttl(story):
+    for number, ttl in enumerate((600, 600, 600), start=1):
+        at = 1000 * number
+        asked = {"lock": "orders", "ttl": ttl * MS}
+        answer = {"token": None, "deadline": None, "hold": f"h{number}"}
+        story.call(1, "acquire", at, at, asked, answer)
+        story.release(1, f"h{number}", at + 500, at + 500, type="fail")
+    assert told(story).valid is False
+
+
+def test_a_lock_with_shared_holds_has_no_model(story):
+    refused(story, 1, 2, 3)
+    story.grant(2, "r", 9000, 9900, shared=True)
+    assert told(story).valid == "unknown"

@@ -1,0 +1,86 @@
+"""A history that ends behind a fault, with clients that ask in vain, tells nothing. Times are in
+ms."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checker.liveness_stories import BOUND, TTL, asks_in_vain, verdict
+
+ONE = {"servers": ["redis-1"]}
+
+
+def served(story):
+    story.grant(1, "h1", at=0, until=TTL)
+    story.release(1, "h1", at=100)
+
+
+def stuck(story, *, since=1000, until=5000, family="packet", nodes=("redis-1",)):
+    served(story)
+    arguments = {"kind": "delay"} if family == "packet" else {}
+    story.fault(family, since, None, list(nodes), arguments=arguments)
+    asks_in_vain(story, since, until)
+
+
+def test_clients_that_ask_in_vain_behind_a_fault_that_never_ends_show_nothing(story):
+    stuck(story)
+    found = verdict(story, **ONE)
+    assert found.valid == "unknown"
+    assert found.summary == (
+        "A fault was on until the end, and clients asked in vain from 1.000 s on: the history does "
+        "not tell whether because of it."
+    )
+    assert found.details["untested"] == []
+
+
+@pytest.mark.parametrize(("until", "valid"), [(2910, True), (3010, "unknown")])
+def test_they_ask_for_longer_than_the_bound(story, until, valid):
+    """The last request ends 80 ms after `until`."""
+    assert BOUND == 2000
+    stuck(story, until=until)
+    assert verdict(story, **ONE).valid == valid
+
+
+def test_a_fault_of_the_clients_that_ask_shows_no_more(story):
+    stuck(story, family="cpu", nodes=["client-7"])
+    assert verdict(story, **ONE).valid == "unknown"
+
+
+def test_a_bystanders_fault_hides_nothing(story):
+    stuck(story, family="cpu", nodes=["client-9"])
+    assert verdict(story, **ONE).valid is False
+
+
+def test_a_fault_that_was_healed_is_no_such_fault(story):
+    served(story)
+    story.fault("pause", 1000, 5000, ["redis-1"])
+    asks_in_vain(story, 1000, 5200)
+    assert verdict(story, **ONE).valid is not False
+    assert "until the end" not in verdict(story, **ONE).summary
+
+
+def test_the_kill_of_a_client_is_over_at_once(story):
+    served(story)
+    story.fault("kill", 1000, None, ["client-9"], processes=[9])
+    story.grant(2, "h2", at=1000, until=2000)
+    story.release(2, "h2", at=1100)
+    assert verdict(story, **ONE).valid is True
+
+
+@pytest.mark.parametrize(("until", "valid"), [(2989, "unknown"), (2990, True), (None, True)])
+def test_a_hold_that_may_last_explains_the_wait(story, until, valid):
+    stuck(story)
+    story.grant(2, "h2", at=900, until=until)
+    assert verdict(story, **ONE).valid == valid
+
+
+def test_clients_that_have_stopped_asking_wait_for_nothing(story):
+    stuck(story, until=4000)
+    story.read(3, 5000, None, 0)
+    assert verdict(story, **ONE).valid is True
+
+
+def test_the_last_fault_that_began_counts(story):
+    stuck(story)
+    story.fault("pause", 3500, None, ["redis-1"])
+    assert verdict(story, **ONE).valid is True
