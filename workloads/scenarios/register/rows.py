@@ -61,13 +61,14 @@ ROWS = (
         "redis-py-release-forgets", "redis-py, Lock", "redis",
         ("4.6.0", "5.0.8", "5.3.1", "6.4.0", "7.0.1", "7.4.1", "8.1.0"),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("redis",), programs=_REDIS, runs=_SEVEN, npm=(), **_FORGETS,
+        modules=("redis",), programs=_REDIS, runs=_SEVEN, npm=(), files=(), **_FORGETS,
         thread="https://github.com/redis/redis-py/issues/4258",
     ),
     Row(
         "valkey-py-release-forgets", "valkey-py, Lock", "valkey", ("6.2.0",),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("valkey",), programs=_REDIS, runs=Runs(4, 4, _TODAY, _NEXT), npm=(), **_FORGETS,
+        modules=("valkey",), programs=_REDIS, runs=Runs(4, 4, _TODAY, _NEXT), npm=(), files=(),
+        **_FORGETS,
     ),
     Row(
         "redis-py-reply-lost", "redis-py, Lock", "redis",
