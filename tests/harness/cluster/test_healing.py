@@ -97,7 +97,7 @@ def test_a_kept_machine_keeps_no_server_data_rules_or_files():
     assert not node.running and not node.chains
     assert any("wipe redis" in command for command in node.ran)
     (removed,) = [command for command in node.ran if command.startswith("rm -rf")]
-    names = ("clock", "server.pid", "zoo.cfg", "postgres", "kubernetes.address")
+    names = ("clock", "server.pid", "zoo.cfg", "postgres")
     assert {f"/run/fencepost/{name}" for name in names} <= set(removed.split())
 
 
