@@ -85,8 +85,9 @@ test-image: install
 test-beside:
 	$(MAKE) --no-print-directory -j1 test-oracles test-slow
 
+# They wait a third of their time: two for each processor.
 test-unit: install ## the tests that need no cluster and no second
-	$(call stage,unit tests,$(PYTEST) -n auto --dist loadfile -m 'not cluster and not oracle and not slow and not kubernetes' $(ARGS))
+	$(call stage,unit tests,$(PYTEST) -n $$((2 * $$(nproc))) --dist loadfile -m 'not cluster and not oracle and not slow and not kubernetes' $(ARGS))
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster; one that fails is run again, too
 	@rm -rf build/slow-cache
