@@ -121,7 +121,8 @@ def test_a_lock_without_a_request_after_the_heal_was_not_tested_there(story):
 def test_a_fault_that_was_never_healed_leaves_the_last_heal_untested(story):
     story.fault("power", 100, None, SERVERS)
     story.grant(1, "h", at=10, until=20_000)
-    asks_in_vain(story, 30_000, STUCK)
+    asks_in_vain(story, 30_000, 31_000)
+    story.read(1, STUCK, None, 0)
     found = verdict(story)
     assert found.valid is True
     assert found.details["untested"] == ["after the last fault was healed", LEASE]

@@ -12,7 +12,7 @@ from tests.checker.liveness_stories import (
     healed_at_5000,
     verdict,
 )
-from tests.histories import MS
+from tests.histories import MS, Story
 
 
 def test_one_refusal_while_the_old_lease_may_still_run_does_not_prove_a_dead_lock(story):
@@ -160,13 +160,14 @@ def test_a_request_at_the_limit_is_not_after_it(story):
     assert refused_after_the_limit(story, (0, 2), (2000, 2002)).valid == "unknown"
 
 
-def test_two_clients_that_ask_one_after_the_other_in_one_instant_are_not_alone(story):
-    assert refused_after_the_limit(story, (10, 12), (12, 14), (2000, 2002)).valid == "unknown"
+@pytest.mark.parametrize(("second", "valid"), [(12, "unknown"), (13, False)])
+def test_clients_that_ask_one_after_the_other_in_one_instant_ask_at_one_time(story, second, valid):
+    assert refused_after_the_limit(story, (10, 12), (second, second + 2)).valid == valid
 
 
 @pytest.mark.parametrize(("second", "valid"), [(120, "unknown"), (121, False)])
-def test_on_two_hosts_a_client_is_alone_only_beyond_the_bounds_of_both_clocks(story, second, valid):
-    times = ((110, 112), (second, second + 2), (2000, 2002))
+def test_on_two_hosts_times_are_two_only_beyond_the_bounds_of_both_clocks(story, second, valid):
+    times = ((110, 112), (second, second + 2))
     clocks = {f"client-{n}": {"bound_ns": 4 * MS} for n in (7, 8)}
     assert refused_after_the_limit(story, *times, clocks=clocks).valid == valid
 
@@ -180,9 +181,19 @@ def test_one_refusal_after_the_limit_may_be_a_hiccup(story):
     assert refused_after_the_limit(story, (10, 12)).valid == "unknown"
 
 
-def test_two_clients_that_ask_at_once_may_keep_the_lock_from_one_another(story):
+@pytest.mark.parametrize(("ends_with", "valid"), [("lease", "unknown"), ("close", False)])
+def test_two_clients_that_ask_at_once_may_refuse_one_another_only_on_single_servers(
+    story, ends_with, valid
+):
+    times = ((2010, 2012), (2011, 2013), (4000, 4002), (4001, 4003))
+    test = {"servers": SERVERS, "lock": {"ends_with": ends_with}}
+    assert refused_after_the_limit(story, *times, **test).valid == valid
+
+
+def test_clients_that_fail_together_twice_show_a_dead_lock(story):
     times = ((10, 12), (11, 13), (2000, 2002), (2001, 2003))
-    assert refused_after_the_limit(story, *times).valid == "unknown"
+    assert refused_after_the_limit(story, *times).valid is False
+    assert refused_after_the_limit(Story(), *times[:2]).valid == "unknown"
 
 
 def test_refusals_before_the_limit_do_not_count_for_those_after_it(story):
