@@ -99,10 +99,14 @@ def arrives(
 ) -> float:
     """Return by when a request has arrived that its client gave up, behind these faults."""
     met = [fault for fault in faults if _holds_back(fault, ops, test, begun.node)]
-    # A client that was stopped when it was given up may have sent it afterwards.
+    # A client that was stopped when it was given up may have sent it afterwards: once nothing stops
+    # it any more.
     own = [f for f in faults if begun.node in (f.impairs or set()) and not f.kills]
-    stopped = [f.end for f in own if not _of_servers(f, test) and f.start <= gone <= f.end]
-    arrived = _delivered(ops, test, begun, max([gone, *stopped]), met)
+    own = [f for f in own if not _of_servers(f, test)]
+    sent = gone
+    for _ in own:
+        sent = max([sent, *(f.end for f in own if f.start <= sent <= f.end)])
+    arrived = _delivered(ops, test, begun, sent, met)
     # One that has closed, or is dead, sends nothing more.
     closed = [
         done.time
