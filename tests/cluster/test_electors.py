@@ -99,7 +99,7 @@ def test_the_beginning_of_a_reign_is_stamped_within_5_ms_by_the_clock_of_its_ele
     work = ("--clients", "2", "--hold", "30ttl..30ttl", "--think", "0..20ms", "--contention", "all")
     code, said, results = fencepost("test", *own("ByTheClock"), *work, "--time", "20s", *PATIENT)
     assert code == 1 and leadership(results)["overlap_longest_s"] > 0.1, said
-    [history] = tmp_path.glob("results/*/*/history.jsonl")
+    [history] = tmp_path.glob("results/*/latest/history.jsonl")
     ops = [json.loads(line) for line in history.read_text().splitlines()]
     late_ns = [
         op["time"] - op["value"]["token"]
