@@ -225,7 +225,7 @@ def test_a_request_that_was_lost_is_not_taken_for_the_same_one_sent_later(settin
 
 
 def test_an_op_that_had_just_started_is_replayed_where_its_effect_is_invisible(made):
-    _, steps = made("etcd-lock-api", "pause", seed=2, server=["etcd=3.4"])
+    _, steps = made("etcd-lock-api", "pause", seed=7, server=["etcd=3.4"])
     begun = place(steps, Begin, client="client-2", f="release")
     assert begun < place(steps, Finish, client="client-1", expect="ok")
 
@@ -251,8 +251,10 @@ def test_a_lock_that_outlasts_no_lease_keeps_its_retries(made):
     assert found.scenario.options == from_arguments.spec("redlock", {}, {}).options
 
 
-def test_a_waiting_client_is_faulted_during_its_wait_and_not_at_a_later_step(made):
-    found, steps = made("etcd-lock-api", "pause", seed=1, server=["etcd=3.4"])
+def test_a_waiting_client_is_faulted_during_its_wait_and_not_at_a_later_step(setting):
+    asked = setting("etcd-lock-api", "pause", server=["etcd=3.4"])
+    found = bridge(asked, told_of(asked, Schedule((0, 0, 3, 1), ((35, 2),))))
+    steps = [plain(step) for step in found.scenario.steps]
     begun = place(steps, Begin, client="client-2", f="acquire", stops=())
     struck = place(steps, Inject, family="pause", targets=("client-2",))
     ended = place(steps, Finish, client="client-2", expect="ok")
