@@ -18,14 +18,7 @@ def postgres():
         def acquire(self, name, ttl):
             return Grant(deadline=None) if super().acquire(name, ttl) else False
 
-    class SilenceIsConsent(Impatient):
-        def acquire(self, name, ttl):
-            try:
-                return super().acquire(name, ttl)
-            except TimeoutError:
-                return Grant(deadline=None)
-
-    return {"sound": Impatient, "silence-is-consent": SilenceIsConsent}
+    return {"sound": Impatient}
 
 
 def zookeeper():
