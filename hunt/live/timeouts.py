@@ -1,9 +1,9 @@
 """Sees until when a client's process waits, so that the time of a run can jump there.
 
 Linux shows the system call in which a thread sleeps, with its arguments (`syscall` in proc(5)).
-Node.js and Go wait for messages and timers in one call, epoll_pwait, with a timeout in ms. A stop by
-SIGSTOP interrupts this call, which the kernel never restarts (signal(7)). Both runtimes then read
-their clock, and wait for what is left: libuv in uv__io_poll, Go in netpoll.
+Node.js and Go wait for messages and timers in one call, epoll_pwait, with a timeout in ms. A stop
+by SIGSTOP interrupts this call, which the kernel never restarts (signal(7)). Both runtimes then
+read their clock, and wait for the rest of the timeout: libuv in uv__io_poll, Go in netpoll.
 """
 
 from __future__ import annotations
