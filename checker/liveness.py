@@ -148,9 +148,8 @@ def _locks(
     more = apart, history.end_ns, notices
     rows = []
     for lock, mine in asked.items():
-        # Tries that failed may have left keys on single servers, for as long as a lease.
-        in_time = bound + apart + (leases[lock] if run.hindered.one_by_one else 0)
-        rows.append(Waited(lock, held.get(lock, []), mine, free, given, killed, in_time, *more))
+        mine_held = held.get(lock, [])
+        rows.append(Waited(lock, mine_held, mine, free, given, killed, bound + apart, *more))
     return rows
 
 

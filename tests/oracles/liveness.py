@@ -79,7 +79,6 @@ class _Lock:
         self.apart = 2 * widest
         self.taken = Taken(ops, test, asked, held, faults, lease)
         self.bound = round(test["liveness_bound_s"] * 1000) * MS + self.apart
-        self.bound += lease if self.taken.each else 0
 
     def outcomes(self) -> list[bool | str | None]:
         found: list[bool | str | None] = []
