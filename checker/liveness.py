@@ -80,7 +80,9 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     if promises.get("true_refusals"):
         unanswered = dict(row for lock in locks for row in run.unanswered(lock))
         denied = refusals(acquires, found, events.own, unanswered, apart)
-    again = list(refused_again(acquires, found, on)) if promises.get("reentrant") else []
+    again = []
+    if promises.get("reentrant"):
+        again = list(refused_again(acquires, found, on, bound, history.end_ns))
     # A lost node may have been gone before this was noticed, and requests refused for it.
     gone = any(one.impairs is None and one.end is None and not one.proved for one in on)
     unfair = _unfair(fair, promises) + again + ([] if gone else denied.untrue)

@@ -47,7 +47,8 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         promised = test["promises"].get("true_refusals")
         refused = promised and refused_untruly(ops, test, mine, held, earlier(faults))
         hidden = hidden or bool(refused and lost)
-        again = test["promises"].get("reentrant") and refused_to_a_holder(ops, mine, held, faults)
+        reentrant = test["promises"].get("reentrant")
+        again = reentrant and refused_to_a_holder(ops, test, mine, held, faults)
         if again or (refused and not lost) or unfair(ops, test, mine, found, faults, given):
             outcomes.append(False)
     if False in outcomes:

@@ -202,7 +202,7 @@ def _refuse_after_silence(drawing: Drawing, resets: bool) -> None:
 
 
 def _refuse_a_holder(drawing: Drawing) -> None:
-    """Draw a process that asks again for a lock that it has, mostly, and is refused."""
+    """Draw a process that asks again for a lock that it has, mostly, and is refused, or waits."""
     random = drawing.random
     lasts = random.choice((6, 9, 30))
     value: dict[str, Any] = {"lock": "l7", "ttl": lasts * MS}
@@ -223,11 +223,18 @@ def _refuse_a_holder(drawing: Drawing) -> None:
     if random.random() < 0.3:
         _grant_between(drawing, 87, value, at, at + 8)
     asked = now + random.randrange(5)
-    over = asked + random.randrange(3)
     who = random.choice((88, 88, 88, 86))
-    error = [random.choice(("not-granted",) * 4 + ("no-quorum",)), "-"]
     drawing.op(asked, who, "invoke", "acquire", value, node=f"client-{who}")
-    drawing.op(over, who, "fail", "acquire", value, error, f"client-{who}")
+    if random.random() < 0.5:
+        error = [random.choice(("not-granted",) * 4 + ("no-quorum",)), "-"]
+        over = asked + random.randrange(3)
+        drawing.op(over, who, "fail", "acquire", value, error, f"client-{who}")
+    elif random.random() < 0.8:
+        over = asked + random.randrange(2, 13)
+        type, kind = random.choice(
+            (("info", "timeout"), ("fail", "timeout"), ("info", "killed"), ("fail", "unreachable"))
+        )
+        drawing.op(over, who, type, "acquire", value, [kind, "-"], f"client-{who}")
 
 
 def _cut_off(drawing: Drawing, asked: int, given_up: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from tests.oracles.holds import FOREVER, Held, bound, completion
+from tests.oracles.holds import FOREVER, Held, bound, by_harness, completion
 from tests.oracles.waiting import Asked, Fault, find_deaths
 
 
@@ -36,25 +36,32 @@ def refused_untruly(
 
 
 def refused_to_a_holder(
-    ops: list[Op], asked: list[Asked], held: list[Held], faults: list[Fault]
+    ops: list[Op], test: dict[str, Any], asked: list[Asked], held: list[Held], faults: list[Fault]
 ) -> bool:
     """Return whether a process was refused an exclusive lock that it certainly had, in calm, while
-    no other was granted it."""
+    no other was granted it; or waited for it for longer than the bound."""
+    waits_for = round(test["liveness_bound_s"] * 1e9)
     for one in asked:
-        if one.done is None or one.done.type != "fail" or one.done.error[0] != "not-granted":  # type: ignore[index]
-            continue
+        kind = (one.done.error or [""])[0] if one.done is not None else ""
+        over = one.done.time if one.done is not None else ops[-1].time
+        if (one.done is None or one.done.type != "fail") or kind != "not-granted":
+            if one.done is not None and (one.done.type == "ok" or by_harness(one.done)):
+                continue
+            if kind == "unreachable" or over - one.begun.time <= waits_for:
+                continue
+            over = one.begun.time + waits_for
         for hold in held:
             mine = hold.process == one.begun.process and hold.grant.index < one.begun.index
-            over = min(hold.leases[0][1], hold.given, hold.early, hold.other)
-            if not mine or hold.shared or len(hold.leases) > 1 or one.done.time >= over:
+            lasts = min(hold.leases[0][1], hold.given, hold.early, hold.other)
+            if not mine or hold.shared or len(hold.leases) > 1 or over >= lasts:
                 continue
             if hold.leases[0][0] >= hold.leases[0][1]:
                 continue
-            since, until = hold.asked.time, one.done.time
-            if any(fault.start <= until and fault.end >= since for fault in faults):
+            since = hold.asked.time
+            if any(fault.start <= over and fault.end >= since for fault in faults):
                 continue
             others = [other for other in held if other.process != hold.process]
-            if not any(hold.grant.time <= other.grant.time <= until for other in others):
+            if not any(hold.grant.time <= other.grant.time <= over for other in others):
                 return True
     return False
 
