@@ -26,7 +26,7 @@ from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.dead_time import PAUSES_IN_BOUND, DeadTime, DeadTimes
 from fencepost.checker.facts.ends import ends_with, kills
 from fencepost.checker.facts.fairness import Fairness, fairness
-from fencepost.checker.facts.faults import Fault, faults
+from fencepost.checker.facts.faults import Fault, faults, over_time
 from fencepost.checker.facts.grant_events import refused, unsent
 from fencepost.checker.facts.hindered import Hindered, sent
 from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
@@ -45,6 +45,7 @@ from fencepost.checker.facts.obstacles import (
 from fencepost.checker.facts.reentrance import refused_again
 from fencepost.checker.facts.refusals import Refusals, refusals
 from fencepost.checker.facts.second_grants import doubled
+from fencepost.checker.facts.shut_out import ShutOut, free_times, shut_out
 from fencepost.checker.facts.taken import mode_of, taken, taken_by_faults
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.waits import Wait, Waited
@@ -79,7 +80,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     denied = Refusals()
     if promises.get("true_refusals"):
         unanswered = dict(row for lock in locks for row in run.unanswered(lock))
-        denied = refusals(acquires, found, events.own, unanswered, apart)
+        denied = refusals(acquires, found, events.own, unanswered, apart, run.agree)
     again = []
     if promises.get("reentrant"):
         again = list(refused_again(acquires, found, on, bound, history.end_ns))
@@ -157,9 +158,9 @@ def _locks(
 
 @dataclass
 class _DeadTimes:
-    """What DeadTimes finds for all modes of a lock."""
+    """What DeadTimes finds for all modes of a lock; `dead` has the clients that are shut out, too."""
 
-    dead: list[DeadTime]
+    dead: list[DeadTime | ShutOut]
     served: int
     leases: int
 
@@ -181,7 +182,7 @@ class _Run:
         self._end_ns = history.end_ns
         self._impairing = impairing(on, clients)
         self._closings = Closings(history)
-        self._faulty = bool(on)
+        self._faulty, self._on = bool(on), over_time(on)
         ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
         self.healed = None not in ends
         self._last_on = max(
@@ -220,6 +221,9 @@ class _Run:
             judged.dead.extend(times.find(found, self._ready_ns, "From the start"))
             judged.served += times.served
             judged.leases += times.leases
+        free = free_times(found, self._ready_ns, self._end_ns)
+        settings = hindered, lock.bound, lock.apart, lock.pause
+        judged.dead.extend(shut_out(lock.lock, lock.requests, lock.found, free, *settings))
         return judged
 
     def concerned(self, acquires: list[Call]) -> frozenset[str]:
@@ -250,6 +254,11 @@ class _Run:
                 arrived = self.hindered.arrived(given_up, self._delay)
                 over = self.hindered.settled(one.begin, arrived, self._bound + lease)
                 yield call.begin.index, (arrived, over)
+
+    def agree(self, begin: float, end: float) -> bool:
+        """Return whether no fault was on between these times, and the servers agree among
+        themselves: then of clients that ask for a free lock one is granted it."""
+        return not (self.hindered.one_by_one or self._on.count(begin, end))
 
     def stuck(self, lock: Waited) -> float | None:
         """Return since when clients asked for a lock in vain until the end, for longer than the

@@ -94,7 +94,7 @@ class Waited:
         self.bound = bound
         self.apart = apart
         self._end_ns = end_ns
-        self._pause = bound / PAUSES_IN_BOUND
+        self.pause = bound / PAUSES_IN_BOUND
         self._starts = [hold.start for hold in found]
         requests = [request(call, killed, self.lease, notices) for call in acquires]
         self.requests = list(zip(acquires, requests, strict=True))
@@ -112,7 +112,7 @@ class Waited:
         since = max([since, *(self.left[hold.index] for hold in self.found)])
         for begin, over in self._asked[-1:]:
             since = max(since, begin)
-            if over + self._pause >= self._end_ns and self._end_ns - since > self.bound:
+            if over + self.pause >= self._end_ns and self._end_ns - since > self.bound:
                 return since
         return None
 
@@ -174,7 +174,7 @@ class Waited:
         found: list[Span] = []
         for one in requests:
             begin, end = one.begin, min(one.asked_until, self._end_ns)
-            if found and begin <= found[-1][1] + self._pause:
+            if found and begin <= found[-1][1] + self.pause:
                 found[-1] = (found[-1][0], max(found[-1][1], end))
             else:
                 found.append((begin, end))
@@ -191,4 +191,4 @@ class Waited:
 
     def _asks_at(self, start: float, end: float) -> bool:
         """Return whether a client was still asking at `end`, or pausing between two requests."""
-        return any(over + self._pause >= end for _, over in self._within(start, end))
+        return any(over + self.pause >= end for _, over in self._within(start, end))

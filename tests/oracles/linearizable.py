@@ -73,10 +73,10 @@ def _refusing(random: Random) -> list[Op]:
             lost = {"lock": "l0", "hold": f"h{number}"}
             drawing.op(asked + 1, process, "info", "lost", lost, ["lost", "-"], node)
         now = asked + random.randrange(1, 6)
-        for _ in range(random.choice((0, 0, 1, 1, 2)) if extends else 0):
+        for _ in range(random.choice((0, 1, 1, 2)) if extends else 0):
             now = _refuse(drawing, now, process, number, "extend", works)
         for _ in range(random.choice((1, 1, 1, 2))):
-            now = _refuse(drawing, now, process, number, "release", works)
+            now = _refuse(drawing, now, process, number, "release", 0.6 if extends else works)
     if random.random() < 0.3:
         at = random.randrange(now + 1)
         until = random.choice((None, at + random.randrange(4)))

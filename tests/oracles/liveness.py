@@ -183,7 +183,58 @@ class _Lock:
             served = served or any(
                 mark in grants and since <= mark <= since + self.bound for since, mark in free
             )
-        return dead, served
+        return dead or self._shut_out(free, faults), served
+
+    def _shut_out(self, free: list[tuple[float, float]], faults: list[Fault]) -> bool:
+        """Return whether a client asked in vain for longer than the bound in all, less a tenth each
+        time, in free times that ended with a grant to another at its first request."""
+        ended = []
+        for since, until in free:
+            grants = [one for one in self.held if one.grant.time == until and since < until]
+            first = [
+                one
+                for one in grants
+                if one.asked.time >= since
+                and not any(
+                    two.begun.process == one.process
+                    and two.done is not None
+                    and two.done.type != "ok"
+                    and since <= two.begun.time <= until
+                    for two in self.asked
+                )
+            ]
+            if first:
+                by = min(one.asked.time for one in grants)
+                ended.append((since, by, {one.process for one in first}))
+        for process in {one.begun.process for one in self.asked}:
+            mine = [one for one in self.asked if one.begun.process == process]
+            granted = [-1, *(n for n, one in enumerate(mine) if one.held is not None), len(mine)]
+            for begin, end in pairwise(granted):
+                asked = 0.0
+                for since, by, served in ended:
+                    if served - {process}:
+                        parts = [
+                            (one.begun.time, one.done.time)
+                            for one in mine[begin + 1 : end]
+                            if self._refused_in(one, since, by, faults) and one.done is not None
+                        ]
+                        merged = self._stretches(parts)
+                        asked += sum(max(0, b - a - self.bound / 10) for a, b in merged)
+                if asked > self.bound:
+                    return True
+        return False
+
+    def _refused_in(self, one: Asked, since: float, until: float, faults: list[Fault]) -> bool:
+        """Return whether a request began and was refused in a free time, and no fault hindered its
+        client."""
+        if one.done is None or one.done.type != "fail" or one.told < one.done.time:
+            return False
+        begin, end = one.begun.time, one.done.time
+        if begin - self.apart < since or end + self.apart >= until:
+            return False
+        if self.taken.each and any(self._overlap(one, two) for two in self.asked if two is not one):
+            return False
+        return not self.taken.meets(faults, one.begun.node, begin, end)
 
     def _starved(
         self,

@@ -22,7 +22,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         random, clients=2 if few else 3, most=3 if few else 5, shared=0.3, named=0.95, bounds=0.1
     )
     test = drawing.test
-    test["servers"] = SERVERS[: random.choice((3, 5))]
+    test["servers"] = SERVERS[: random.choice((1, 3, 3, 5, 5))]
     for number in range(random.choice((0, 1, 1, 2, 3))):
         _ask(drawing, 90 + number)
     late, resets = random.random() < 0.2, random.random() < 0.5
@@ -34,6 +34,11 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         _refuse_after_silence(drawing, resets)
     if random.random() < 0.1:
         _refuse_a_holder(drawing)
+    if random.random() < 0.1:
+        _shut_out(drawing)
+    at_once = random.random() < 0.1
+    if at_once:
+        _refuse_at_once(drawing)
     test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
     if random.random() < 0.2:
         test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
@@ -43,7 +48,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
             ("minority", 0.5),
             ("fifo", 0.5),
             ("one_wakeup", 0.5),
-            ("true_refusals", 0.9 if late else 0.25),
+            ("true_refusals", 0.9 if late or at_once else 0.25),
             ("reentrant", 0.4),
         )
         if random.random() < often
@@ -235,6 +240,62 @@ def _refuse_a_holder(drawing: Drawing) -> None:
             (("info", "timeout"), ("fail", "timeout"), ("info", "killed"), ("fail", "unreachable"))
         )
         drawing.op(over, who, type, "acquire", value, [kind, "-"], f"client-{who}")
+
+
+def _shut_out(drawing: Drawing) -> None:
+    """Draw a client that asks in vain, mostly, for a lock that another client is granted again and
+    again."""
+    random = drawing.random
+    value: dict[str, Any] = {"lock": "l5", "ttl": 8 * MS}
+    now, fair = random.randrange(4), random.random() < 0.2
+    for number in range(random.randint(1, 5)):
+        for _ in range(random.randint(0, 3)):
+            over = now + random.choice((1, 1, 2))
+            _vain(drawing, now, over, 70, value)
+            if random.random() < 0.1:
+                _vain(drawing, now, over, random.choice((71, 72)), value)
+            now = over + random.choice((0, 0, 0, 1))
+        now += random.randrange(2)
+        done = now + random.randrange(2)
+        process = random.choice((70, 71)) if fair else 71
+        node, hold = f"client-{process}", {"hold": f"s{number}", "token": None}
+        got = value | hold | {"deadline": (done + 8) * MS}
+        drawing.op(now, process, "invoke", "acquire", value, node=node)
+        drawing.op(done, process, "ok", "acquire", got, None, node)
+        now = done + random.randrange(2)
+        drawing.op(now, process, "invoke", "release", got, None, node)
+        drawing.op(now, process, "ok", "release", got, None, node)
+        now += random.randrange(2)
+    if random.random() < 0.2:
+        at = random.randrange(now + 1)
+        drawing.fault("pause", at, at, [random.choice(("client-70", "s1"))], until=at + 1)
+
+
+def _vain(drawing: Drawing, at: int, over: int, process: int, value: dict[str, Any]) -> None:
+    node = f"client-{process}"
+    drawing.op(at, process, "invoke", "acquire", value, node=node)
+    drawing.op(over, process, "fail", "acquire", value, ["not-granted", "-"], node)
+
+
+def _refuse_at_once(drawing: Drawing) -> None:
+    """Draw clients that ask for a lock at the same time, mostly, and are all refused, mostly."""
+    random = drawing.random
+    at = random.randrange(30)
+    if random.random() < 0.3:
+        value: dict[str, Any] = {"lock": "l6", "ttl": 8 * MS}
+        _grant_between(drawing, 80, value, max(0, at - 6), at + 2)
+    for process in range(81, 81 + random.choice((2, 2, 3))):
+        value = {"lock": "l6", "ttl": random.choice((3, 8)) * MS}
+        if random.random() < 0.1:
+            del value["ttl"]
+        if random.random() < 0.2:
+            value["mode"] = "shared"
+        asked = at + random.randrange(4)
+        done = asked + random.choice((0, 1, 2, 3, 4))
+        type, kind = random.choice((("fail", "not-granted"),) * 8 + (("info", "timeout"),))
+        node = f"client-{process}"
+        drawing.op(asked, process, "invoke", "acquire", value, node=node)
+        drawing.op(done, process, type, "acquire", value, [kind, "-"], node)
 
 
 def _cut_off(drawing: Drawing, asked: int, given_up: int) -> None:

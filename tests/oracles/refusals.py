@@ -32,7 +32,51 @@ def refused_untruly(
         ]
         if all(over + apart < begin or end + apart < since for since, over in spans):
             return True
+    return _refused_together(ops, test, asked, held, faults)
+
+
+def _refused_together(
+    ops: list[Op],
+    test: dict[str, Any],
+    asked: list[Asked],
+    held: list[Held],
+    faults: list[Fault],
+) -> bool:
+    """Return whether clients that asked at the same time were all refused, in calm, a lock that no
+    client can have had, by servers that agree."""
+    if len(test["servers"]) > 1 and test["lock"]["ends_with"] == "lease":
+        return False
+    apart = 2 * max(bound(test, op.node) for op in ops)
+    stands = {id(one): _stands(ops, test, one, held, faults) for one in asked}
+    for first in asked:
+        group = [first]
+        for _ in asked:
+            for one in asked:
+                near = any(
+                    one.begun.time <= stands[id(two)] + apart
+                    and two.begun.time <= stands[id(one)] + apart
+                    for two in group
+                )
+                if near and not any(one is two for two in group):
+                    group.append(one)
+        if len(group) == 1 or not all(_refused_soon(one) for one in group):
+            continue
+        begin = min(one.begun.time for one in group)
+        end = max(stands[id(one)] for one in group)
+        if any(fault.start <= end and fault.end >= begin for fault in faults):
+            continue
+        spans = [(hold.asked.time, _over(ops, hold, held)) for hold in held]
+        if all(over + apart < begin or end + apart < since for since, over in spans):
+            return True
     return False
+
+
+def _refused_soon(one: Asked) -> bool:
+    done = one.done
+    if done is None or done.type != "fail" or (done.error or [""])[0] != "not-granted":
+        return False
+    ttl = one.begun.value.get("ttl")
+    return not ttl or done.time - one.begun.time < ttl
 
 
 def refused_to_a_holder(
