@@ -56,6 +56,14 @@ from fencepost.checker.verdict import Valid, Verdict, count, noted
 DEFAULT_BOUND_S = 5.0
 GONE = ("death", "gone", "close")
 """The ends of holds that their holders did not release."""
+_NEVER_HEALED = (
+    "A fault was on until the end, and clients asked in vain from {} on: the history does not tell "
+    "whether because of it."
+)
+_LONGER = (
+    "A client that is gone has a lease that is longer than it was asked for, and others asked in "
+    "vain from {} on: the history ends before that lease does."
+)
 
 
 def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
@@ -98,7 +106,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
             untested.append("reentrant")
     bad = sorted([one.to_json() for one in dead] + unfair, key=lambda row: row["time_ns"])
     valid: Valid = False if bad else "unknown" if strange else _valid(waits, served)
-    stuck = [since for lock in locks if (since := run.stuck(lock)) is not None]
+    stuck = [what for lock in locks if (what := run.stuck(lock)) is not None]
     if valid is True and stuck:
         valid, untested = "unknown", []
     untested += ["the end of a lease"] if valid is True and not leases else []
@@ -260,10 +268,17 @@ class _Run:
         themselves: then of clients that ask for a free lock one is granted it."""
         return not (self.hindered.one_by_one or self._on.count(begin, end))
 
-    def stuck(self, lock: Waited) -> float | None:
-        """Return since when clients asked for a lock in vain until the end, for longer than the
-        bound, behind a fault that was never healed; None if they did not."""
-        return None if self.healed else lock.in_vain_since(self._last_on)
+    def stuck(self, lock: Waited) -> str | None:
+        """Return what clients asked for in vain until the end, for longer than the bound: a lock
+        behind a fault that was never healed, or behind a lease that is longer than it was asked for
+        and whose holder is gone. None if they did not."""
+        if not self.healed:
+            since = lock.in_vain_since(self._last_on)
+            return None if since is None else _NEVER_HEALED.format(seconds(since))
+        if lock.in_vain_since(self._since) is not None:
+            return None  # no lease is in their way
+        since = lock.in_vain_since(self._since, lock.as_asked())
+        return None if since is None else _LONGER.format(seconds(since))
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])
@@ -328,7 +343,7 @@ def _summary(
     evidence: list[dict[str, Any]],
     strange: list[str],
     leases: int,
-    stuck: list[float],
+    stuck: list[str],
 ) -> str:
     if valid is False:
         return str(evidence[0]["what"])
@@ -340,10 +355,7 @@ def _summary(
             return "The lock was granted in time whenever it was free and a client asked for it."
         return f"The lock became available every time; the longest wait was {longest:.3f} s."
     if stuck:
-        return (
-            f"A fault was on until the end, and clients asked in vain from {seconds(min(stuck))} "
-            "on: the history does not tell whether because of it."
-        )
+        return stuck[0]
     cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
     if cut_short:
         return cut_short.describe()

@@ -4,8 +4,9 @@ A lock may serve one client before another. But a client that is refused a lock 
 while another that comes later is granted it at its first request, and that again and again, is shut
 out: its library has lost its connection, for example, and answers for the service.
 
-Only requests count that began and were refused within one free time. A free time counts if a grant
-to another client ended it which had not been refused in it before: so the lock was available.
+Only requests count that began and were refused within one free time, in calm. A free time counts if
+a grant to another client ended it which had not been refused in it before: so the lock was
+available.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def shut_out(
             continue
         if not times[place].served - {process} or (alone is not None and begin.index not in alone):
             continue
-        if hindered.meets(begin.node, begin.time, call.end.time):
+        if not hindered.calm(begin.node, begin.time, call.end.time):
             continue
         mine = vain.setdefault(process, _Vain())
         mine.add(call, place, pause)

@@ -105,16 +105,25 @@ class Waited:
         self._begun = [begin for begin, _ in past]
         self._stood = list(accumulate((over for _, over in past), max))
 
-    def in_vain_since(self, since: float) -> float | None:
+    def in_vain_since(self, since: float, left: Mapping[int, float] | None = None) -> float | None:
         """Return from when on, not before `since`, clients have asked for the lock without a pause,
         after the end of every hold, until the history ended; None if for no longer than the
-        bound."""
-        since = max([since, *(self.left[hold.index] for hold in self.found)])
+        bound. `left`: when holds have ended, if it is not when they certainly have."""
+        left = self.left if left is None else left
+        since = max([since, *(left[hold.index] for hold in self.found)])
         for begin, over in self._asked[-1:]:
             since = max(since, begin)
             if over + self.pause >= self._end_ns and self._end_ns - since > self.bound:
                 return since
         return None
+
+    def as_asked(self) -> dict[int, float]:
+        """Return when each hold had ended by its index, if a lease without a holder lasts no longer
+        than was asked for."""
+        return {
+            hold.index: min(self.left[hold.index], hold.gone_by + (hold.ttl or self.lease))
+            for hold in self.found
+        }
 
     def leases(self, one_by_one: bool) -> Iterator[tuple[float, float, int]]:
         """Yield the leases that a fault may prolong, (begin, over, ttl): of requests, and of holds

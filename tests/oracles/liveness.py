@@ -83,8 +83,7 @@ class _Lock:
 
     def outcomes(self) -> list[bool | str | None]:
         found: list[bool | str | None] = []
-        heals = [f.start if f.kills and f.end == FOREVER else f.end for f in self.all]
-        healed = max([self.test.get("ready_s", 0) * 1_000_000_000, *heals])
+        healed = self._healed()
         if healed < FOREVER:
             found.append(self._wait(healed, healed + self.lease, self.faults))
         for held in self.held:
@@ -146,16 +145,30 @@ class _Lock:
         return None
 
     def stuck(self) -> bool:
-        """Return whether a fault was never healed, and clients have asked in vain since, after the
-        end of each hold, until the end."""
+        """Return whether clients have asked in vain until the end, since a fault that was never
+        healed and the end of each hold; or, where each was healed, since the end of each lease as
+        it was asked for, of those whose holders are gone."""
         begun = [fault.start for fault in self.all if fault.end == FOREVER and not fault.kills]
-        if not begun:
-            return False
-        since = max([*begun, *(self.taken.left(held) for held in self.held)])
+        left = {id(held): self.taken.left(held) for held in self.held}
+        if begun:
+            return self._in_vain_since(max([*begun, *left.values()]))
+        shorter = dict(left)
+        for held in self.held:
+            lasts = held.last + (held.asked.value.get("ttl") or self.lease)
+            shorter[id(held)] = min(lasts, left[id(held)])
+        healed = self._healed()
+        explained = not self._in_vain_since(max([healed, *left.values()]))
+        return explained and self._in_vain_since(max([healed, *shorter.values()]))
+
+    def _in_vain_since(self, since: float) -> bool:
         for a, b in self._stretches(self._spans()):
             if b + self.bound / 10 >= self.end and self.end - max(a, since) > self.bound:
                 return True
         return False
+
+    def _healed(self) -> float:
+        heals = [f.start if f.kills and f.end == FOREVER else f.end for f in self.all]
+        return max([self.test.get("ready_s", 0) * 1_000_000_000, *heals])
 
     # Dead time.
 
@@ -225,8 +238,7 @@ class _Lock:
         return False
 
     def _refused_in(self, one: Asked, since: float, until: float, faults: list[Fault]) -> bool:
-        """Return whether a request began and was refused in a free time, and no fault hindered its
-        client."""
+        """Return whether a request began and was refused in a free time, in calm."""
         if one.done is None or one.done.type != "fail" or one.told < one.done.time:
             return False
         begin, end = one.begun.time, one.done.time
@@ -234,7 +246,7 @@ class _Lock:
             return False
         if self.taken.each and any(self._overlap(one, two) for two in self.asked if two is not one):
             return False
-        return not self.taken.meets(faults, one.begun.node, begin, end)
+        return self.taken.calm(faults, one)
 
     def _starved(
         self,

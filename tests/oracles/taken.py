@@ -99,14 +99,22 @@ class Taken:
         """Return until when its client would have heard of a grant."""
         if one.done is None or one.done.type != "info" or one.died is not None or self.each:
             return one.begun.time
+        if not self.calm(faults, one):
+            return one.begun.time
+        return max(one.begun.time, one.done.time - travels(self.ops, self.test))
+
+    def calm(self, faults: list[Fault], one: Asked) -> bool:
+        """Return whether no fault of servers, or of its client, was on while a request was open, or
+        had ended more recently than it was on for."""
+        assert one.done is not None
         for fault in faults:
             mine = one.begun.node in (fault.impairs or ())
             theirs = self.of_servers(fault) and fault.impairs != set()
             again = fault.end + (fault.end - fault.start)
             on = fault.start <= one.done.time and again >= one.begun.time
             if (mine or theirs) and not fault.kills and on:
-                return one.begun.time
-        return max(one.begun.time, one.done.time - travels(self.ops, self.test))
+                return False
+        return True
 
     def _keys_until(self, one: Asked, faults: list[Fault]) -> float:
         """Return until when single servers may have keys of a request that failed behind a fault
