@@ -139,18 +139,20 @@ class Taken:
         return begins_again(self.ops, self.test, one.begun, arrived, one.ttl, faults)
 
     def _outlasted(self, faults: list[Fault]) -> list[Fault]:
-        """Return the faults that a message outlasts: those of clients, those that only separate
-        clients from servers, and those of servers that drop messages, unless the lock promises to
-        survive them."""
+        """Return the faults that a message outlasts: those of clients, and those of servers that
+        drop messages, unless the lock promises to survive them. One that only separates clients
+        from servers counts all the same if the servers agree among themselves."""
         mine = [fault for fault in faults if self.of_servers(fault) and not fault.kills]
         promised = self.test["promises"].get("minority")
-        return [
-            fault
-            for fault in faults
-            if fault not in mine
-            or separates_clients(fault, self.ops, self.test)
-            or (fault.deafens and not (promised and not self._loses_majority(fault, mine)))
-        ]
+        found = []
+        for fault in faults:
+            survived = fault in mine and promised and not self._loses_majority(fault, mine)
+            if separates_clients(fault, self.ops, self.test):
+                counts = not (survived and self.each)
+            else:
+                counts = fault not in mine or (fault.deafens and not survived)
+            found += [fault] if counts else []
+        return found
 
     def by_servers(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
         mine = [fault for fault in faults if self.of_servers(fault) and not fault.kills]
