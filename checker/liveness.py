@@ -166,7 +166,7 @@ def _locks(
 
 @dataclass
 class _DeadTimes:
-    """What DeadTimes finds for all modes of a lock; `dead` has the clients that are shut out, too."""
+    """What DeadTimes finds for all modes of a lock, and in `dead` the clients that are shut out."""
 
     dead: list[DeadTime | ShutOut]
     served: int
@@ -230,8 +230,18 @@ class _Run:
             judged.served += times.served
             judged.leases += times.leases
         free = free_times(found, self._ready_ns, self._end_ns)
-        settings = hindered, lock.bound, lock.apart, lock.pause
-        judged.dead.extend(shut_out(lock.lock, lock.requests, lock.found, free, *settings))
+        judged.dead.extend(
+            shut_out(
+                lock.lock,
+                lock.requests,
+                lock.found,
+                free,
+                hindered,
+                lock.bound,
+                lock.apart,
+                lock.pause,
+            )
+        )
         return judged
 
     def concerned(self, acquires: list[Call]) -> frozenset[str]:

@@ -49,7 +49,7 @@ class ShutOut(Struct, frozen=True, gc=False):
 
 
 def free_times(taken: Iterable[Taken], since: float, end_ns: int) -> Iterator[Span]:
-    """Yield the spans in which nobody can have the lock, from `since` on."""
+    """Yield the spans in which no client can have the lock, from `since` on."""
     for row in sorted(taken, key=lambda row: row.begin):
         until = min(row.begin, end_ns)
         if until > since:

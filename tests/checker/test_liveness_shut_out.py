@@ -106,7 +106,7 @@ def test_one_that_rarely_asks_is_not_shut_out(story):
     [("pause", "client-2", False), ("pause", "client-9", True), ("packet", "redis-1", False)],
 )
 def test_a_fault_may_keep_it_from_the_lock_for_as_long_again(story, family, node, told):
-    """What it asks until 2.7 s counts for 0.04 s less."""
+    """Requests until 2.7 s do not count."""
     turns(story, 6)
     asks_in_each(story, 4)
     story.fault(family, 2100, 2400, [node], arguments={"kind": "loss"})
