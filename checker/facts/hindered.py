@@ -91,8 +91,8 @@ class Hindered:
         self.survived = self._minorities(servers) if minority and servers else frozenset()
         self._clients, self._deaf = _by_node(mine), _by_node(deaf)
         self._cut = _Cut(cuts, clients)
-        # A message that reaches a minority late keeps no client from a lock that each server gives by
-        # itself.
+        # A message that reaches a minority late keeps no client from a lock that each server gives
+        # by itself.
         harmless = self.survived if one_by_one else frozenset()
         self._cut_off = _Cut([row for row in cuts if row[1].name not in harmless], clients)
         self._late = Spans((fault.start, over_with(fault, 0), fault) for fault in late)
