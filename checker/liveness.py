@@ -61,8 +61,8 @@ _NEVER_HEALED = (
     "whether because of it."
 )
 _LONGER = (
-    "A client that is gone has a lease that is longer than it was asked for, and others asked in "
-    "vain from {} on: the history ends before that lease does."
+    "A lease that is longer than it was asked for outlasts its holder, and others asked in vain "
+    "from {} on: the history ends before that lease does."
 )
 
 
@@ -281,7 +281,7 @@ class _Run:
     def stuck(self, lock: Waited) -> str | None:
         """Return what clients asked for in vain until the end, for longer than the bound: a lock
         behind a fault that was never healed, or behind a lease that is longer than it was asked for
-        and whose holder is gone. None if they did not."""
+        and outlasts its holder. None if they did not."""
         if not self.healed:
             since = lock.in_vain_since(self._last_on)
             return None if since is None else _NEVER_HEALED.format(seconds(since))
