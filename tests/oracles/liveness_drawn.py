@@ -23,20 +23,16 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     )
     test = drawing.test
     test["servers"] = SERVERS[: random.choice((1, 3, 3, 5, 5))]
-    for number in range(random.choice((0, 1, 1, 2, 3))):
-        _ask(drawing, 90 + number)
-    late, resets = random.random() < 0.2, random.random() < 0.5
-    for _ in range(0 if late and resets else random.choice((0, 0, 1, 1, 2, 3))):
-        _fault(drawing)
-    if random.random() < 0.2:
-        _ask_a_free_lock(drawing)
-    if late:
-        _refuse_after_silence(drawing, resets)
-    if random.random() < 0.1:
-        _refuse_a_holder(drawing)
-    if random.random() < 0.1:
-        _shut_out(drawing)
-    at_once = random.random() < 0.1
+    # One of these alone, where more would hide what it shows.
+    alone = random.random() < 0.25
+    if alone:
+        drawing.ops.clear()
+        scene = random.choice((_outlast, _cut_from_some, _shut_out, _refuse_at_once))
+        scene(drawing)
+    late, resets = not alone and random.random() < 0.2, random.random() < 0.5
+    at_once = not alone and random.random() < 0.1
+    if not alone:
+        _mix(drawing, late, resets)
     if at_once:
         _refuse_at_once(drawing)
     test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
@@ -54,6 +50,23 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         if random.random() < often
     }
     return [_slower(op) for op in in_order(drawing.ops)], test | _bounds(test)
+
+
+def _mix(drawing: Drawing, late: bool, resets: bool) -> None:
+    """Draw clients and faults, and sometimes a scene of the kinds below."""
+    random = drawing.random
+    for number in range(random.choice((0, 1, 1, 2, 3))):
+        _ask(drawing, 90 + number)
+    for _ in range(0 if late and resets else random.choice((0, 0, 1, 1, 2, 3))):
+        _fault(drawing)
+    if random.random() < 0.2:
+        _ask_a_free_lock(drawing)
+    if late:
+        _refuse_after_silence(drawing, resets)
+    if random.random() < 0.1:
+        _refuse_a_holder(drawing)
+    if random.random() < 0.1:
+        _shut_out(drawing)
 
 
 def _ask(drawing: Drawing, process: int) -> None:
@@ -269,6 +282,58 @@ def _shut_out(drawing: Drawing) -> None:
     if random.random() < 0.2:
         at = random.randrange(now + 1)
         drawing.fault("pause", at, at, [random.choice(("client-70", "s1"))], until=at + 1)
+
+
+def _outlast(drawing: Drawing) -> None:
+    """Draw holders whose leases are longer than they asked for, mostly, and clients that ask in
+    vain until the end."""
+    random = drawing.random
+    value: dict[str, Any] = {"lock": "l4", "ttl": random.choice((3, 8)) * MS}
+    over = random.randrange(4)
+    for number in range(random.choice((1, 1, 2))):
+        lasts = random.choice((value["ttl"] // MS, 60, 60, None))
+        deadline = None if lasts is None else (over + lasts) * MS
+        got = value | {"hold": f"o{number}", "token": None, "deadline": deadline}
+        process, node = 60 + number, f"client-{60 + number}"
+        drawing.op(over, process, "invoke", "acquire", value, None, node)
+        drawing.op(over, process, "ok", "acquire", got, None, node)
+        gone = over + random.randrange(1, 4)
+        ending = random.random()
+        if ending < 0.5:
+            drawing.fault("kill", gone, gone, [node], processes=[process])
+        elif ending < 0.7:
+            drawing.op(gone, process, "invoke", "close", {}, None, node)
+            drawing.op(gone, process, "ok", "close", {}, None, node)
+        elif ending < 0.8:
+            drawing.op(gone, process, "invoke", "release", got, None, node)
+            drawing.op(gone, process, "info", "release", got, ["timeout", "-"], node)
+        over = gone + random.randrange(3)
+    _ask_in_vain(drawing, over, value, 65)
+    if random.random() < 0.2:
+        at = random.randrange(over + 10)
+        drawing.fault("pause", at, at, ["s1"], until=at + random.randrange(1, 4))
+
+
+def _cut_from_some(drawing: Drawing) -> None:
+    """Draw a client that asks in vain while it, or another, is cut off from some servers."""
+    random = drawing.random
+    value: dict[str, Any] = {"lock": "l3", "ttl": random.choice((3, 8)) * MS}
+    far = random.sample(SERVERS, random.choice((1, 1, 2, 3)))
+    near = random.choice(("client-65", "client-65", "client-66"))
+    at = random.randrange(6)
+    until = random.choice((None, at + random.randrange(2, 20)))
+    how = {"how": "reject"} if random.random() < 0.2 else {}
+    arguments: dict[str, Any] = {"links": [[near, one] for one in far], **how}
+    _ask_in_vain(drawing, random.randrange(6), value, 65)
+    drawing.fault("partition", at, at, [near, *far], arguments=arguments, until=until)
+
+
+def _ask_in_vain(drawing: Drawing, now: int, value: dict[str, Any], process: int) -> None:
+    random = drawing.random
+    for _ in range(random.randint(2, 8)):
+        over = now + random.choice((1, 2, 2))
+        _vain(drawing, now, over, process, value)
+        now = over + random.choice((0, 0, 0, 0, 1, 3))
 
 
 def _vain(drawing: Drawing, at: int, over: int, process: int, value: dict[str, Any]) -> None:
