@@ -12,7 +12,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from fencepost.checker.facts.ends import DEAD
 from fencepost.checker.facts.faults import Fault, over_time
 from fencepost.checker.facts.grant_events import unsent
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
@@ -66,11 +65,10 @@ def _shown(call: Call, bound: int, end_ns: int) -> int | None:
     end = call.end
     if end is not None and was_refused(call):
         return end.time
-    granted = call.type == "ok" or unsent(call)
-    died = end is not None and bool(end.error) and end.error[0] in DEAD  # type: ignore[index]
+    if call.type == "ok" or unsent(call):
+        return None
     late = call.begin.time + bound
-    waited = late < (end_ns if end is None else end.time)
-    return late if waited and not (granted or died) else None
+    return late if late < (end_ns if end is None else end.time) else None
 
 
 def _evidence(call: Call, hold: Hold, shown: int) -> dict[str, Any]:

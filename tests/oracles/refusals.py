@@ -89,7 +89,11 @@ def refused_to_a_holder(
         kind = (one.done.error or [""])[0] if one.done is not None else ""
         over = one.done.time if one.done is not None else ops[-1].time
         if (one.done is None or one.done.type != "fail") or kind != "not-granted":
-            if one.done is not None and (one.done.type == "ok" or by_harness(one.done)):
+            if one.done is not None and one.done.type == "ok":
+                continue
+            # One that died by itself may have died at once.
+            by_itself = one.begun.process not in find_deaths(ops)
+            if one.done is not None and by_harness(one.done) and by_itself:
                 continue
             if kind == "unreachable" or over - one.begun.time <= waits_for:
                 continue
