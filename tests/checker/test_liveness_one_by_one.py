@@ -61,3 +61,25 @@ def test_the_keys_that_it_leaves_on_servers_of_a_minority_keep_no_client_from_th
     refused(story)
     story.fault("pause", 900, 20_000, SERVERS[:2])
     assert limits(verdict(story, **MINORITY)) == ["3.900", "23.000"]
+
+
+def cut_off(story, far, **test):
+    """A client is cut off from some servers, and another asks in vain."""
+    links = [["client-3", server] for server in SERVERS[:far]]
+    near = ["client-3", *SERVERS[:far]]
+    story.fault("partition", 900, 4500, near, arguments={"links": links})
+    return limits(verdict(story, **MINORITY, **test))
+
+
+@pytest.mark.parametrize(("far", "limit"), [(1, ["3.900", "7.500"]), (3, ["11.200"])])
+def test_a_cut_from_one_server_holds_nothing_back_that_matters(story, far, limit):
+    """The cut of one is a fault that the lock survives. It takes the lock for a lease each time."""
+    refused(story)
+    assert cut_off(story, far) == limit
+
+
+@pytest.mark.parametrize(("ends_with", "limit"), [("lease", "7.500"), ("close", "11.200")])
+def test_a_request_without_an_answer_behind_it_leaves_a_key_on_that_server(story, ends_with, limit):
+    asks(story, 1000, 1500, process=3, type="info", error=("timeout", "silence"))
+    asks_in_vain(story, 1600, STUCK)
+    assert cut_off(story, 1, lock={"ends_with": ends_with}) == [limit]
