@@ -100,8 +100,8 @@ def test_a_lease_that_is_longer_than_it_was_asked_for_keeps_others_from_the_lock
     found = verdict(story, **ONE)
     assert found.valid == "unknown"
     assert found.summary == (
-        "A lease that is longer than it was asked for outlasts its holder, and others asked in vain "
-        "from 1.500 s on: the history ends before that lease does."
+        "A lease that is longer than it was asked for outlasts its holder, and others asked in "
+        "vain from 1.500 s on: the history ends before that lease does."
     )
 
 
