@@ -2,7 +2,8 @@
 
 A fencing token helps only if it rises with every grant (Kleppmann 2016; tokens.py), and if the
 resource remembers the highest token it has seen and rejects writes with a lower one. Both are
-judged per lock: tokens of two locks have no order, even if one resource is written under both.
+judged per lock: tokens of two locks have no order, even if one resource is written under both. A
+guard that refuses lower tokens alone may refuse no other write (wrongly_refused.py).
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.time_order import Rulers, tied
 from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, repeated
 from fencepost.checker.facts.writes import Write, after_others, owners, registers
+from fencepost.checker.facts.wrongly_refused import wrongly_refused
 from fencepost.checker.history.accesses import number
-from fencepost.checker.history.history import History
+from fencepost.checker.history.history import Call, History
 from fencepost.checker.signs import TOKEN_FELL, WROTE_LATE, any_of
 from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
@@ -42,14 +44,17 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
     misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(pairs)
     written = _written(history, found, clocks)
     late = list(_accepted_late(written, Rulers(clocks, tied(history)), _chained(found)))
+    # A test.json of before `lower_only` says it by the guard's name.
+    lower_only = test.get("lower_only", test.get("guard") == "fenced")
+    denied = list(wrongly_refused(history, clocks)) if lower_only else []
     untested = _untested(history, found, bool(pairs), written)
     details = {
         "tokens": granted,
         "grants": not misordered,
-        "writes": not late,
+        "writes": not (late or denied),
         "untested": untested,
     }
-    if not misordered and not late:
+    if not misordered and not late and not denied:
         if not _compared(found, written):
             summary = "No two tokens could be compared: nothing was tested."
             return Verdict("unknown", noted(summary, untested), [], details)
@@ -61,9 +66,12 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
         parts.append(f"{wrong} of {count(granted, 'token')} repeated or lower")
     if late:
         parts.append(f"{count(len(late), 'write')} accepted after one with a higher token")
+    if denied:
+        parts.append(f"{count(len(denied), 'write')} refused that had no lower token")
     known = causes(history, test)
     evidence = [_grant_evidence(wrong, on, known) for wrong in misordered]
     evidence += [_write_evidence(*row, on, known) for row in late]
+    evidence += [_refusal_evidence(call) for call in denied]
     evidence.sort(key=lambda row: row["time_ns"])
     return Verdict(False, noted(f"{' and '.join(parts)}.", untested), evidence, details)
 
@@ -211,6 +219,21 @@ def _write_evidence(
         "resource": where.resource,
         "lock": where.lock,
         "ops": [first.begin, second.begin],
+    }
+
+
+def _refusal_evidence(call: Call) -> dict[str, Any]:
+    begin, end = call.begin, call.end
+    assert end is not None
+    return {
+        "what": (
+            f"{begin.node or 'a client'} (process {begin.process}) wrote {call.get('value')!r} "
+            f"with token {begin.value['token']} and was refused at {seconds(end.time)}, though no "
+            "write with a higher token had been sent to the resource."
+        ),
+        "time_ns": end.time,
+        "resource": begin.value.get("resource"),
+        "ops": [begin.index, end.index],
     }
 
 

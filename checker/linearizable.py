@@ -3,7 +3,7 @@
 The strictest check of the lock service, and the only one that also uses ops that failed or never
 returned: lincheck looks for one order of all ops, each within its interval, in which no grant is
 given while another may still be valid, and each token exceeds those before it. In that model a
-refused release ends its hold; given_up_early.py tells of a lock that refuses all of them.
+refused release ends its hold; given_up_early.py tells of a lock that refuses most of them.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.dead_time import PAUSES_IN_BOUND, DeadTime, DeadTimes
 from fencepost.checker.facts.ends import ends_with, kills
 from fencepost.checker.facts.fairness import Fairness, fairness
-from fencepost.checker.facts.faults import Fault, faults
+from fencepost.checker.facts.faults import Fault, faults, over_time
 from fencepost.checker.facts.grant_events import refused, unsent
 from fencepost.checker.facts.hindered import Hindered, sent
 from fencepost.checker.facts.hold_events import HoldEvents, trusted_hold_events
@@ -45,6 +45,7 @@ from fencepost.checker.facts.obstacles import (
 from fencepost.checker.facts.reentrance import refused_again
 from fencepost.checker.facts.refusals import Refusals, refusals
 from fencepost.checker.facts.second_grants import doubled
+from fencepost.checker.facts.shut_out import ShutOut, free_times, shut_out
 from fencepost.checker.facts.taken import mode_of, taken, taken_by_faults
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.waits import Wait, Waited
@@ -55,6 +56,14 @@ from fencepost.checker.verdict import Valid, Verdict, count, noted
 DEFAULT_BOUND_S = 5.0
 GONE = ("death", "gone", "close")
 """The ends of holds that their holders did not release."""
+_NEVER_HEALED = (
+    "A fault was on until the end, and clients asked in vain from {} on: the history does not tell "
+    "whether because of it."
+)
+_LONGER = (
+    "A lease that is longer than it was asked for outlasts its holder, and others asked in vain "
+    "from {} on: the history ends before that lease does."
+)
 
 
 def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
@@ -79,8 +88,10 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
     denied = Refusals()
     if promises.get("true_refusals"):
         unanswered = dict(row for lock in locks for row in run.unanswered(lock))
-        denied = refusals(acquires, found, events.own, unanswered, apart)
-    again = list(refused_again(acquires, found, on)) if promises.get("reentrant") else []
+        denied = refusals(acquires, found, events.own, unanswered, apart, run.agree)
+    again = []
+    if promises.get("reentrant"):
+        again = list(refused_again(acquires, found, on, bound, history.end_ns))
     # A lost node may have been gone before this was noticed, and requests refused for it.
     gone = any(one.impairs is None and one.end is None and not one.proved for one in on)
     unfair = _unfair(fair, promises) + again + ([] if gone else denied.untrue)
@@ -95,7 +106,7 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
             untested.append("reentrant")
     bad = sorted([one.to_json() for one in dead] + unfair, key=lambda row: row["time_ns"])
     valid: Valid = False if bad else "unknown" if strange else _valid(waits, served)
-    stuck = [since for lock in locks if (since := run.stuck(lock)) is not None]
+    stuck = [what for lock in locks if (what := run.stuck(lock)) is not None]
     if valid is True and stuck:
         valid, untested = "unknown", []
     untested += ["the end of a lease"] if valid is True and not leases else []
@@ -148,17 +159,16 @@ def _locks(
     more = apart, history.end_ns, notices
     rows = []
     for lock, mine in asked.items():
-        # Tries that failed may have left keys on single servers, for as long as a lease.
-        in_time = bound + apart + (leases[lock] if run.hindered.one_by_one else 0)
-        rows.append(Waited(lock, held.get(lock, []), mine, free, given, killed, in_time, *more))
+        mine_held = held.get(lock, [])
+        rows.append(Waited(lock, mine_held, mine, free, given, killed, bound + apart, *more))
     return rows
 
 
 @dataclass
 class _DeadTimes:
-    """What DeadTimes finds for all modes of a lock."""
+    """What DeadTimes finds for all modes of a lock, and in `dead` the clients that are shut out."""
 
-    dead: list[DeadTime]
+    dead: list[DeadTime | ShutOut]
     served: int
     leases: int
 
@@ -180,7 +190,7 @@ class _Run:
         self._end_ns = history.end_ns
         self._impairing = impairing(on, clients)
         self._closings = Closings(history)
-        self._faulty = bool(on)
+        self._faulty, self._on = bool(on), over_time(on)
         ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
         self.healed = None not in ends
         self._last_on = max(
@@ -219,6 +229,19 @@ class _Run:
             judged.dead.extend(times.find(found, self._ready_ns, "From the start"))
             judged.served += times.served
             judged.leases += times.leases
+        free = free_times(found, self._ready_ns, self._end_ns)
+        judged.dead.extend(
+            shut_out(
+                lock.lock,
+                lock.requests,
+                lock.found,
+                free,
+                hindered,
+                lock.bound,
+                lock.apart,
+                lock.pause,
+            )
+        )
         return judged
 
     def concerned(self, acquires: list[Call]) -> frozenset[str]:
@@ -250,10 +273,22 @@ class _Run:
                 over = self.hindered.settled(one.begin, arrived, self._bound + lease)
                 yield call.begin.index, (arrived, over)
 
-    def stuck(self, lock: Waited) -> float | None:
-        """Return since when clients asked for a lock in vain until the end, for longer than the
-        bound, behind a fault that was never healed; None if they did not."""
-        return None if self.healed else lock.in_vain_since(self._last_on)
+    def agree(self, begin: float, end: float) -> bool:
+        """Return whether no fault was on between these times, and the servers agree among
+        themselves: then of clients that ask for a free lock one is granted it."""
+        return not (self.hindered.one_by_one or self._on.count(begin, end))
+
+    def stuck(self, lock: Waited) -> str | None:
+        """Return what clients asked for in vain until the end, for longer than the bound: a lock
+        behind a fault that was never healed, or behind a lease that is longer than it was asked for
+        and outlasts its holder. None if they did not."""
+        if not self.healed:
+            since = lock.in_vain_since(self._last_on)
+            return None if since is None else _NEVER_HEALED.format(seconds(since))
+        if lock.in_vain_since(self._since) is not None:
+            return None  # no lease is in their way
+        since = lock.in_vain_since(self._since, lock.as_asked())
+        return None if since is None else _LONGER.format(seconds(since))
 
     def waits(self, lock: Waited) -> Iterator[Wait]:
         obstacles = Obstacles([*spans(self._impairing, lock.lease), *lock.deaths])
@@ -318,7 +353,7 @@ def _summary(
     evidence: list[dict[str, Any]],
     strange: list[str],
     leases: int,
-    stuck: list[float],
+    stuck: list[str],
 ) -> str:
     if valid is False:
         return str(evidence[0]["what"])
@@ -330,10 +365,7 @@ def _summary(
             return "The lock was granted in time whenever it was free and a client asked for it."
         return f"The lock became available every time; the longest wait was {longest:.3f} s."
     if stuck:
-        return (
-            f"A fault was on until the end, and clients asked in vain from {seconds(min(stuck))} "
-            "on: the history does not tell whether because of it."
-        )
+        return stuck[0]
     cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
     if cut_short:
         return cut_short.describe()

@@ -34,6 +34,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "checker/facts/faults.py": ("only a pause's receipt says at which failpoint it is", "pause"),
     "checker/facts/reigns.py": ("names of causes in stored figures", "kill", "pause"),
     "checker/facts/time_order.py": (OTHER, "clock"),
+    "checker/fencing.py": ("stored tests of 0.1.0 lack the field", "fenced"),
     "checker/resource.py": ("stored tests of 0.1.0 lack the field", "compare-and-set"),
     "harness/campaigns/bench.py": (DEFAULT, "redis"),
     "harness/campaigns/defect_plays.py": (

@@ -64,8 +64,7 @@ class Hindered:
         mine: dict[str, list[Span]] = {}
         deaf: dict[str, list[Span]] = {}
         uneasy: dict[str, list[Span]] = {}
-        cut: dict[str, list[Span]] = {}
-        held: dict[str, list[Span]] = {}
+        cuts: list[tuple[str, Fault]] = []
         late: list[Fault] = []
         for fault in on:
             if kills_clients(fault, clients):
@@ -79,9 +78,7 @@ class Hindered:
                 only = _cut_off(fault, clients)
                 if not only:
                     late.append(fault)
-                for node in only if fault.impairs else ():
-                    cut.setdefault(node, []).append((fault.start, _end(fault)))
-                    held.setdefault(node, []).extend(_holds(fault, clients))
+                cuts.extend((node, fault) for node in only if fault.impairs)
                 continue
             over = _end(fault)
             for node in fault.impairs:
@@ -89,12 +86,15 @@ class Hindered:
                 uneasy.setdefault(node, []).append((fault.start, over + (over - fault.start)))
                 if _drops(fault):
                     # The kernel sends the requests that a stopped client has written.
-                    cut.setdefault(node, []).append((fault.start, over))
-                    held.setdefault(node, []).extend(_holds(fault, clients))
+                    cuts.append((node, fault))
                     deaf.setdefault(node, []).append((fault.start, over))
         self.survived = self._minorities(servers) if minority and servers else frozenset()
-        self._clients, self._deaf, self._cut = _by_node(mine), _by_node(deaf), _by_node(cut)
-        self._held = _by_node(held)
+        self._clients, self._deaf = _by_node(mine), _by_node(deaf)
+        self._cut = _Cut(cuts, clients)
+        # A message that reaches a minority late keeps no client from a lock that each server gives
+        # by itself.
+        harmless = self.survived if one_by_one else frozenset()
+        self._cut_off = _Cut([row for row in cuts if row[1].name not in harmless], clients)
         self._late = Spans((fault.start, over_with(fault, 0), fault) for fault in late)
         away = [fault for fault in late if fault.impairs != frozenset()]
         self._blocked = Spans((fault.start, _end(fault), fault) for fault in away)
@@ -158,7 +158,7 @@ class Hindered:
         was under way for some time when a fault ended arrives at most as much later, unless another
         fault is on by then.
         """
-        return self._arrived(self._blocked, sent, delay)
+        return self._arrived(self._blocked, self._cut, sent, delay)
 
     def lasts(self, sent: Sent, delay: float, lease: int) -> float:
         """Return until when a lease may run that a request began which got no answer: for `lease`
@@ -179,21 +179,22 @@ class Hindered:
         """Return by when such a request has arrived, if a fault held it back that TCP outlasts;
         else when it was given up. A server that stops for a while has the request in its buffer,
         and is in everybody's way until it resumes. So is one that drops messages, unless the lock
-        promises to be available without it."""
-        arrived = self._arrived(self._resent, sent, delay)
+        promises to be available without it. The same holds for a cut between a client and single
+        servers that it asks by itself."""
+        arrived = self._arrived(self._resent, self._cut_off, sent, delay)
         return arrived if arrived > sent.over + delay else sent.over
 
-    def _arrived(self, blocked: Spans[Fault], sent: Sent, delay: float) -> float:
+    def _arrived(self, blocked: Spans[Fault], cut: _Cut, sent: Sent, delay: float) -> float:
         node, over = sent.node, sent.over
         mine = self._clients.get(node)
         # A client that was stopped then may have sent it once it was resumed.
         over = max(over, -FOREVER if mine is None else mine.until(over, over))
-        arrived = _delivered(blocked, self._cut.get(node), sent.begin, over, delay)
+        arrived = _delivered(blocked, cut.off.get(node), sent.begin, over, delay)
         if sent.closed == FOREVER or arrived <= sent.over + delay:
             return arrived
         # A client that has closed sends nothing more, and no message waits for the end of a cut
         # that resets its connection.
-        over, held = max(sent.over, sent.closed), self._held.get(node)
+        over, held = max(sent.over, sent.closed), cut.holds.get(node)
         return min(arrived, _delivered(blocked, held, sent.begin, over, delay))
 
     def settled(self, begin: float, arrived: float, tail: float) -> float:
@@ -228,6 +229,19 @@ class Hindered:
                 lost |= active
                 active.clear()
         return frozenset(fault.name for fault in self.servers) - lost
+
+
+class _Cut:
+    """The faults that hold back messages of clients, by client: `off`, while they are on; `holds`,
+    while messages of clients that have closed wait for their end."""
+
+    def __init__(self, rows: Iterable[tuple[str, Fault]], clients: frozenset[str]) -> None:
+        off: dict[str, list[Span]] = {}
+        holds: dict[str, list[Span]] = {}
+        for node, fault in rows:
+            off.setdefault(node, []).append((fault.start, _end(fault)))
+            holds.setdefault(node, []).extend(_holds(fault, clients))
+        self.off, self.holds = _by_node(off), _by_node(holds)
 
 
 def _delivered(

@@ -1,8 +1,9 @@
 """Refusals to a process that had the lock; part of `liveness`.
 
-A lock that promises to be reentrant grants a process the lock that it has. To blame it takes
-certainty: the hold was exclusive, its lease ran until the refusal was answered, and no fault was on
-since it was asked for.
+A lock that promises to be reentrant grants a process the lock that it has. It breaks that if it
+refuses the lock, or lets the process wait for itself for longer than the bound. To blame it takes
+certainty: the hold was exclusive, its lease ran until then, and no fault was on since it was asked
+for.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fencepost.checker.facts.faults import Fault, over_time
+from fencepost.checker.facts.grant_events import unsent
 from fencepost.checker.facts.holds import Hold, lock_of, seconds
 from fencepost.checker.facts.refusals import was_refused
 from fencepost.checker.facts.spans import Spans
@@ -19,9 +21,14 @@ from fencepost.checker.history.history import Call
 
 
 def refused_again(
-    acquires: Iterable[Call], found: Sequence[Hold], on: Iterable[Fault]
+    acquires: Iterable[Call],
+    found: Sequence[Hold],
+    on: Iterable[Fault],
+    bound: int,
+    end_ns: int,
 ) -> Iterator[dict[str, Any]]:
-    """Yield evidence for each acquire that was refused to a holder of the lock."""
+    """Yield evidence for each acquire that was refused to a holder of the lock, or waited for
+    longer than `bound` (ns). The history ends at `end_ns`."""
     active = over_time(on)
     had: dict[tuple[str, int | str], list[Hold]] = {}
     grants: dict[str, list[Hold]] = {}
@@ -36,30 +43,43 @@ def refused_again(
     }
     starts = {lock: [hold.start for hold in rows] for lock, rows in grants.items()}
     for call in acquires:
-        begin, end = call.begin, call.end
-        if end is None or not was_refused(call):
+        begin, shown = call.begin, _shown(call, bound, end_ns)
+        if shown is None:
             continue
         lock = lock_of(begin.value)
         mine = held.get((lock, begin.process))
-        for hold in () if mine is None else mine.touching(begin.time, end.time):
-            if hold.index > begin.index or end.time >= hold.believed_end:
+        for hold in () if mine is None else mine.touching(begin.time, shown):
+            if hold.index > begin.index or shown >= hold.believed_end:
                 continue
             first = bisect_left(starts[lock], hold.start)
-            last = bisect_right(starts[lock], end.time)
+            last = bisect_right(starts[lock], shown)
             theirs = any(one.process != begin.process for one in grants[lock][first:last])
-            if not theirs and not active.count(hold.asked, end.time):
-                yield _evidence(call, hold)
+            if not theirs and not active.count(hold.asked, shown):
+                yield _evidence(call, hold, shown)
                 break
 
 
-def _evidence(call: Call, hold: Hold) -> dict[str, Any]:
-    assert call.end is not None
+def _shown(call: Call, bound: int, end_ns: int) -> int | None:
+    """Return when an acquire has shown that the lock was not granted: it was refused, or was in
+    vain for longer than the bound. None if it has not."""
+    end = call.end
+    if end is not None and was_refused(call):
+        return end.time
+    if call.type == "ok" or unsent(call):
+        return None
+    late = call.begin.time + bound
+    return late if late < (end_ns if end is None else end.time) else None
+
+
+def _evidence(call: Call, hold: Hold, shown: int) -> dict[str, Any]:
+    begin, end = call.begin, call.end
+    vain = "and was refused" if was_refused(call) else f"and waited in vain until {seconds(shown)}"
     return {
         "what": (
-            f"{hold.who} asked again for the lock at {seconds(call.begin.time)} and was refused, "
-            f"though it had hold {hold.name} of it and the lock promises to be reentrant."
+            f"{hold.who} asked again for the lock at {seconds(begin.time)} {vain}, though it had "
+            f"hold {hold.name} of it and the lock promises to be reentrant."
         ),
-        "time_ns": call.end.time,
+        "time_ns": shown,
         "valid": False,
-        "ops": [hold.index, call.begin.index, call.end.index],
+        "ops": [hold.index, begin.index, *([] if end is None else [end.index])],
     }

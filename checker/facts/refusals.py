@@ -11,6 +11,9 @@ release that was answered ok or refused as `not-held`, or to a grant of another 
 with it, whichever is earlier. No lease ends it, because its holder does not know how long a server
 keeps a lease.
 
+Clients that ask at the same time and are all refused count as one that was alone, in calm, and if
+the servers agree among themselves: the first of them to arrive came to a free lock.
+
 A request that may have been granted without its client receiving the answer counts until it has
 certainly arrived and its lease has ended (hindered.py), or until another client was granted the
 lock that asked for it after the arrival. Without a lease it counts for ever.
@@ -19,14 +22,14 @@ lock that asked for it after the arrival. Without a lease it counts for ever.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any
 
 from fencepost.checker.facts.grant_events import refused
 from fencepost.checker.facts.holds import FOREVER, Hold, lock_of, seconds
-from fencepost.checker.facts.obstacles import Span
+from fencepost.checker.facts.obstacles import Span, lease_of
 from fencepost.checker.facts.taken import mode_of
 from fencepost.checker.history.history import Call
 
@@ -48,11 +51,13 @@ def refusals(
     events: Mapping[int, Iterable[Call]],
     unanswered: Mapping[int, Span],
     apart: int,
+    together: Callable[[float, float], bool],
 ) -> Refusals:
     """Judge refusals. `acquires` in order of invocation; `events`: the extends and releases of each
     hold, by its index; `unanswered`: by when an acquire of unknown outcome has arrived, and until
     when its lease may last, by the index of its invocation; stamps of two nodes are ordered if they
-    are more than `apart` (ns)."""
+    are more than `apart` (ns). `together`: whether clients that ask between these times cannot
+    refuse one another a free lock."""
     seen = Refusals()
     by_lock: dict[str, list[Call]] = {}
     held: dict[str, list[Hold]] = {}
@@ -62,11 +67,18 @@ def refusals(
         held.setdefault(hold.lock, []).append(hold)
     for lock, mine in by_lock.items():
         found_here = held.get(lock, [])
-        asked = [(call.begin.time, over) for call, over in _until(mine, found_here, unanswered)]
-        for call in _alone(mine, [*_spans(found_here, events), *asked], apart):
+        asked = list(_until(mine, found_here, unanswered))
+        held_here = list(_spans(found_here, events))
+        begun = [(call.begin.time, over) for call, over in asked]
+        for call in _alone(mine, [*held_here, *begun], apart):
             seen.judged += 1
             if was_refused(call):
                 seen.untrue.append(_untrue(call))
+        for calls in _all_refused(asked, held_here, apart):
+            begin, end = _whole(calls)
+            if together(begin, end):
+                seen.judged += len(calls)
+                seen.untrue.append(_all_untrue(calls))
     return seen
 
 
@@ -157,6 +169,49 @@ def _alone(acquires: list[Call], spans: list[Span], apart: int) -> Iterator[Call
             yield call
 
 
+def _all_refused(
+    asked: Iterable[tuple[Call, float]], held: Iterable[Span], apart: int
+) -> Iterator[list[Call]]:
+    """Yield the acquires that were open at the same time, one after the other, if there are several
+    and all were refused, within their leases, while no hold can have existed. `asked`: each with
+    when it ended, in order of invocation; `held`: the spans of the holds."""
+    spans = sorted(held)
+    begins = [begin for begin, _ in spans]
+    stood = [-FOREVER, *accumulate((over for _, over in spans), max)]
+    for calls in _open_together(asked, apart):
+        begin, end = _whole(calls)
+        free = stood[bisect_right(begins, end + apart)] + apart < begin
+        if len(calls) > 1 and free and all(map(_refused_in_time, calls)):
+            yield calls
+
+
+def _open_together(asked: Iterable[tuple[Call, float]], apart: int) -> Iterator[list[Call]]:
+    group: list[Call] = []
+    until = -FOREVER
+    for call, over in asked:
+        if group and call.begin.time > until + apart:
+            yield group
+            group = []
+        group.append(call)
+        until = max(until, over)
+    if group:
+        yield group
+
+
+def _whole(calls: Iterable[Call]) -> tuple[float, float]:
+    """Return from when until when these calls were open."""
+    ends = [(call.begin.time, FOREVER if call.end is None else call.end.time) for call in calls]
+    return min(begin for begin, _ in ends), max(end for _, end in ends)
+
+
+def _refused_in_time(call: Call) -> bool:
+    """Return whether an acquire was refused before its lease had expired. A library may give back a
+    grant that came later, and report a refusal."""
+    lease = lease_of(call) or FOREVER
+    in_time = call.end is not None and call.end.time - call.begin.time < lease
+    return was_refused(call) and in_time
+
+
 def was_refused(call: Call) -> bool:
     """Return whether an acquire was refused by the lock (`not-granted`)."""
     error = call.end.error if call.end is not None else None
@@ -175,4 +230,19 @@ def _untrue(call: Call) -> dict[str, Any]:
         "time_ns": end.time,
         "valid": False,
         "ops": [begin.index, end.index],
+    }
+
+
+def _all_untrue(calls: list[Call]) -> dict[str, Any]:
+    begin, end = _whole(calls)
+    clients = dict.fromkeys(_who(call.begin.node, call.begin.process) for call in calls)
+    ops = [op.index for call in calls for op in (call.begin, call.end) if op is not None]
+    return {
+        "what": (
+            f"{len(calls)} requests of {', '.join(clients)} for the lock, open from "
+            f"{seconds(begin)} to {seconds(end)}, were all refused, though no client held it."
+        ),
+        "time_ns": end,
+        "valid": False,
+        "ops": sorted(ops),
     }

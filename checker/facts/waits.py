@@ -94,7 +94,7 @@ class Waited:
         self.bound = bound
         self.apart = apart
         self._end_ns = end_ns
-        self._pause = bound / PAUSES_IN_BOUND
+        self.pause = bound / PAUSES_IN_BOUND
         self._starts = [hold.start for hold in found]
         requests = [request(call, killed, self.lease, notices) for call in acquires]
         self.requests = list(zip(acquires, requests, strict=True))
@@ -105,16 +105,25 @@ class Waited:
         self._begun = [begin for begin, _ in past]
         self._stood = list(accumulate((over for _, over in past), max))
 
-    def in_vain_since(self, since: float) -> float | None:
+    def in_vain_since(self, since: float, left: Mapping[int, float] | None = None) -> float | None:
         """Return from when on, not before `since`, clients have asked for the lock without a pause,
         after the end of every hold, until the history ended; None if for no longer than the
-        bound."""
-        since = max([since, *(self.left[hold.index] for hold in self.found)])
+        bound. `left`: when holds have ended, if it is not when they certainly have."""
+        left = self.left if left is None else left
+        since = max([since, *(left[hold.index] for hold in self.found)])
         for begin, over in self._asked[-1:]:
             since = max(since, begin)
-            if over + self._pause >= self._end_ns and self._end_ns - since > self.bound:
+            if over + self.pause >= self._end_ns and self._end_ns - since > self.bound:
                 return since
         return None
+
+    def as_asked(self) -> dict[int, float]:
+        """Return when each hold had ended by its index, if a lease without a holder lasts no longer
+        than was asked for."""
+        return {
+            hold.index: min(self.left[hold.index], hold.gone_by + (hold.ttl or self.lease))
+            for hold in self.found
+        }
 
     def leases(self, one_by_one: bool) -> Iterator[tuple[float, float, int]]:
         """Yield the leases that a fault may prolong, (begin, over, ttl): of requests, and of holds
@@ -174,7 +183,7 @@ class Waited:
         found: list[Span] = []
         for one in requests:
             begin, end = one.begin, min(one.asked_until, self._end_ns)
-            if found and begin <= found[-1][1] + self._pause:
+            if found and begin <= found[-1][1] + self.pause:
                 found[-1] = (found[-1][0], max(found[-1][1], end))
             else:
                 found.append((begin, end))
@@ -191,4 +200,4 @@ class Waited:
 
     def _asks_at(self, start: float, end: float) -> bool:
         """Return whether a client was still asking at `end`, or pausing between two requests."""
-        return any(over + self._pause >= end for _, over in self._within(start, end))
+        return any(over + self.pause >= end for _, over in self._within(start, end))

@@ -178,16 +178,19 @@ def of_hunt(listed: Listed, name: str, seed: int) -> Hunt:
         clients=max(2, listed.defect.clients), budget=f"{TWIN_HUNT_S if twin else HUNT_S:g}s",
         goal=None if twin else listed.defect.checker, **_asked(listed, name),
     )  # fmt: skip
-    faults = hunted_faults(made.setting, listed.defect.faults)
+    faults = hunted_faults(made.setting, listed.defect.faults, trusts=listed.defect.twin)
     setting = replace(made.setting, faults=faults)
     return replace(made, setting=replace(setting, slow=simulated.slow(setting)))
 
 
-def hunted_faults(setting: Setting, exposing: tuple[str, ...]) -> tuple[str, ...]:
+def hunted_faults(
+    setting: Setting, exposing: tuple[str, ...], trusts: bool = True
+) -> tuple[str, ...]:
     """Return the default faults of a hunt without those that break any lock on such servers, and
     the faults that expose the defect, if the hunt can inject exactly these.
 
-    A lock on a store in memory trusts its clock and its memory.
+    A lock on a store in memory trusts its clock and its memory. If just that is the defect, no lock
+    on such servers is sound (not `trusts`), and the faults that expose it are not left out.
     """
     trusting = MODELS[setting.model].wall_leases
     left_out = [name for name, one in simulated.SIMULATED.items() if trusting and one.betrays_store]
@@ -198,7 +201,7 @@ def hunted_faults(setting: Setting, exposing: tuple[str, ...]) -> tuple[str, ...
         exact = f"{one.family}/{one.variant}" if one.variant else one.family
         if one.target:
             exact = "" if one.variant else f"{one.family}:{one.target}"
-        if exact and not (exact == one.family and one.family in left_out):
+        if exact and not (trusts and exact == one.family and one.family in left_out):
             wanted += [exact] if _has(setting, exact) else []
     return simulated.asked(list(dict.fromkeys(wanted)), setting)
 

@@ -135,6 +135,7 @@ class Spec(Settings):
             "clients": self.clients,
             "promises": self.lock_type.promises_with(self.options),
             **({"lockless": True} if GUARDS[self.guard].lockless else {}),
+            **({"lower_only": True} if GUARDS[self.guard].lower_only else {}),
             **({"segment": self.segment} if self.segment else {}),
         }
 

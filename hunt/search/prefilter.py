@@ -27,6 +27,8 @@ from fencepost.hunt.sim.record import Row
 from fencepost.workloads.contract.lock import Failed
 
 SAMPLE = 500
+REFUSED = "refused"
+"""The error kind of a write that the guard refused."""
 
 
 @dataclass(slots=True)
@@ -157,6 +159,11 @@ def signs(
                         last_token = max(named.token, last_token or named.token)
             elif type == "info":
                 unsure = True
+            elif type == "fail" and error is not None and error.kind == REFUSED:
+                named = by_name.get((process, value["hold"]))
+                token = None if named is None else named.token
+                if token is not None and (last_token is None or token >= last_token):
+                    found.add(WROTE_LATE)  # or the guard was wrong
         elif f == "read" and type == "ok" and value["version"] != version:
             # The version is higher if an unanswered write has arrived: its client may have died,
             # and the record does not mention it again.

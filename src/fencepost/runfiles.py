@@ -79,6 +79,7 @@ class _Test(msgspec.Struct):
     lock: _Lock | UnsetType | None = UNSET
     guard: str | UnsetType = UNSET
     lockless: bool | UnsetType = UNSET
+    lower_only: bool | UnsetType = UNSET
     servers: _Words = UNSET
     clients: _Words = UNSET
     checkers: _Words = UNSET

@@ -84,3 +84,46 @@ def test_the_last_fault_that_began_counts(story):
     stuck(story)
     story.fault("pause", 3500, None, ["redis-1"])
     assert verdict(story, **ONE).valid is True
+
+
+def gone(story, *, until, ttl=TTL, ask_until=4000):
+    """A holder is killed at 0.5 s. Its lease ends at `until`."""
+    served(story)
+    story.grant(2, "h2", at=200, until=until, ttl=ttl)
+    story.call(2, "read", 300, None, {"resource": "account"})
+    story.killed(2, 500, "read")
+    asks_in_vain(story, 600, ask_until)
+
+
+def test_a_lease_that_is_longer_than_it_was_asked_for_keeps_others_from_the_lock(story):
+    gone(story, until=90_000)
+    found = verdict(story, **ONE)
+    assert found.valid == "unknown"
+    assert found.summary == (
+        "A lease that is longer than it was asked for outlasts its holder, and others asked in "
+        "vain from 1.500 s on: the history ends before that lease does."
+    )
+
+
+@pytest.mark.parametrize(("until", "valid"), [(3400, True), (3510, "unknown")])
+def test_they_ask_for_longer_than_the_bound_after_it(story, until, valid):
+    gone(story, until=90_000, ask_until=until)
+    assert verdict(story, **ONE).valid == valid
+
+
+def test_a_lease_as_long_as_it_was_asked_for_explains_the_wait(story):
+    gone(story, until=90_000, ttl=90_000)
+    assert verdict(story, **ONE).valid is True
+
+
+def test_a_holder_that_lives_may_rely_on_its_longer_lease(story):
+    served(story)
+    story.grant(2, "h2", at=200, until=90_000)
+    asks_in_vain(story, 600, 4000)
+    assert verdict(story, **ONE).valid is True
+
+
+def test_a_fault_that_ended_later_gives_them_less_time(story):
+    gone(story, until=90_000, ask_until=5000)
+    story.fault("pause", 2900, 3100, ["redis-1"])
+    assert verdict(story, **ONE).valid is True

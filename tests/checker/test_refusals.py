@@ -87,11 +87,85 @@ def test_a_refused_extend_ends_no_hold(story):
     assert told(story).valid is not False
 
 
-def test_two_clients_that_ask_at_once_may_refuse_one_another(story):
-    story.denied(1, 0, 500)
-    story.denied(2, 400, 900)
-    turn(story, 1, "a", 1000, 1100)
+def at_once(story, *, first=(0, 500), second=(400, 900), kind="not-granted", **asked):
+    """Two clients ask at the same time, and are refused."""
+    asked = {"lock": "orders", "ttl": 1000 * MS, **asked}
+    for client, (begin, end) in ((1, first), (2, second)):
+        error = [kind if client == 2 else "not-granted", "no"]
+        story.call(client, "acquire", begin, end, asked, type="fail", error=error)
+    turn(story, 1, "a", 2000, 2100)
+
+
+def test_of_two_clients_that_ask_at_once_one_is_granted_a_free_lock(story):
+    at_once(story)
+    found = told(story)
+    assert found.valid is False
+    (row,) = found.evidence
+    assert row["what"] == (
+        "2 requests of client-1, client-2 for the lock, open from 0.000 s to 0.900 s, were all "
+        "refused, though no client held it."
+    )
+    assert (row["ops"], row["time_ns"], row["valid"]) == ([0, 1, 2, 3], 900 * MS, False)
+
+
+@pytest.mark.parametrize(
+    ("test", "valid"),
+    [
+        ({"servers": ["redis-1"]}, False),
+        ({"servers": ["redis-1", "redis-2"]}, True),
+        ({"servers": ["redis-1", "redis-2"], "lock": {"ends_with": "close"}}, False),
+    ],
+)
+def test_they_may_refuse_one_another_if_they_ask_each_server(story, test, valid):
+    at_once(story)
+    assert told(story, **test).valid is valid
+
+
+@pytest.mark.parametrize(("end", "valid"), [(999, False), (1000, True)])
+def test_one_may_have_given_back_a_grant_that_came_after_its_lease(story, end, valid):
+    at_once(story, first=(0, end))
+    assert told(story).valid is valid
+
+
+def test_without_a_lease_no_grant_is_given_back(story):
+    at_once(story, first=(0, 1900), ttl=None)
+    assert told(story).valid is False
+
+
+def test_one_that_failed_otherwise_may_have_had_it(story):
+    at_once(story, kind="no-quorum")
     assert told(story).valid is True
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "valid"),
+    [(-20, -1, False), (-20, 0, True), (900, 950, True), (901, 950, False)],
+)
+def test_a_fault_may_excuse_them(story, begin, end, valid):
+    story.fault("pause", 100 + begin, 100 + end, ["client-9"])
+    at_once(story, first=(100, 500), second=(400, 1000))
+    assert told(story).valid is valid
+
+
+@pytest.mark.parametrize(("released", "valid"), [(299, False), (300, True)])
+def test_a_hold_may_have_been_in_their_way(story, released, valid):
+    turn(story, 3, "h", 100, released)
+    at_once(story, first=(300, 500), second=(400, 900))
+    assert told(story).valid is valid
+
+
+@pytest.mark.parametrize(("asked", "valid"), [(900, True), (901, False)])
+def test_a_later_request_may_have_been_granted_first(story, asked, valid):
+    at_once(story)
+    story.grant(3, "b", 1000, 2000, asked=asked)
+    story.release(3, "b", 1100, 1200)
+    assert told(story).valid is valid
+
+
+def test_a_request_of_unknown_outcome_among_them_may_have_been_granted(story):
+    at_once(story)
+    info(story, 3, 500, 600)
+    assert told(story).valid is not False
 
 
 def test_a_request_without_an_answer_excuses_refusals_for_its_lease_and_the_bound(story):
@@ -451,7 +525,8 @@ def test_it_agrees_with_a_look_at_every_millisecond():
                 if other != mine
             )
         ]
-        found = told(story)
+        # On several servers, clients that ask at once may refuse one another.
+        found = told(story, servers=["redis-1", "redis-2", "redis-3"])
         untrue = [row for row in found.evidence if "refused" in row["what"]]
         assert sorted(round(story.history().ops[row["ops"][0]].time / MS) for row in untrue) == (
             sorted(lonely)

@@ -9,6 +9,7 @@ from fencepost.checker.history.history import Op
 from tests.oracles.drawn import MS, in_order
 from tests.oracles.holds import (
     before,
+    bound,
     chain_of,
     completion,
     given_again,
@@ -46,6 +47,8 @@ class _Drawing:
             self.test["clocks"] = {
                 f"client-{n}": {"bound_ns": random.choice((0, 1, 2)) * MS} for n in range(3)
             }
+        if random.random() < 0.2:
+            self.test["lower_only"] = True
         for process in range(random.choice((2, 3, 3))):
             self._client(process, random.randrange(8))
 
@@ -64,7 +67,8 @@ class _Drawing:
                 self._read(process, begun, now)
 
     def _op(self, at: int, process: int, type: str, f: str, value: dict[str, Any]) -> None:
-        error = {"fail": ["refused", "no"], "info": ["timeout", "-"]}.get(type)
+        kind = "refused" if self.random.random() < 0.9 else "unreachable"
+        error = {"fail": [kind, "no"], "info": ["timeout", "-"]}.get(type)
         op = Op(0, at * MS, process, type, f, value, error, f"client-{process}")  # type: ignore[arg-type]
         self.ops.append(op)
 
@@ -121,6 +125,8 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         return {"unknown"}
     if any(_wrong(ops, test, granted, one, two) for one in tokens for two in tokens):
         return {False}
+    if test.get("lower_only") and any(_wrongly_refused(ops, test, op) for op in ops):
+        return {False}
     writes = _accepted(ops, test, granted)
     pairs = any(a is not b and a.value["lock"] == b.value["lock"] for a in tokens for b in tokens)
     pairs = pairs or any(a is not b and a[0] == b[0] for a in writes for b in writes)
@@ -133,6 +139,24 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         if one[:2] == two[:2]
     )
     return {not any(late)}
+
+
+def _wrongly_refused(ops: list[Op], test: dict[str, Any], op: Op) -> bool:
+    """Return whether this write was refused with a token, and no other that was sent by then, by
+    the clocks, had a higher one."""
+    if op.f != "write" or op.type != "invoke" or op.value["token"] is None:
+        return False
+    done = completion(ops, op)
+    if done is None or done.type != "fail" or done.error is None or done.error[0] != "refused":
+        return False
+    for other in ops:
+        if other.f != "write" or other.type != "invoke" or other.value["token"] is None:
+            continue
+        apart = bound(test, op.node) + bound(test, other.node) if op.node != other.node else 0
+        same = other.value["resource"] == op.value["resource"]
+        if same and other.value["token"] > op.value["token"] and other.time <= done.time + apart:
+            return False
+    return True
 
 
 def _wrong(ops: list[Op], test: dict[str, Any], granted: list[Op], one: Op, two: Op) -> bool:

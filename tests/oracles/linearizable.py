@@ -59,7 +59,7 @@ def _refusing(random: Random) -> list[Op]:
     """Draw clients whose releases are refused, mostly, and mostly within their leases."""
     drawing = Drawing(random, shared=0.0, locks=1)
     drawing.ops = []
-    now = 0
+    extends, works, now = random.random() < 0.5, random.choice((0.05, 0.2, 0.4)), 0
     for number in range(random.randint(2, 6)):
         process = random.randrange(2)
         asked = now + random.randrange(3)
@@ -73,16 +73,10 @@ def _refusing(random: Random) -> list[Op]:
             lost = {"lock": "l0", "hold": f"h{number}"}
             drawing.op(asked + 1, process, "info", "lost", lost, ["lost", "-"], node)
         now = asked + random.randrange(1, 6)
+        for _ in range(random.choice((0, 1, 1, 2)) if extends else 0):
+            now = _refuse(drawing, now, process, number, "extend", works)
         for _ in range(random.choice((1, 1, 1, 2))):
-            given = {"lock": "l0", "hold": f"h{number}"}
-            done = now + random.randrange(2)
-            drawing.op(now, process, "invoke", "release", given, None, node)
-            if random.random() < 0.05:
-                drawing.op(done, process, "ok", "release", given, None, node)
-            else:
-                kind = random.choice(("not-held",) * 9 + ("unreachable",))
-                drawing.op(done, process, "fail", "release", given, [kind, "-"], node)
-            now = done
+            now = _refuse(drawing, now, process, number, "release", 0.6 if extends else works)
     if random.random() < 0.3:
         at = random.randrange(now + 1)
         until = random.choice((None, at + random.randrange(4)))
@@ -94,6 +88,23 @@ def _refusing(random: Random) -> list[Op]:
         kind = random.choice(("fail", "info"))
         drawing.op(at + 1, 7, kind, "release", other, ["not-held", "-"], "client-7")
     return in_order(drawing.ops)
+
+
+def _refuse(drawing: Drawing, now: int, process: int, number: int, f: str, works: float) -> int:
+    """Draw a request about a hold that is refused, mostly; return when it was answered."""
+    random, node = drawing.random, f"client-{process}"
+    value: dict[str, Any] = {"lock": "l0", "hold": f"h{number}"}
+    if f == "extend":
+        value["ttl"] = random.choice((4, 9)) * MS
+    done = now + random.randrange(2)
+    drawing.op(now, process, "invoke", f, value, None, node)
+    if random.random() < works:
+        more = {"deadline": now * MS + value["ttl"]} if f == "extend" else {}
+        drawing.op(done, process, "ok", f, value | more, None, node)
+    else:
+        kind = random.choice(("not-held",) * 9 + ("unreachable",))
+        drawing.op(done, process, "fail", f, value, [kind, "-"], node)
+    return done
 
 
 def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
@@ -123,23 +134,25 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
                 by_lock.setdefault(lock, []).append(act)
     loose = all(_possible(acts, times, in_turn=False) for acts in by_lock.values())
     strict = all(_possible(acts, times, in_turn=True) for acts in by_lock.values())
-    if any(lock not in shared and _gives_up(ops, test, found, lock) for lock in by_lock):
+    kinds = [(lock, f) for lock in by_lock for f in ("release", "extend") if lock not in shared]
+    if any(_gives_up(ops, test, found, *kind) for kind in kinds):
         return {False}
     return {"unknown" if fits and shared else fits for fits in (loose, strict)}
 
 
-def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], lock: str) -> bool:
-    """Return whether no release of a lock was answered ok, and three or more were refused in calm
-    within their leases, as the first release of their holds, without another client's release
-    meanwhile."""
-    sent = [op for op in ops if op.f == "release" and op.type == "invoke"]
-    sent = [op for op in sent if str(op.value.get("lock", "")) == lock]
-    answers = {op.index: completion(ops, op) for op in sent}
-    if any(done is not None and done.type == "ok" for done in answers.values()):
-        return False
+def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], lock: str, f: str) -> bool:
+    """Return whether three or more holds of a lock, and more than had such a request (`f`) answered
+    ok, were refused their first one in calm, within their leases, without another client's release
+    meanwhile. An extend is none once its holder has sent a release."""
+    about = [op for op in ops if op.f in ("release", "extend") and op.type == "invoke"]
+    about = [op for op in about if str(op.value.get("lock", "")) == lock]
+    answers = {op.index: completion(ops, op) for op in about}
+    oks = [op for op in about if op.f == f and (done := answers[op.index]) and done.type == "ok"]
     refused = 0
     for one in found:
-        own = [op for op in one.said if op.f == "release" and op.type == "invoke"]
+        own = [op for op in one.said if op.f in ("release", "extend") and op.type == "invoke"]
+        released = [place for place, op in enumerate(own) if op.f == "release"]
+        own = [op for op in own[: released[0] + 1 if released else None] if op.f == f]
         done = answers.get(own[0].index) if one.lock == lock and own else None
         if done is None or done.type != "fail" or done.error is None or done.error[0] != "not-held":
             continue
@@ -158,9 +171,9 @@ def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], lock: str)
             continue
         if any(_touches(ops, op, one.asked.time, done.time) for op in ops):
             continue
-        near = [op for op in sent if op.process != one.process]
+        near = [op for op in about if op.f == "release" and op.process != one.process]
         refused += not any(_met(test, op, answers[op.index], one, done) for op in near)
-    return refused >= 3
+    return refused >= 3 and refused > len(oks)
 
 
 def _touches(ops: list[Op], begun: Op, since: int, until: int) -> bool:

@@ -47,7 +47,8 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         promised = test["promises"].get("true_refusals")
         refused = promised and refused_untruly(ops, test, mine, held, earlier(faults))
         hidden = hidden or bool(refused and lost)
-        again = test["promises"].get("reentrant") and refused_to_a_holder(ops, mine, held, faults)
+        reentrant = test["promises"].get("reentrant")
+        again = reentrant and refused_to_a_holder(ops, test, mine, held, faults)
         if again or (refused and not lost) or unfair(ops, test, mine, found, faults, given):
             outcomes.append(False)
     if False in outcomes:
@@ -79,12 +80,10 @@ class _Lock:
         self.apart = 2 * widest
         self.taken = Taken(ops, test, asked, held, faults, lease)
         self.bound = round(test["liveness_bound_s"] * 1000) * MS + self.apart
-        self.bound += lease if self.taken.each else 0
 
     def outcomes(self) -> list[bool | str | None]:
         found: list[bool | str | None] = []
-        heals = [f.start if f.kills and f.end == FOREVER else f.end for f in self.all]
-        healed = max([self.test.get("ready_s", 0) * 1_000_000_000, *heals])
+        healed = self._healed()
         if healed < FOREVER:
             found.append(self._wait(healed, healed + self.lease, self.faults))
         for held in self.held:
@@ -146,16 +145,30 @@ class _Lock:
         return None
 
     def stuck(self) -> bool:
-        """Return whether a fault was never healed, and clients have asked in vain since, after the
-        end of each hold, until the end."""
+        """Return whether clients have asked in vain until the end, since a fault that was never
+        healed and the end of each hold; or, where each was healed, since the end of each lease as
+        it was asked for, of those whose holders are gone."""
         begun = [fault.start for fault in self.all if fault.end == FOREVER and not fault.kills]
-        if not begun:
-            return False
-        since = max([*begun, *(self.taken.left(held) for held in self.held)])
+        left = {id(held): self.taken.left(held) for held in self.held}
+        if begun:
+            return self._in_vain_since(max([*begun, *left.values()]))
+        shorter = dict(left)
+        for held in self.held:
+            lasts = held.last + (held.asked.value.get("ttl") or self.lease)
+            shorter[id(held)] = min(lasts, left[id(held)])
+        healed = self._healed()
+        explained = not self._in_vain_since(max([healed, *left.values()]))
+        return explained and self._in_vain_since(max([healed, *shorter.values()]))
+
+    def _in_vain_since(self, since: float) -> bool:
         for a, b in self._stretches(self._spans()):
             if b + self.bound / 10 >= self.end and self.end - max(a, since) > self.bound:
                 return True
         return False
+
+    def _healed(self) -> float:
+        heals = [f.start if f.kills and f.end == FOREVER else f.end for f in self.all]
+        return max([self.test.get("ready_s", 0) * 1_000_000_000, *heals])
 
     # Dead time.
 
@@ -183,7 +196,57 @@ class _Lock:
             served = served or any(
                 mark in grants and since <= mark <= since + self.bound for since, mark in free
             )
-        return dead, served
+        return dead or self._shut_out(free, faults), served
+
+    def _shut_out(self, free: list[tuple[float, float]], faults: list[Fault]) -> bool:
+        """Return whether a client asked in vain for longer than the bound in all, less a tenth each
+        time, in free times that ended with a grant to another at its first request."""
+        ended = []
+        for since, until in free:
+            grants = [one for one in self.held if one.grant.time == until and since < until]
+            first = [
+                one
+                for one in grants
+                if one.asked.time >= since
+                and not any(
+                    two.begun.process == one.process
+                    and two.done is not None
+                    and two.done.type != "ok"
+                    and since <= two.begun.time <= until
+                    for two in self.asked
+                )
+            ]
+            if first:
+                by = min(one.asked.time for one in grants)
+                ended.append((since, by, {one.process for one in first}))
+        for process in {one.begun.process for one in self.asked}:
+            mine = [one for one in self.asked if one.begun.process == process]
+            granted = [-1, *(n for n, one in enumerate(mine) if one.held is not None), len(mine)]
+            for begin, end in pairwise(granted):
+                asked = 0.0
+                for since, by, served in ended:
+                    if served - {process}:
+                        parts = [
+                            (one.begun.time, one.done.time)
+                            for one in mine[begin + 1 : end]
+                            if self._refused_in(one, since, by, faults) and one.done is not None
+                        ]
+                        merged = self._stretches(parts)
+                        asked += sum(max(0, b - a - self.bound / 10) for a, b in merged)
+                if asked > self.bound:
+                    return True
+        return False
+
+    def _refused_in(self, one: Asked, since: float, until: float, faults: list[Fault]) -> bool:
+        """Return whether a request began and was refused in a free time, in calm."""
+        if one.done is None or one.done.type != "fail" or one.told < one.done.time:
+            return False
+        begin, end = one.begun.time, one.done.time
+        if begin - self.apart < since or end + self.apart >= until:
+            return False
+        if self.taken.each and any(self._overlap(one, two) for two in self.asked if two is not one):
+            return False
+        return self.taken.calm(faults, one)
 
     def _starved(
         self,

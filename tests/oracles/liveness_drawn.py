@@ -22,18 +22,19 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
         random, clients=2 if few else 3, most=3 if few else 5, shared=0.3, named=0.95, bounds=0.1
     )
     test = drawing.test
-    test["servers"] = SERVERS[: random.choice((3, 5))]
-    for number in range(random.choice((0, 1, 1, 2, 3))):
-        _ask(drawing, 90 + number)
-    late, resets = random.random() < 0.2, random.random() < 0.5
-    for _ in range(0 if late and resets else random.choice((0, 0, 1, 1, 2, 3))):
-        _fault(drawing)
-    if random.random() < 0.2:
-        _ask_a_free_lock(drawing)
-    if late:
-        _refuse_after_silence(drawing, resets)
-    if random.random() < 0.1:
-        _refuse_a_holder(drawing)
+    test["servers"] = SERVERS[: random.choice((1, 3, 3, 5, 5))]
+    # One of these alone, where more would hide what it shows.
+    alone = random.random() < 0.25
+    if alone:
+        drawing.ops.clear()
+        scene = random.choice((_outlast, _cut_from_some, _shut_out, _refuse_at_once))
+        scene(drawing)
+    late, resets = not alone and random.random() < 0.2, random.random() < 0.5
+    at_once = not alone and random.random() < 0.1
+    if not alone:
+        _mix(drawing, late, resets)
+    if at_once:
+        _refuse_at_once(drawing)
     test["liveness_bound_s"] = random.choice((0.3, 0.5, 1.0))
     if random.random() < 0.2:
         test["ready_s"] = random.choice((0.1, 0.4, 1.0, 2.5))
@@ -43,12 +44,29 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
             ("minority", 0.5),
             ("fifo", 0.5),
             ("one_wakeup", 0.5),
-            ("true_refusals", 0.9 if late else 0.25),
+            ("true_refusals", 0.9 if late or at_once else 0.25),
             ("reentrant", 0.4),
         )
         if random.random() < often
     }
     return [_slower(op) for op in in_order(drawing.ops)], test | _bounds(test)
+
+
+def _mix(drawing: Drawing, late: bool, resets: bool) -> None:
+    """Draw clients and faults, and sometimes a scene of the kinds below."""
+    random = drawing.random
+    for number in range(random.choice((0, 1, 1, 2, 3))):
+        _ask(drawing, 90 + number)
+    for _ in range(0 if late and resets else random.choice((0, 0, 1, 1, 2, 3))):
+        _fault(drawing)
+    if random.random() < 0.2:
+        _ask_a_free_lock(drawing)
+    if late:
+        _refuse_after_silence(drawing, resets)
+    if random.random() < 0.1:
+        _refuse_a_holder(drawing)
+    if random.random() < 0.1:
+        _shut_out(drawing)
 
 
 def _ask(drawing: Drawing, process: int) -> None:
@@ -202,7 +220,7 @@ def _refuse_after_silence(drawing: Drawing, resets: bool) -> None:
 
 
 def _refuse_a_holder(drawing: Drawing) -> None:
-    """Draw a process that asks again for a lock that it has, mostly, and is refused."""
+    """Draw a process that asks again for a lock that it has, mostly, and is refused, or waits."""
     random = drawing.random
     lasts = random.choice((6, 9, 30))
     value: dict[str, Any] = {"lock": "l7", "ttl": lasts * MS}
@@ -223,11 +241,126 @@ def _refuse_a_holder(drawing: Drawing) -> None:
     if random.random() < 0.3:
         _grant_between(drawing, 87, value, at, at + 8)
     asked = now + random.randrange(5)
-    over = asked + random.randrange(3)
     who = random.choice((88, 88, 88, 86))
-    error = [random.choice(("not-granted",) * 4 + ("no-quorum",)), "-"]
     drawing.op(asked, who, "invoke", "acquire", value, node=f"client-{who}")
-    drawing.op(over, who, "fail", "acquire", value, error, f"client-{who}")
+    if random.random() < 0.5:
+        error = [random.choice(("not-granted",) * 4 + ("no-quorum",)), "-"]
+        over = asked + random.randrange(3)
+        drawing.op(over, who, "fail", "acquire", value, error, f"client-{who}")
+    elif random.random() < 0.8:
+        over = asked + random.randrange(2, 13)
+        type, kind = random.choice(
+            (("info", "timeout"), ("fail", "timeout"), ("info", "killed"), ("fail", "unreachable"))
+        )
+        drawing.op(over, who, type, "acquire", value, [kind, "-"], f"client-{who}")
+
+
+def _shut_out(drawing: Drawing) -> None:
+    """Draw a client that asks in vain, mostly, for a lock that another client is granted again and
+    again."""
+    random = drawing.random
+    value: dict[str, Any] = {"lock": "l5", "ttl": 8 * MS}
+    now, fair = random.randrange(4), random.random() < 0.2
+    for number in range(random.randint(1, 5)):
+        for _ in range(random.randint(0, 3)):
+            over = now + random.choice((1, 1, 2))
+            _vain(drawing, now, over, 70, value)
+            if random.random() < 0.1:
+                _vain(drawing, now, over, random.choice((71, 72)), value)
+            now = over + random.choice((0, 0, 0, 1))
+        now += random.randrange(2)
+        done = now + random.randrange(2)
+        process = random.choice((70, 71)) if fair else 71
+        node, hold = f"client-{process}", {"hold": f"s{number}", "token": None}
+        got = value | hold | {"deadline": (done + 8) * MS}
+        drawing.op(now, process, "invoke", "acquire", value, node=node)
+        drawing.op(done, process, "ok", "acquire", got, None, node)
+        now = done + random.randrange(2)
+        drawing.op(now, process, "invoke", "release", got, None, node)
+        drawing.op(now, process, "ok", "release", got, None, node)
+        now += random.randrange(2)
+    if random.random() < 0.2:
+        at = random.randrange(now + 1)
+        drawing.fault("pause", at, at, [random.choice(("client-70", "s1"))], until=at + 1)
+
+
+def _outlast(drawing: Drawing) -> None:
+    """Draw holders whose leases are longer than they asked for, mostly, and clients that ask in
+    vain until the end."""
+    random = drawing.random
+    value: dict[str, Any] = {"lock": "l4", "ttl": random.choice((3, 8)) * MS}
+    over = random.randrange(4)
+    for number in range(random.choice((1, 1, 2))):
+        lasts = random.choice((value["ttl"] // MS, 60, 60, None))
+        deadline = None if lasts is None else (over + lasts) * MS
+        got = value | {"hold": f"o{number}", "token": None, "deadline": deadline}
+        process, node = 60 + number, f"client-{60 + number}"
+        drawing.op(over, process, "invoke", "acquire", value, None, node)
+        drawing.op(over, process, "ok", "acquire", got, None, node)
+        gone = over + random.randrange(1, 4)
+        ending = random.random()
+        if ending < 0.5:
+            drawing.fault("kill", gone, gone, [node], processes=[process])
+        elif ending < 0.7:
+            drawing.op(gone, process, "invoke", "close", {}, None, node)
+            drawing.op(gone, process, "ok", "close", {}, None, node)
+        elif ending < 0.8:
+            drawing.op(gone, process, "invoke", "release", got, None, node)
+            drawing.op(gone, process, "info", "release", got, ["timeout", "-"], node)
+        over = gone + random.randrange(3)
+    _ask_in_vain(drawing, over, value, 65)
+    if random.random() < 0.2:
+        at = random.randrange(over + 10)
+        drawing.fault("pause", at, at, ["s1"], until=at + random.randrange(1, 4))
+
+
+def _cut_from_some(drawing: Drawing) -> None:
+    """Draw a client that asks in vain while it, or another, is cut off from some servers."""
+    random = drawing.random
+    value: dict[str, Any] = {"lock": "l3", "ttl": random.choice((3, 8)) * MS}
+    far = random.sample(SERVERS, random.choice((1, 1, 2, 3)))
+    near = random.choice(("client-65", "client-65", "client-66"))
+    at = random.randrange(6)
+    until = random.choice((None, at + random.randrange(2, 20)))
+    how = {"how": "reject"} if random.random() < 0.2 else {}
+    arguments: dict[str, Any] = {"links": [[near, one] for one in far], **how}
+    _ask_in_vain(drawing, random.randrange(6), value, 65)
+    drawing.fault("partition", at, at, [near, *far], arguments=arguments, until=until)
+
+
+def _ask_in_vain(drawing: Drawing, now: int, value: dict[str, Any], process: int) -> None:
+    random = drawing.random
+    for _ in range(random.randint(2, 8)):
+        over = now + random.choice((1, 2, 2))
+        _vain(drawing, now, over, process, value)
+        now = over + random.choice((0, 0, 0, 0, 1, 3))
+
+
+def _vain(drawing: Drawing, at: int, over: int, process: int, value: dict[str, Any]) -> None:
+    node = f"client-{process}"
+    drawing.op(at, process, "invoke", "acquire", value, node=node)
+    drawing.op(over, process, "fail", "acquire", value, ["not-granted", "-"], node)
+
+
+def _refuse_at_once(drawing: Drawing) -> None:
+    """Draw clients that ask for a lock at the same time, mostly, and are all refused, mostly."""
+    random = drawing.random
+    at = random.randrange(30)
+    if random.random() < 0.3:
+        value: dict[str, Any] = {"lock": "l6", "ttl": 8 * MS}
+        _grant_between(drawing, 80, value, max(0, at - 6), at + 2)
+    for process in range(81, 81 + random.choice((2, 2, 3))):
+        value = {"lock": "l6", "ttl": random.choice((3, 8)) * MS}
+        if random.random() < 0.1:
+            del value["ttl"]
+        if random.random() < 0.2:
+            value["mode"] = "shared"
+        asked = at + random.randrange(4)
+        done = asked + random.choice((0, 1, 2, 3, 4))
+        type, kind = random.choice((("fail", "not-granted"),) * 8 + (("info", "timeout"),))
+        node = f"client-{process}"
+        drawing.op(asked, process, "invoke", "acquire", value, node=node)
+        drawing.op(done, process, type, "acquire", value, [kind, "-"], node)
 
 
 def _cut_off(drawing: Drawing, asked: int, given_up: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.checker.history.history import Op
-from tests.oracles.holds import FOREVER, Held, bound, completion
+from tests.oracles.holds import FOREVER, Held, bound, by_harness, completion
 from tests.oracles.waiting import Asked, Fault, find_deaths
 
 
@@ -32,29 +32,84 @@ def refused_untruly(
         ]
         if all(over + apart < begin or end + apart < since for since, over in spans):
             return True
+    return _refused_together(ops, test, asked, held, faults)
+
+
+def _refused_together(
+    ops: list[Op],
+    test: dict[str, Any],
+    asked: list[Asked],
+    held: list[Held],
+    faults: list[Fault],
+) -> bool:
+    """Return whether clients that asked at the same time were all refused, in calm, a lock that no
+    client can have had, by servers that agree."""
+    if len(test["servers"]) > 1 and test["lock"]["ends_with"] == "lease":
+        return False
+    apart = 2 * max(bound(test, op.node) for op in ops)
+    stands = {id(one): _stands(ops, test, one, held, faults) for one in asked}
+    for first in asked:
+        group = [first]
+        for _ in asked:
+            for one in asked:
+                near = any(
+                    one.begun.time <= stands[id(two)] + apart
+                    and two.begun.time <= stands[id(one)] + apart
+                    for two in group
+                )
+                if near and not any(one is two for two in group):
+                    group.append(one)
+        if len(group) == 1 or not all(_refused_soon(one) for one in group):
+            continue
+        begin = min(one.begun.time for one in group)
+        end = max(stands[id(one)] for one in group)
+        if any(fault.start <= end and fault.end >= begin for fault in faults):
+            continue
+        spans = [(hold.asked.time, _over(ops, hold, held)) for hold in held]
+        if all(over + apart < begin or end + apart < since for since, over in spans):
+            return True
     return False
 
 
+def _refused_soon(one: Asked) -> bool:
+    done = one.done
+    if done is None or done.type != "fail" or (done.error or [""])[0] != "not-granted":
+        return False
+    ttl = one.begun.value.get("ttl")
+    return not ttl or done.time - one.begun.time < ttl
+
+
 def refused_to_a_holder(
-    ops: list[Op], asked: list[Asked], held: list[Held], faults: list[Fault]
+    ops: list[Op], test: dict[str, Any], asked: list[Asked], held: list[Held], faults: list[Fault]
 ) -> bool:
     """Return whether a process was refused an exclusive lock that it certainly had, in calm, while
-    no other was granted it."""
+    no other was granted it; or waited for it for longer than the bound."""
+    waits_for = round(test["liveness_bound_s"] * 1e9)
     for one in asked:
-        if one.done is None or one.done.type != "fail" or one.done.error[0] != "not-granted":  # type: ignore[index]
-            continue
+        kind = (one.done.error or [""])[0] if one.done is not None else ""
+        over = one.done.time if one.done is not None else ops[-1].time
+        if (one.done is None or one.done.type != "fail") or kind != "not-granted":
+            if one.done is not None and one.done.type == "ok":
+                continue
+            # One that died by itself may have died at once.
+            by_itself = one.begun.process not in find_deaths(ops)
+            if one.done is not None and by_harness(one.done) and by_itself:
+                continue
+            if kind == "unreachable" or over - one.begun.time <= waits_for:
+                continue
+            over = one.begun.time + waits_for
         for hold in held:
             mine = hold.process == one.begun.process and hold.grant.index < one.begun.index
-            over = min(hold.leases[0][1], hold.given, hold.early, hold.other)
-            if not mine or hold.shared or len(hold.leases) > 1 or one.done.time >= over:
+            lasts = min(hold.leases[0][1], hold.given, hold.early, hold.other)
+            if not mine or hold.shared or len(hold.leases) > 1 or over >= lasts:
                 continue
             if hold.leases[0][0] >= hold.leases[0][1]:
                 continue
-            since, until = hold.asked.time, one.done.time
-            if any(fault.start <= until and fault.end >= since for fault in faults):
+            since = hold.asked.time
+            if any(fault.start <= over and fault.end >= since for fault in faults):
                 continue
             others = [other for other in held if other.process != hold.process]
-            if not any(hold.grant.time <= other.grant.time <= until for other in others):
+            if not any(hold.grant.time <= other.grant.time <= over for other in others):
                 return True
     return False
 

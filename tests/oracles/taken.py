@@ -99,14 +99,22 @@ class Taken:
         """Return until when its client would have heard of a grant."""
         if one.done is None or one.done.type != "info" or one.died is not None or self.each:
             return one.begun.time
+        if not self.calm(faults, one):
+            return one.begun.time
+        return max(one.begun.time, one.done.time - travels(self.ops, self.test))
+
+    def calm(self, faults: list[Fault], one: Asked) -> bool:
+        """Return whether no fault of servers, or of its client, was on while a request was open, or
+        had ended more recently than it was on for."""
+        assert one.done is not None
         for fault in faults:
             mine = one.begun.node in (fault.impairs or ())
             theirs = self.of_servers(fault) and fault.impairs != set()
             again = fault.end + (fault.end - fault.start)
             on = fault.start <= one.done.time and again >= one.begun.time
             if (mine or theirs) and not fault.kills and on:
-                return one.begun.time
-        return max(one.begun.time, one.done.time - travels(self.ops, self.test))
+                return False
+        return True
 
     def _keys_until(self, one: Asked, faults: list[Fault]) -> float:
         """Return until when single servers may have keys of a request that failed behind a fault
@@ -131,18 +139,20 @@ class Taken:
         return begins_again(self.ops, self.test, one.begun, arrived, one.ttl, faults)
 
     def _outlasted(self, faults: list[Fault]) -> list[Fault]:
-        """Return the faults that a message outlasts: those of clients, those that only separate
-        clients from servers, and those of servers that drop messages, unless the lock promises to
-        survive them."""
+        """Return the faults that a message outlasts: those of clients, and those of servers that
+        drop messages, unless the lock promises to survive them. One that only separates clients
+        from servers counts all the same if the servers agree among themselves."""
         mine = [fault for fault in faults if self.of_servers(fault) and not fault.kills]
         promised = self.test["promises"].get("minority")
-        return [
-            fault
-            for fault in faults
-            if fault not in mine
-            or separates_clients(fault, self.ops, self.test)
-            or (fault.deafens and not (promised and not self._loses_majority(fault, mine)))
-        ]
+        found = []
+        for fault in faults:
+            survived = fault in mine and promised and not self._loses_majority(fault, mine)
+            if separates_clients(fault, self.ops, self.test):
+                counts = not (survived and self.each)
+            else:
+                counts = fault not in mine or (fault.deafens and not survived)
+            found += [fault] if counts else []
+        return found
 
     def by_servers(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
         mine = [fault for fault in faults if self.of_servers(fault) and not fault.kills]

@@ -26,8 +26,8 @@ def dead(truth: Truth, ops: list[Op]) -> list[str]:
     plan = truth.plan
     calls = asked(ops)
     end = ops[-1].time if ops else 0
-    # A failed try may leave keys on single servers of a quorum.
-    bound = plan.bound + (plan.ttl if plan.way == "quorum" else 0)
+    # A try that failed may leave keys on single servers of a quorum if messages are lost in calm.
+    bound = plan.bound + (plan.ttl if plan.way == "quorum" and plan.loss else 0)
     found = []
     for lock, _ in plan.pairs:
         mine = [call for call in calls if call.lock == lock]

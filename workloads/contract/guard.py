@@ -70,7 +70,8 @@ class Guard:
     """A rule by which writes are accepted. `rules` has it in each language of stores.
 
     `looks_at_clock`: the client enforces the rule, by its lease and its own clock. `lockless`: the
-    guard protects the data without a lock, so that a stale write is no damage.
+    guard protects the data without a lock, so that a stale write is no damage. `lower_only`: it
+    refuses no write but one with a lower token than it has seen.
 
     Raises ValueError for an invalid field.
     """
@@ -81,6 +82,7 @@ class Guard:
     needs: Need = NOTHING
     looks_at_clock: bool = False
     lockless: bool = False
+    lower_only: bool = False
 
     def __post_init__(self) -> None:
         if not (self.name and self.what):

@@ -138,6 +138,10 @@ def test_a_hunt_leaves_out_the_faults_that_break_any_lock_on_redis(toy):
     assert hunted_faults(setting, ("clock:majority/drift", "clock", "cpu")) == setting.faults
 
 
+def test_a_hunt_for_trust_in_the_servers_has_the_faults_that_break_any_such_lock():
+    assert "kill" in of_hunt(catalogue()["quorum-server-forgets"], "Lock", 1).setting.faults
+
+
 @pytest.mark.slow
 def test_a_defect_is_found_in_histories_and_its_twin_is_not_accused():
     for lock, found in (("Lock", True), ("Sound", False)):

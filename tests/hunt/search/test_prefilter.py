@@ -8,6 +8,7 @@ import pytest
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.signs import WROTE_LATE
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
@@ -15,6 +16,7 @@ from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.prefilter import signs
 from fencepost.hunt.sim.schedule import Schedule
+from fencepost.workloads.contract.lock import Failed
 from tests.hunt.libraries import needs
 
 GOALS = [name for name, checker in CHECKERS.items() if checker.goal]
@@ -95,3 +97,28 @@ def test_no_checker_fails_a_long_record_that_the_prefilter_passes(setting, lock,
 @pytest.mark.oracle
 def test_neither_does_one_if_a_hold_continues_after_a_failed_release(setting):
     assert check(setting, "redlock", {}, "none", 800, seed=3, failed_release="nothing")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "shown"),
+    [
+        ("refused", None, True),
+        ("refused", 2, True),
+        ("refused", 3, False),
+        ("unreachable", None, False),
+    ],
+)
+def test_a_refused_write_without_a_lower_token_is_suspected(kind, before, shown):
+    def row(time, process, type, f, value, error=None):
+        return time, process, type, f, value, error, f"client-{process}", time
+
+    rows = []
+    for process, token in ((0, before), (1, 2)):
+        got = {"deadline": 100, "token": token, "hold": f"h{process}"}
+        rows += [row(1, process, "invoke", "acquire", {}), row(2, process, "ok", "acquire", got)]
+        write = {"hold": f"h{process}", "version": 0, "stored": 1}
+        if process:
+            rows.append(row(3, process, "fail", "write", write, Failed(kind)))
+        elif before is not None:
+            rows.append(row(3, process, "ok", "write", write))
+    assert (WROTE_LATE in signs(rows, True, 1000, False)) is shown

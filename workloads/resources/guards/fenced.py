@@ -18,4 +18,5 @@ GUARD = Guard(
         "lua": Rule(_LUA, refused="token {token} is below {seen}, the highest seen"),
         "sql": Rule("highest <= %(token)s"),
     },
+    lower_only=True,
 )

@@ -1,0 +1,173 @@
+"""Clients that are never granted a free lock, although others are.
+
+A lock may serve one client before another. But a client that is refused a lock that no client has,
+while another that comes later is granted it at its first request, and that again and again, is shut
+out: its library has lost its connection, for example, and answers for the service.
+
+Only requests count that began and were refused within one free time, in calm. A free time counts if
+a grant to another client ended it which had not been refused in it before: so the lock was
+available.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from fencepost.checker.facts.hindered import Hindered
+from fencepost.checker.facts.holds import FOREVER, Hold, seconds
+from fencepost.checker.facts.obstacles import Request, Span
+from fencepost.checker.facts.taken import Taken
+from fencepost.checker.history.history import Call
+
+
+class ShutOut(Struct, frozen=True, gc=False):
+    """A client that asked `many` times from `since` to `until` and was refused each time."""
+
+    lock: str
+    who: str
+    many: int
+    since: float
+    until: float
+    ops: tuple[int, int]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "what": (
+                f"{self.who} was refused {self.many} times from {seconds(self.since)} to "
+                f"{seconds(self.until)} while no client had the lock, though other clients were "
+                "granted it at once."
+            ),
+            "time_ns": self.until,
+            "valid": False,
+            "waited_s": None,
+            "lock": self.lock,
+            "ops": list(self.ops),
+        }
+
+
+def free_times(taken: Iterable[Taken], since: float, end_ns: int) -> Iterator[Span]:
+    """Yield the spans in which no client can have the lock, from `since` on."""
+    for row in sorted(taken, key=lambda row: row.begin):
+        until = min(row.begin, end_ns)
+        if until > since:
+            yield since, until
+        since = max(since, row.begin, row.over)
+
+
+class _Vain:
+    """The requests in vain of one client since it was last granted the lock. `asked`: for how long
+    in all, without a pause each time."""
+
+    def __init__(self) -> None:
+        self.asked = 0.0
+        self.calls: list[Call] = []
+        self._place = -1
+        self._begin = self._end = 0.0
+
+    def add(self, call: Call, place: int, pause: float) -> None:
+        """Add a request that was refused in the free time at `place`."""
+        assert call.end is not None
+        begin, end = call.begin.time, call.end.time
+        if place != self._place or begin > self._end + pause:
+            self._place, self._begin, self._end = place, begin, begin
+        before = max(0.0, self._end - self._begin - pause)
+        self._end = max(self._end, end)
+        self.asked += max(0.0, self._end - self._begin - pause) - before
+        self.calls.append(call)
+
+
+class _Free(Struct, frozen=True, gc=False):
+    """A free time that a grant ended. `until`: when the first such grant was asked for; `served`:
+    the clients that were granted the lock then, at their first request."""
+
+    since: float
+    until: float
+    served: frozenset[int | str]
+
+
+def shut_out(
+    lock: str,
+    asked: Sequence[tuple[Call, Request]],
+    found: Sequence[Hold],
+    free: Iterable[Span],
+    hindered: Hindered,
+    bound: int,
+    apart: int,
+    pause: float,
+) -> Iterator[ShutOut]:
+    """Yield the clients that asked in vain in such free times for longer than the bound in all, a
+    pause less each time. `asked` in order of invocation; `found`: the holds of the lock; `free`:
+    its free times, in order."""
+    times = _ended_by_grants(asked, found, free)
+    begins = [one.since for one in times]
+    alone = _alone(asked, apart) if hindered.one_by_one else None
+    vain: dict[int | str, _Vain] = {}
+    for call, one in asked:
+        begin, process = call.begin, call.begin.process
+        if call.type == "ok":
+            vain.pop(process, None)
+        if call.type != "fail" or call.end is None or one.asked_until < call.end.time:
+            continue
+        place = bisect_right(begins, begin.time - apart) - 1
+        if place < 0 or call.end.time + apart >= times[place].until:
+            continue
+        if not times[place].served - {process} or (alone is not None and begin.index not in alone):
+            continue
+        if not hindered.calm(begin.node, begin.time, call.end.time):
+            continue
+        mine = vain.setdefault(process, _Vain())
+        mine.add(call, place, pause)
+        if mine.asked > bound:
+            yield _shut_out(lock, mine.calls)
+            del vain[process]
+
+
+def _ended_by_grants(
+    asked: Iterable[tuple[Call, Request]], found: Iterable[Hold], free: Iterable[Span]
+) -> list[_Free]:
+    """Return the free times that grants ended, in order."""
+    failed: dict[int | str, list[Call]] = {}
+    for call, _ in asked:
+        if call.type != "ok" and call.end is not None:
+            failed.setdefault(call.begin.process, []).append(call)
+    starting: dict[float, list[Hold]] = {}
+    for hold in found:
+        starting.setdefault(hold.start, []).append(hold)
+    times = []
+    for since, until in free:
+        grants = starting.get(until, [])
+        served = [hold for hold in grants if hold.asked >= since]
+        first = [hold for hold in served if not _tried(failed.get(hold.process, []), since, until)]
+        if first:
+            who = frozenset(hold.process for hold in first)
+            times.append(_Free(since, min(hold.asked for hold in grants), who))
+    return times
+
+
+def _tried(failed: Sequence[Call], since: float, until: float) -> bool:
+    """Return whether one of these began in a free time. They are in order of invocation."""
+    place = bisect_left(failed, since, key=lambda call: call.begin.time)
+    return place < len(failed) and failed[place].begin.time <= until
+
+
+def _alone(asked: Sequence[tuple[Call, Request]], apart: int) -> set[int]:
+    """Return the invocations of the requests during which no other was open: clients that ask each
+    server may refuse one another."""
+    found, until = set[int](), -FOREVER
+    for place, (call, _) in enumerate(asked):
+        end = FOREVER if call.end is None else call.end.time
+        following = asked[place + 1][0].begin.time if place + 1 < len(asked) else FOREVER
+        if until + apart < call.begin.time and end + apart < following:
+            found.add(call.begin.index)
+        until = max(until, end)
+    return found
+
+
+def _shut_out(lock: str, calls: Sequence[Call]) -> ShutOut:
+    first, last = calls[0].begin, calls[-1].end
+    assert last is not None
+    who = f"{first.node or 'a client'} (process {first.process})"
+    return ShutOut(lock, who, len(calls), first.time, last.time, (first.index, last.index))

@@ -1,0 +1,157 @@
+"""A client that is refused a free lock, while others are granted it. Times are in ms."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checker.liveness_stories import SERVERS, verdict
+from tests.histories import MS
+
+POLL = 80
+
+
+def turns(story, many, *, client=1, every=1000, first=0, holds=50, asked=10):
+    """A client is granted the lock at once, again and again."""
+    for number in range(first, first + many):
+        at = 1000 + every * number
+        story.grant(client, f"{client}-{number}", at, at + 900, asked=at - asked)
+        story.release(client, f"{client}-{number}", at + holds, at + holds)
+
+
+def polls(story, begin, end, *, client=2, took=POLL, pause=20, kind="not-granted"):
+    while begin + took <= end:
+        asked = {"lock": "orders", "ttl": 1000 * MS}
+        story.call(client, "acquire", begin, begin + took, asked, type="fail", error=[kind, "no"])
+        begin += took + pause
+
+
+def shut(story, **test):
+    found = verdict(story, **test)
+    return [row for row in found.evidence if "was refused" in row["what"]]
+
+
+def asks_in_each(story, many, **how):
+    """It asks from 1.06 s on, for 0.88 s in each free time. Each counts 0.68 s."""
+    for number in range(many):
+        polls(story, 1060 + 1000 * number, 1950 + 1000 * number, **how)
+
+
+@pytest.mark.parametrize(("many", "told"), [(3, False), (4, True)])
+def test_a_client_that_asks_for_longer_than_the_bound_in_all_is_shut_out(story, many, told):
+    turns(story, 6)
+    asks_in_each(story, many)
+    assert bool(shut(story, liveness_bound_s=2.1)) is told
+
+
+def test_the_evidence_names_the_client(story):
+    turns(story, 5)
+    asks_in_each(story, 4)
+    (row,) = shut(story, liveness_bound_s=2.1)
+    assert row["what"] == (
+        "client-2 (process 2) was refused 31 times from 1.060 s to 4.440 s while no client had "
+        "the lock, though other clients were granted it at once."
+    )
+    assert (row["time_ns"], row["valid"], row["lock"]) == (4440 * MS, False, "orders")
+    assert (row["ops"][0], row["waited_s"]) == (4, None)
+
+
+def test_one_that_is_granted_the_lock_begins_anew(story):
+    turns(story, 2)
+    turns(story, 1, client=2, first=2)
+    turns(story, 3, first=3)
+    asks_in_each(story, 4)
+    assert not shut(story, liveness_bound_s=2.1)
+
+
+def test_one_that_is_granted_the_lock_in_another_way_is_not_at_once(story):
+    """The other one was refused as well before it was granted the lock: it is not available."""
+    turns(story, 6)
+    asks_in_each(story, 4)
+    for number in range(4):
+        polls(story, 1500 + 1000 * number, 1590 + 1000 * number, client=1)
+    assert not shut(story, liveness_bound_s=2.1)
+
+
+def test_a_grant_that_was_asked_for_while_the_lock_was_held_shows_nothing(story):
+    """Two clients take turns; each waits from within the other's hold on."""
+    for number in range(6):
+        at, client = 1000 + 1000 * number, 1 + 2 * (number % 2)
+        story.grant(client, f"{client}-{number}", at, at + 900, asked=max(at - 960, 10))
+        story.release(client, f"{client}-{number}", at + 50, at + 50)
+    asks_in_each(story, 4)
+    assert not shut(story, liveness_bound_s=2.1)
+
+
+def test_a_refusal_while_another_request_is_answered_does_not_count(story):
+    turns(story, 6, asked=930)  # asked for 20 ms after the release
+    asks_in_each(story, 4)
+    assert not shut(story, liveness_bound_s=2.1)
+
+
+def test_a_client_that_waits_by_itself_is_not_shut_out(story):
+    turns(story, 30)
+    polls(story, 1060, 29_000, took=5000)
+    assert not shut(story, liveness_bound_s=2.1)
+
+
+def test_one_that_rarely_asks_is_not_shut_out(story):
+    turns(story, 60)
+    for number in range(50):
+        polls(story, 1060 + 1000 * number, 1150 + 1000 * number)
+    assert not shut(story, liveness_bound_s=2.1)
+
+
+@pytest.mark.parametrize(
+    ("family", "node", "told"),
+    [("pause", "client-2", False), ("pause", "client-9", True), ("packet", "redis-1", False)],
+)
+def test_a_fault_may_keep_it_from_the_lock_for_as_long_again(story, family, node, told):
+    """Requests until 2.7 s do not count."""
+    turns(story, 6)
+    asks_in_each(story, 4)
+    story.fault(family, 2100, 2400, [node], arguments={"kind": "loss"})
+    assert bool(shut(story, liveness_bound_s=2.1, servers=SERVERS[:1])) is told
+
+
+@pytest.mark.parametrize(("ends_with", "told"), [("lease", False), ("close", True)])
+def test_clients_that_ask_each_server_may_refuse_one_another(story, ends_with, told):
+    turns(story, 6)
+    asks_in_each(story, 4)
+    asks_in_each(story, 4, client=3)
+    test = {"servers": SERVERS, "lock": {"ends_with": ends_with}, "liveness_bound_s": 2.1}
+    assert bool(shut(story, **test)) is told
+
+
+def test_a_client_that_asks_each_server_alone_may_be_shut_out(story):
+    turns(story, 6)
+    asks_in_each(story, 4)
+    assert shut(story, servers=SERVERS, liveness_bound_s=2.1)
+
+
+@pytest.mark.parametrize(("begin", "end", "told"), [(1051, 1988, True), (1050, 1988, False)])
+def test_its_clock_must_show_that_the_lock_was_free(story, begin, end, told):
+    """A request 1 ms after the release, by clocks known to 0.5 ms together, counts; and so on."""
+    turns(story, 6)
+    for number in range(4):
+        polls(story, begin + 1000 * number, begin + 600 + 1000 * number, took=600)
+    clocks = {f"client-{n}": {"bound_ns": 250_000} for n in (1, 2)}
+    assert bool(shut(story, liveness_bound_s=1.6, clocks=clocks)) is told
+
+
+@pytest.mark.parametrize(("end", "told"), [(1989, True), (1990, False)])
+def test_its_clock_must_show_that_no_other_had_asked(story, end, told):
+    turns(story, 6)
+    for number in range(4):
+        polls(story, end - 600 + 1000 * number, end + 1000 * number, took=600)
+    clocks = {f"client-{n}": {"bound_ns": 250_000} for n in (1, 2)}
+    assert bool(shut(story, liveness_bound_s=1.6, clocks=clocks)) is told
+
+
+def test_a_client_that_was_told_that_its_wait_has_ended_waits_no_more(story):
+    turns(story, 6)
+    asks_in_each(story, 4)
+    for number in range(4):
+        for at in range(1060 + 1000 * number, 1950 + 1000 * number, 100):
+            lost = {"lock": "orders", "hold": None}
+            story.op(at + 1, 2, "info", "lost", lost, ["expired", "-"])
+    assert not shut(story, liveness_bound_s=2.1)
