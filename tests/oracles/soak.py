@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from importlib import import_module
 from random import Random, SystemRandom
 from typing import Any
 
+from fencepost import processors
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import History, Op
@@ -117,7 +117,7 @@ def main() -> int:
     given = parser.parse_args()
     print(f"seed {given.seed}, {given.count} histories a checker", flush=True)
     bad = 0
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(processors.count()) as pool:
         tasks = {
             name: [
                 pool.submit(check, name, given.seed, *chunk)
