@@ -68,6 +68,16 @@ def find() -> Engine:
         ) from error
 
 
+def answering() -> Engine | None:
+    """Return the engine that answers; None if none does. Raise Hung if it runs and does not."""
+    try:
+        return Engine(version())
+    except docker_calls.Hung:
+        raise
+    except docker_calls.Refused:
+        return None
+
+
 def ensure(say: Say) -> Engine:
     """Return the engine that answers; as root on Debian or Ubuntu, install and start one first.
 
