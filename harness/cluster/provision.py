@@ -122,8 +122,8 @@ def _ready(
 ) -> tuple[docker_engine.Engine, tuple[str, ...], str]:
     """Return the engine, the command that calls Compose, if needed, and the image of such nodes.
 
-    What is missing is set up, by one command at a time. A command that misses nothing waits for no
-    other one: the build of a layer may take most of an hour.
+    Missing parts are set up by one command at a time. A command that misses nothing does not wait:
+    the build of a layer may take most of an hour.
     """
     if (found := docker_engine.answering()) is not None and (base := image.built()) is not None:
         name = layers.built(base, kinds)
