@@ -1,9 +1,9 @@
 """Gives all containers together their share of the processors, where fencepost starts the engine.
 
-Without systemd, the engine puts every container below one cgroup, which weighs as much as any one
-session of processes beside it: next to eight busy programs, all nodes of a cluster would share a
-ninth of the machine. The weight is used only while processors are short. It is a property of that
-cgroup, so it ends with it: when the machine restarts, or with `rmdir` after the engine was stopped.
+Without systemd, the engine puts every container below one cgroup, which weighs as much as one
+session of processes: next to eight busy programs, all nodes of a cluster would share a ninth of the
+machine. The weight has an effect only while processors are short. It is a property of that cgroup,
+so both end together: when the machine restarts, or with `rmdir` after the engine was stopped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def give_weight() -> None:
 
 
 def _write(file: Path, usual: int) -> None:
-    """Set a weight, unless somebody has chosen another than the usual one."""
+    """Set a weight that still is the usual one; another one was chosen for this machine."""
     file.parent.mkdir(exist_ok=True)  # the engine makes it with its first container
     if int(file.read_text()) == usual:
         file.write_text(str(_TIMES * usual))
