@@ -350,7 +350,7 @@ def _possible(acts: list[_Act], times: list[int], in_turn: bool) -> bool:
         left = [n for n in range(len(acts)) if not done >> n & 1]
         if all(acts[n].last is None for n in left):
             return True
-        # Positions only rise: an act whose last one is over can never be done.
+        # Positions only rise: an act whose last one has passed can never be done.
         if any(acts[n].last is not None and acts[n].last < max(now, acts[n].first) for n in left):
             continue
         if holder is not None and over != FOREVER:

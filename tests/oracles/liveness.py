@@ -194,7 +194,7 @@ class _Lock:
         grants: list[float],
     ) -> bool:
         """Return whether clients asked without a pause in enough free time, though not of one
-        piece, without a grant in their mode. `calm`: when they asked, without a fault of theirs."""
+        piece, without a grant in their mode. `calm`: when they asked, and no fault met them."""
         marks = sorted({-FOREVER, *grants, FOREVER})
         for begin, end in calm:
             for one, other in pairwise(marks):
