@@ -21,6 +21,8 @@ DRAWN := $(or $(shell git rev-parse --short=12 HEAD 2>/dev/null),1)
 PYTEST = $(BIN)/pytest -q --hypothesis-seed=$(DRAWN)
 CACHED = $(PYTEST) -o cache_dir=build/$(1)-cache
 CLUSTER = $(call CACHED,cluster)
+# Each process of pytest imports all modules before it chooses tests by their marks. $(call marked,MARK)
+marked = $(or $(ARGS),$(shell grep -rlE '\bmark\.$(1)\b' tests --include='test_*.py'))
 # Three runs at a time on two processors, and slow tests that get what they leave, may have too little
 # time for their faults. Such a test passes alone; its failure stays in the output, and its name in
 # the list of stages. $(call again,CACHE,MARKS,PLACE)
@@ -75,8 +77,17 @@ test: install ## everything that must pass; what needs no servers takes the proc
 
 .PHONY: test-first test-image test-beside
 test-first:
-	$(call stage,lint,$(MAKE) --no-print-directory lint)
+	@$(MAKE) -j2 --no-print-directory --output-sync=line test-lint test-compiled
 	$(MAKE) --no-print-directory test-unit
+
+.PHONY: test-lint test-compiled
+test-lint:
+	$(call stage,lint,$(MAKE) --no-print-directory lint)
+
+# In a fresh clone all processes of pytest would compile the same thousand files at once, and look for
+# the same constants in them. Errors of the collection are those of the unit tests.
+test-compiled: install
+	$(call stage,compilation beside lint,$(PYTEST) -p no:xdist --collect-only > build/collected.txt || echo 'not compiled')
 
 # The build waits for the network most of the time. Where it fails, the tests on real servers say why.
 test-image: install
@@ -91,7 +102,7 @@ test-unit: install ## the tests that need no cluster and no second
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster; one that fails is run again, too
 	@rm -rf build/slow-cache
-	$(call stage,slow tests,nice $(call CACHED,slow) -n 3 --dist loadfile -m 'slow and not oracle' --durations=15 $(ARGS) || $(call again,slow,slow and not oracle,$(ARGS)))
+	$(call stage,slow tests,nice $(call CACHED,slow) -n 3 --dist loadfile -m 'slow and not oracle' --durations=15 $(call marked,slow) || $(call again,slow,slow and not oracle,$(call marked,slow)))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side; one that fails is run again alone, and named
 	@rm -rf build/cluster-cache
@@ -105,7 +116,7 @@ test-kubernetes: install ## real API servers: builds kube-apiserver, once; the m
 	$(BIN)/pytest -q -m kubernetes --durations=15 $(ARGS)
 
 test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, ground truth, spoilt files
-	$(call stage,oracle tests,nice $(PYTEST) -n 2 --dist worksteal -m oracle)
+	$(call stage,oracle tests,nice $(PYTEST) -n 2 --dist worksteal -m oracle $(call marked,oracle))
 	$(call stage,oracles on 20000 histories each,$(ORACLES) --count 20000 --seed $(DRAWN) $(ARGS))
 	$(call stage,fuzz,$(FUZZ) --seconds 30 --seed 1)
 

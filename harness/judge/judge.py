@@ -67,19 +67,20 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
         BadArguments: test.json cannot be read, or names a checker that does not exist.
         HistoryError: history.jsonl is no history.
     """
+    # Counting them visits each, so it is done once.
     usual, frozen = gc.get_threshold(), gc.get_freeze_count()
     gc.set_threshold(*_RARE)
     try:
-        return _judge(folder, notes, written)
+        return _judge(folder, notes, written, bool(frozen))
     finally:
         gc.set_threshold(*usual)
         if not frozen:
             gc.unfreeze()
 
 
-def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcome:
+def _judge(folder: Path, notes: list[str] | None, written: int | None, frozen: bool) -> Outcome:
     live = is_live(folder / "history.jsonl")
-    with _frozen():
+    with _frozen(frozen):
         history = with_facts(finish(folder / "history.jsonl"))
     test = _described(folder, history, live)
     run = Run(history, test, results.server_logs(folder), crash_lines.known(test))
@@ -132,16 +133,16 @@ def _described(folder: Path, history: History, live: bool) -> dict[str, Any]:
 
 
 @contextmanager
-def _frozen() -> Iterator[None]:
+def _frozen(already: bool) -> Iterator[None]:
     """Exclude objects made within the block from garbage collection until the run is judged.
 
     A long history is millions of objects, and each collection would visit them all. If the process
-    has frozen objects of its own, none are added: they could only be unfrozen together.
+    has frozen objects of its own (`already`), none are added: they could only be unfrozen together.
     """
     gc.disable()
     try:
         yield
-        if not gc.get_freeze_count():
+        if not already:
             gc.freeze()
     finally:
         gc.enable()
