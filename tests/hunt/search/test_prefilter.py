@@ -8,6 +8,8 @@ import pytest
 
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.facts.grant_events import UNREACHABLE
+from fencepost.checker.signs import GRANTED_BESIDE, GRANTED_EARLY
 from fencepost.checker.verdict import Verdict
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
@@ -15,6 +17,7 @@ from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.prefilter import signs
 from fencepost.hunt.sim.schedule import Schedule
+from fencepost.workloads.contract.lock import Failed
 from tests.hunt.libraries import needs
 
 GOALS = [name for name, checker in CHECKERS.items() if checker.goal]
@@ -70,6 +73,24 @@ def test_a_dead_client_s_late_write_is_not_filtered_out(setting):
     run = Run(one, Schedule(head, strikes), table(one)).execute()
     assert "resource" in violations(run, ["resource"], surely=True)
     assert "resource" in suspected(one, run)
+
+
+def granted(time, process, hold):
+    """The rows of an acquire that is asked for and granted at once, for 100 ns."""
+    value = {"deadline": time + 100, "token": None, "hold": hold}
+    return [
+        (time, process, "invoke", "acquire", {}, None, None, 0),
+        (time + 1, process, "ok", "acquire", value, None, None, 0),
+    ]
+
+
+def test_a_grant_next_to_a_hold_whose_release_reached_no_server_is_a_sign():
+    asked = (10, 0, "invoke", "release", {"hold": "a"}, None, None, 0)
+    failed = (30, 0, "fail", "release", {"hold": "a"}, Failed(UNREACHABLE, ""), None, 0)
+    alone = [*granted(1, 0, "a"), asked, failed]
+    assert signs(alone, True, 1000, False) == set()
+    both = [*granted(1, 0, "a"), asked, *granted(20, 1, "b"), failed]
+    assert signs(both, True, 1000, False) == {GRANTED_EARLY, GRANTED_BESIDE}
 
 
 def test_only_a_checker_without_a_rule_of_its_own_suspects_a_run_without_signs():
