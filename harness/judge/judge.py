@@ -128,7 +128,7 @@ def _described(folder: Path, history: History, live: bool) -> dict[str, Any]:
 
 
 def _history(folder: Path, later: ExitStack) -> History:
-    """Return the run's history, sorted. `later` ends what is done for a long one.
+    """Return the run's history, sorted. `later` undoes the freezing of a long one.
 
     A long history is millions of objects, and each garbage collection would visit them all, so they
     are frozen. If the process has frozen objects of its own, none are added: they could only be
