@@ -115,9 +115,9 @@ test-long: install ## the tests on real servers that take minutes each; not part
 test-kubernetes: install ## real API servers: builds kube-apiserver, once; the model against one that is on the path
 	$(BIN)/pytest -q -m kubernetes --durations=15 $(ARGS)
 
-test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, ground truth, spoilt files
+test-oracles: install ## the checkers against brute force, on 10,000 fresh histories each, ground truth, spoilt files
 	$(call stage,oracle tests,nice $(PYTEST) -n 2 --dist worksteal -m oracle $(call marked,oracle))
-	$(call stage,oracles on 20000 histories each,$(ORACLES) --count 20000 --seed $(DRAWN) $(ARGS))
+	$(call stage,oracles on 10000 histories each,$(ORACLES) --count 10000 --seed $(DRAWN) $(ARGS))
 	$(call stage,fuzz,$(FUZZ) --seconds 30 --seed 1)
 
 fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='--seconds 600 --seed 7'
@@ -126,11 +126,12 @@ fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='
 soak: install ## real runs for BUDGET=20m in one process; what each may leave is the same at the end
 	$(SOAK).run --budget $(or $(BUDGET),20m) $(ARGS)
 
-soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
+soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, lincheck's evidence, records of hunts
 	$(ORACLES) --count $(COUNT) $(ARGS)
 	PYTHONPATH=src:. $(BIN)/python -m tests.simulated.soak --runs $$(($(COUNT) / 400 + 1))
 	PYTHONPATH=src:. $(BIN)/python -m tests.oracles.true_causes --runs $$(($(COUNT) / 50 + 1))
 	PYTHONPATH=src:. $(BIN)/python -m tests.checker.lincheck.lincheck_soak --count $$(($(COUNT) / 100 + 1))
+	FENCEPOST_SCHEDULES=$$(($(COUNT) / 100 + 1)) $(PYTEST) -n $$(nproc) -m oracle tests/hunt/search/test_prefilter.py
 
 mutants: install ## mutation testing of checker/: hours; ARGS=checker/facts/holds.py for some files
 	nice $(BIN)/python tests/mutation/run.py $(ARGS)
