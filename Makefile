@@ -21,6 +21,8 @@ DRAWN := $(or $(shell git rev-parse --short=12 HEAD 2>/dev/null),1)
 PYTEST = $(BIN)/pytest -q --hypothesis-seed=$(DRAWN)
 CACHED = $(PYTEST) -o cache_dir=build/$(1)-cache
 CLUSTER = $(call CACHED,cluster)
+# Each process of pytest imports all modules before it chooses tests by their marks. $(call marked,MARK)
+marked = $(or $(ARGS),$(shell grep -rlE '\bmark\.$(1)\b' tests --include='test_*.py'))
 # Three runs at a time on two processors, and slow tests that get what they leave, may have too little
 # time for their faults. Such a test passes alone; its failure stays in the output, and its name in
 # the list of stages. $(call again,CACHE,MARKS,PLACE)
@@ -75,8 +77,17 @@ test: install ## everything that must pass; what needs no servers takes the proc
 
 .PHONY: test-first test-image test-beside
 test-first:
-	$(call stage,lint,$(MAKE) --no-print-directory lint)
+	@$(MAKE) -j2 --no-print-directory --output-sync=line test-lint test-compiled
 	$(MAKE) --no-print-directory test-unit
+
+.PHONY: test-lint test-compiled
+test-lint:
+	$(call stage,lint,$(MAKE) --no-print-directory lint)
+
+# In a fresh clone all processes of pytest would compile the same thousand files at once, and look for
+# the same constants in them. Errors of the collection are those of the unit tests.
+test-compiled: install
+	$(call stage,compilation beside lint,$(PYTEST) -p no:xdist --collect-only > build/collected.txt || echo 'not compiled')
 
 # The build waits for the network most of the time. Where it fails, the tests on real servers say why.
 test-image: install
@@ -91,7 +102,7 @@ test-unit: install ## the tests that need no cluster and no second
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster; one that fails is run again, too
 	@rm -rf build/slow-cache
-	$(call stage,slow tests,nice $(call CACHED,slow) -n 3 --dist loadfile -m 'slow and not oracle' --durations=15 $(ARGS) || $(call again,slow,slow and not oracle,$(ARGS)))
+	$(call stage,slow tests,nice $(call CACHED,slow) -n 3 --dist loadfile -m 'slow and not oracle' --durations=15 $(call marked,slow) || $(call again,slow,slow and not oracle,$(call marked,slow)))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side; one that fails is run again alone, and named
 	@rm -rf build/cluster-cache
@@ -104,9 +115,9 @@ test-long: install ## the tests on real servers that take minutes each; not part
 test-kubernetes: install ## real API servers: builds kube-apiserver, once; the model against one that is on the path
 	$(BIN)/pytest -q -m kubernetes --durations=15 $(ARGS)
 
-test-oracles: install ## the checkers against brute force, on 20,000 fresh histories each, ground truth, spoilt files
-	$(call stage,oracle tests,nice $(PYTEST) -n 2 --dist worksteal -m oracle)
-	$(call stage,oracles on 20000 histories each,$(ORACLES) --count 20000 --seed $(DRAWN) $(ARGS))
+test-oracles: install ## the checkers against brute force, on 10,000 fresh histories each, ground truth, spoilt files
+	$(call stage,oracle tests,nice $(PYTEST) -n 2 --dist worksteal -m oracle $(call marked,oracle))
+	$(call stage,oracles on 10000 histories each,$(ORACLES) --count 10000 --seed $(DRAWN) $(ARGS))
 	$(call stage,fuzz,$(FUZZ) --seconds 30 --seed 1)
 
 fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='--seconds 600 --seed 7'
@@ -115,11 +126,12 @@ fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='
 soak: install ## real runs for BUDGET=20m in one process; what each may leave is the same at the end
 	$(SOAK).run --budget $(or $(BUDGET),20m) $(ARGS)
 
-soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, and lincheck's evidence
+soak-checkers: install ## the same on a million each (COUNT=...), on simulated services, lincheck's evidence, records of hunts
 	$(ORACLES) --count $(COUNT) $(ARGS)
 	PYTHONPATH=src:. $(BIN)/python -m tests.simulated.soak --runs $$(($(COUNT) / 400 + 1))
 	PYTHONPATH=src:. $(BIN)/python -m tests.oracles.true_causes --runs $$(($(COUNT) / 50 + 1))
 	PYTHONPATH=src:. $(BIN)/python -m tests.checker.lincheck.lincheck_soak --count $$(($(COUNT) / 100 + 1))
+	FENCEPOST_SCHEDULES=$$(($(COUNT) / 100 + 1)) $(PYTEST) -n $$(nproc) -m oracle tests/hunt/search/test_prefilter.py
 
 mutants: install ## mutation testing of checker/: hours; ARGS=checker/facts/holds.py for some files
 	nice $(BIN)/python tests/mutation/run.py $(ARGS)

@@ -11,6 +11,7 @@ the median times.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 
@@ -20,7 +21,7 @@ from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.command.screen import say
 from fencepost.harness.execute.site import RunSite
 from fencepost.harness.spec.spec import Spec
-from fencepost.node.places import CODE, LIBRARIES, PYTHON
+from fencepost.node.places import CODE_PATH, LIBRARIES, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 
 BOUND = 1.15
@@ -206,7 +207,7 @@ def measure(name: str, cluster: ComposeCluster) -> dict[str, float]:
         "turns": TURNS,
     }
     done = cluster.remote("client-1").run(
-        ["env", f"PYTHONPATH={CODE}", python, "-c", PROGRAM, json.dumps(setup)],
+        ["env", f"PYTHONPATH={CODE_PATH}", python, "-c", PROGRAM, json.dumps(setup)],
         timeout_s=60 + 4 * TURN_S * TURNS,
     )
     found: dict[str, float] = json.loads(done.out.strip().splitlines()[-1])
@@ -220,8 +221,14 @@ class _NoHistory(Recorder):
         self.origin_ns = 0
 
 
-def main(names: list[str]) -> int:
-    chosen = names or list(BARE)
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("locks", nargs="*", help=f"of {', '.join(BARE)}; without any: all")
+    chosen = parser.parse_args().locks or list(BARE)
+    if unknown := [name for name in chosen if name not in BARE]:
+        parser.error(f"no bare calls for {', '.join(unknown)}")
     specs = [Spec("bench", name, LOCKS[name].read_options({}), concurrency=1) for name in chosen]
     nodes = dict.fromkeys(node for spec in specs for node in (*spec.servers, "storage", "client-1"))
     with brought_up(nodes, say) as cluster:
@@ -237,4 +244,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -8,6 +8,7 @@ takes more than ten times as long.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Iterator
@@ -69,6 +70,9 @@ def history(many: int) -> History:
 
 
 def main() -> int:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     short, long = history(TURNS), history(LONGER * TURNS)
     print(f"{'checker':18}{len(short):>10} ops{len(long):>10} ops{'ratio':>8}")
     bad = 0

@@ -9,6 +9,7 @@ a connection that is open; the server's clock is off.
 
 from __future__ import annotations
 
+import argparse
 import signal
 import statistics
 import sys
@@ -237,6 +238,9 @@ def measure(cluster: Cluster, site: RunSite, director: Director) -> dict[str, li
 
 
 def main() -> int:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     servers = [f"redis-{n}" for n in range(1, 6)]
     nodes = [*servers, "storage", "client-1", "client-2", "client-3"]
     with brought_up(nodes, say) as cluster, tempfile.TemporaryDirectory() as folder:

@@ -14,7 +14,6 @@ a few seconds, and no real servers; `--rows` chooses rows (`--rows redlock-speed
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import statistics
 import sys
@@ -28,6 +27,7 @@ from hunt_live import AGAIN, NODE_SPEED
 from hunt_real import AIM, BROKEN, CONFIRM, SOUND_REAL, Real
 from hunt_rows import KNOWN, LIBRARIES, RATES, SOUNDS, Row
 
+from fencepost import processors
 from fencepost.harness.api.session import Session
 from fencepost.hunt.search.batch import Drawn
 from fencepost.hunt.search.hunt import hunt
@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="three seeds, some seconds a row")
     parser.add_argument("--rows", default="", help=f"of {', '.join(GROUPS)}, or keys; see --list")
     parser.add_argument("--list", action="store_true", help="the keys of all rows")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--processes", type=int, default=processors.count())
     given = parser.parse_args()
     if given.list:
         for group, rows in (GROUPS | REAL).items():

@@ -11,6 +11,7 @@ processes, from the file to the verdict, so that memory is that of one check.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import os
@@ -297,6 +298,11 @@ def register_history(
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="without histories of a million ops")
+    quick = parser.parse_args().quick
     global SCALE
     table = Table()
     SCALE = calibrate()
@@ -307,7 +313,7 @@ def main() -> int:
         print(f"no recorded histories in {HISTORIES}: set FENCEPOST_HISTORIES")
         table.missed += 1
     crashing(table)
-    sizes(table, "--quick" in sys.argv)
+    sizes(table, quick)
     print(f"{table.missed} bounds missed" if table.missed else "all bounds kept")
     return 1 if table.missed else 0
 

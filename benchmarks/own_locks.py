@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
+from fencepost import processors
 from fencepost.atomic_write import replace
 from fencepost.harness.hunting import hunts
 from fencepost.workloads.contract.catalogue import LOCK, TWIN, catalogue
@@ -61,7 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", default="60s")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--processes", type=int, default=processors.count())
     parser.add_argument("--only", default="", help="names that have this in it; stores nothing")
     given = parser.parse_args()
     asked = [(name, LOCK) for name in BROKEN] + [(name, TWIN) for name in SOUND]

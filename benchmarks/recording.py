@@ -10,6 +10,7 @@ so that a noisy machine disturbs both alike.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from fencepost.harness.cluster.provision import brought_up
 from fencepost.harness.command.screen import say
 from fencepost.harness.execute.site import RunSite
 from fencepost.harness.spec.spec import Spec
-from fencepost.node.places import CODE, PYTHON
+from fencepost.node.places import CODE_PATH, PYTHON
 from fencepost.workloads.locks.registry import LOCKS
 
 PROCESSES = 2
@@ -59,6 +60,10 @@ for order in sys.stdin:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.parse_args()
     options = LOCKS["redis"].read_options({"node_timeout_ms": "1000"})
     spec = Spec("bench", "redis", options, concurrency=PROCESSES, time_s=TURN_S, ttl_ms=10_000)
     with (
@@ -98,7 +103,7 @@ def _print(rows: list[tuple[float, float]]) -> int:
 def _start_bare(spec: Spec, cluster: ComposeCluster) -> list[Program]:
     programs = [
         cluster.remote(node).spawn(
-            ["env", f"PYTHONPATH={CODE}", PYTHON, "-c", BARE, cluster.address("redis-1"), node,
+            ["env", f"PYTHONPATH={CODE_PATH}", PYTHON, "-c", BARE, cluster.address("redis-1"), node,
              str(TURN_S)]
         )
         for node in spec.clients

@@ -35,6 +35,9 @@ def test_my_lock(fencepost, seed):
 
 def main() -> int:
     words = sys.argv[1:]
+    if words in (["--help"], ["-h"]):
+        print(__doc__)
+        return 0
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as folder:
         (Path(folder) / "mylock.py").write_text(_LOCK.read_text())
         os.environ["FENCEPOST_RESULTS"] = f"{folder}/results"

@@ -20,7 +20,7 @@ from fencepost.checker.facts.highest import Highest
 from fencepost.checker.facts.holds import Hold, holds, lock_of, seconds
 from fencepost.checker.facts.second_grants import chains
 from fencepost.checker.facts.spans import Spans
-from fencepost.checker.facts.time_order import Rulers, tied
+from fencepost.checker.facts.time_order import Axes, tied
 from fencepost.checker.facts.tokens import Misorder, fallen, grants, ordered, repeated
 from fencepost.checker.facts.writes import Write, after_others, owners, registers
 from fencepost.checker.facts.wrongly_refused import wrongly_refused
@@ -43,7 +43,7 @@ def fencing(history: History, test: Mapping[str, Any]) -> Verdict:
     pairs = ordered(history, test, clocks)
     misordered = [wrong for mine in per_lock for wrong in repeated(mine)] + fallen(pairs)
     written = _written(history, found, clocks)
-    late = list(_accepted_late(written, Rulers(clocks, tied(history)), _chained(found)))
+    late = list(_accepted_late(written, Axes(clocks, tied(history)), _chained(found)))
     # A test.json of before `lower_only` says it by the guard's name.
     lower_only = test.get("lower_only", test.get("guard") == "fenced")
     denied = list(wrongly_refused(history, clocks)) if lower_only else []
@@ -177,13 +177,13 @@ def _chained(found: list[Hold]) -> dict[str | None, int]:
 
 
 def _accepted_late(
-    written: list[_Written], rulers: Rulers, chained: Mapping[str | None, int]
+    written: list[_Written], axes: Axes, chained: Mapping[str | None, int]
 ) -> Iterator[tuple[Write, Write, _Written]]:
     """Yield writes accepted after one with a higher token of the same lock: (that one, it,
     where)."""
     for each in written:
         if each.lock is not None:
-            for late, higher in after_others(each.writes, rulers, lambda: _Above(chained)):
+            for late, higher in after_others(each.writes, axes, lambda: _Above(chained)):
                 yield higher, late, each
 
 

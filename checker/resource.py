@@ -24,7 +24,7 @@ from fencepost.checker.facts.holds import Hold, seconds
 from fencepost.checker.facts.lost_updates import lost, missing
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.facts.stale import stale
-from fencepost.checker.facts.time_order import Rulers, tied
+from fencepost.checker.facts.time_order import Axes, tied
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import Register, Write, owners, registers
 from fencepost.checker.history.history import Call, History
@@ -78,7 +78,7 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     """Check that every acknowledged write is there, follows the write that its writer read, and is
     not stale."""
     clocks = Clocks(test)
-    rulers = Rulers(clocks, tied(history))
+    axes = Axes(clocks, tied(history))
     found = registers(history, clocks)
     held = owners(trusted(history, test, clocks))
     guard = test.get("guard")
@@ -89,7 +89,7 @@ def resource(history: History, test: Mapping[str, Any]) -> Verdict:
     evidence = [
         damage.evidence(on, known)
         for register in found
-        for damage in _damages(register, held if judged else {}, rulers)
+        for damage in _damages(register, held if judged else {}, axes)
     ]
     evidence.sort(key=lambda row: row["time_ns"])
     accepted = sum(len(register.writes) for register in found)
@@ -147,15 +147,15 @@ def _asked_again(register: Register) -> bool:
     return first is not None and any(first < at for at in begun)
 
 
-def _damages(register: Register, held: Mapping[str, Hold], rulers: Rulers) -> Iterator[_Damage]:
+def _damages(register: Register, held: Mapping[str, Hold], axes: Axes) -> Iterator[_Damage]:
     reads = _Reads(register)
-    for found in lost(register, rulers):
+    for found in lost(register, axes):
         write = found.write
         what = f"built on version {write.built_on}, but {found.why}"
         yield _of(register, "lost_update", write, what, reads.began(write), found.by)
-    for write, why in missing(register, rulers):
+    for write, why in missing(register, axes):
         yield _of(register, "missing", write, f"was acknowledged and is missing: {why}")
-    for write, other in stale(register, held, rulers):
+    for write, other in stale(register, held, axes):
         why = _why_stale(write, other, held)
         what = f"was accepted though stale: {why}"
         yield _of(register, "stale", write, what, other.sent_ns)

@@ -25,7 +25,7 @@ from msgspec import Struct
 from fencepost.checker.checker import Checker, of_history
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import FOREVER, seconds
-from fencepost.checker.facts.time_order import Ruler, Rulers, highest_before, tied
+from fencepost.checker.facts.time_order import Axes, Axis, highest_before, tied
 from fencepost.checker.history.accesses import Access, Key, accesses, key
 from fencepost.checker.history.history import Call, History, Op
 from fencepost.checker.signs import VERSION_JUMPED, any_of
@@ -67,8 +67,8 @@ def store(history: History, test: Mapping[str, Any]) -> Verdict:
         return Verdict("unknown", words, [], {"operations": 0})
     untested = [f"{r.name} (it never answered)" for r in registers if not r.answers]
     details = {"operations": answers, "untested": untested}
-    rulers = Rulers(Clocks(test), tied(history))
-    found = [register.wrong(rulers) for register in registers]
+    axes = Axes(Clocks(test), tied(history))
+    found = [register.wrong(axes) for register in registers]
     evidence = [row for row in found if row]
     if evidence:
         return Verdict(False, noted(evidence[0]["what"], untested), evidence, details)
@@ -132,13 +132,13 @@ class _Register:
                 self.pending.append(access)
         self.points.sort(key=_PLACE)
 
-    def wrong(self, rulers: Rulers) -> Row | None:
+    def wrong(self, axes: Axes) -> Row | None:
         """Return the first violation, or None."""
         return (
             self._no_register()
             or self._nobody_wrote()
-            or self._against_time(rulers)
-            or _Gaps(self, rulers).wrong()
+            or self._against_time(axes)
+            or _Gaps(self, axes).wrong()
         )
 
     def _no_register(self) -> Row | None:
@@ -179,24 +179,24 @@ class _Register:
             return _row(words, refused or call, call)
         return None
 
-    def _against_time(self, rulers: Rulers) -> Row | None:
+    def _against_time(self, axes: Axes) -> Row | None:
         """Describe an op that ended before another of a lower position began."""
-        if rulers.one and self._in_order():
+        if axes.one and self._in_order():
             return None
-        latest: dict[Ruler, tuple[int, _Point]] = {}
+        latest: dict[Axis, tuple[int, _Point]] = {}
         for point in self.points:
-            for ruler, at in rulers.ends(point.done):
-                begun, other = latest.get(ruler, (at, point))
+            for axis, at in axes.ends(point.done):
+                begun, other = latest.get(axis, (at, point))
                 if at < begun:
                     what = f"The order is reversed: {other.describe()}, after {point.describe()}"
                     return _row(what, point.call, other.call)
-            for ruler, at in rulers.begins(point.call.begin):
-                if ruler not in latest or at > latest[ruler][0]:
-                    latest[ruler] = (at, point)
+            for axis, at in axes.begins(point.call.begin):
+                if axis not in latest or at > latest[axis][0]:
+                    latest[axis] = (at, point)
         return None
 
     def _in_order(self) -> bool:
-        """Return whether no op ended before one of a lower position began, on one ruler."""
+        """Return whether no op ended before one of a lower position began, on one axis."""
         begun = -1
         for point in self.points:
             if point.done.index < begun:
@@ -214,10 +214,10 @@ class _Gaps:
     value, from the lowest on.
     """
 
-    def __init__(self, register: _Register, rulers: Rulers) -> None:
+    def __init__(self, register: _Register, axes: Axes) -> None:
         self._points = register.points
         self._written = {point.version for point in register.points if not point.is_read}
-        seen = highest_before(rulers, ((p.done, p.version, p) for p in register.points))
+        seen = highest_before(axes, ((p.done, p.version, p) for p in register.points))
         lowest = []
         for access in register.pending:
             before = seen(access.call.begin)

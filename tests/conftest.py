@@ -11,10 +11,6 @@ from hypothesis import settings
 
 from tests import schema
 
-# Its C code relies on datetime's own classes, which a hunt in this process replaces.
-with suppress(ImportError):
-    import pandas  # noqa: F401
-
 pytest_plugins = ("pytester",)
 
 # A loaded machine must not fail a property. The profile inherits from the active one, which
@@ -24,11 +20,16 @@ settings.load_profile("fencepost")
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the objects of the collected tests and modules from garbage collections.
+    """Load pandas, then exclude the objects of the collected tests and modules from garbage
+    collections.
 
-    They are about a million, and live until the end. A hunt ends with a full collection, which
-    would visit each of them: most of the time of a short one.
+    These are about a million, and live until the end. A hunt ends with a full collection, which
+    would visit each of them: most of the time of a short one. The C code of pandas relies on the
+    classes of datetime, which a hunt in this process replaces. The process that only distributes
+    tests collects none, so it does not load pandas.
     """
+    with suppress(ImportError):
+        import pandas  # noqa: F401
     gc.freeze()
 
 

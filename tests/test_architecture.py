@@ -141,5 +141,6 @@ def test_lincheck_imports_the_standard_library_and_the_base_alone():
     far = {other for one, other in imports() if one.startswith("fencepost.checker.lincheck")}
     assert {one for one in far if "lincheck" not in one} <= {
         "fencepost.output",
+        "fencepost.processors",
         "fencepost.strictjson",
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from fencepost.checker.facts.holds import seconds
-from fencepost.checker.facts.time_order import Find, Ruler, Rulers, highest_before, lowest_after
+from fencepost.checker.facts.time_order import Axes, Axis, Find, highest_before, lowest_after
 from fencepost.checker.facts.writes import Register, Write
 from fencepost.checker.history.accesses import Access, Key, key
 from fencepost.checker.history.history import Op
@@ -29,7 +29,7 @@ class Lost:
     by: Write | None
 
 
-def lost(register: Register, rulers: Rulers) -> Iterator[Lost]:
+def lost(register: Register, axes: Axes) -> Iterator[Lost]:
     """Return writes that were applied to a version other than the one that their writer had
     read."""
     # Nearly every write is known to follow the version read.
@@ -41,7 +41,7 @@ def lost(register: Register, rulers: Rulers) -> Iterator[Lost]:
     if not doubtful:
         return
     rivals = _rivals(register.writes)
-    shown = _Shown(register.reads, rulers)
+    shown = _Shown(register.reads, axes)
     seen: list[tuple[Op, int, Access | Write]] = [
         (read.call.end, read.version, read)
         for read in register.reads
@@ -52,7 +52,7 @@ def lost(register: Register, rulers: Rulers) -> Iterator[Lost]:
         for write in register.writes
         if write.stored is not None
     ]
-    reached = highest_before(rulers, seen)
+    reached = highest_before(axes, seen)
     by_version = {write.stored: write for write in register.writes if write.stored is not None}
     for write in doubtful:
         assert write.built_on is not None
@@ -101,15 +101,15 @@ def _had(what: Access | Write) -> str:
     return f"process {what.call.begin.process} had read it"
 
 
-def missing(register: Register, rulers: Rulers) -> Iterator[Why]:
+def missing(register: Register, axes: Axes) -> Iterator[Why]:
     """Return acknowledged writes that a certainly later op shows to be missing."""
-    shown = _Shown(register.reads, rulers)
+    shown = _Shown(register.reads, axes)
     reads = [
         (read.call.begin, read.version, read) for read in register.reads if read.version is not None
     ]
-    lowest_read = lowest_after(rulers, reads)
+    lowest_read = lowest_after(axes, reads)
     writes = [(w.sent, w.stored, w) for w in register.writes if w.stored is not None]
-    lowest_write = lowest_after(rulers, writes)
+    lowest_write = lowest_after(axes, writes)
     kept = _kept(register)
     for write in register.writes:
         reached = write.stored
@@ -153,30 +153,30 @@ def _kept(register: Register) -> dict[int, Write]:
 
 
 class _Shown:
-    """The values that reads showed for each version: on each ruler the last two reads of different
+    """The values that reads showed for each version: on each axis the last two reads of different
     values.
 
     Two suffice: one of them has another value than any given write's.
     """
 
-    def __init__(self, reads: Sequence[Access], rulers: Rulers) -> None:
-        self._rulers = rulers
-        self._last: dict[int, dict[Ruler, list[tuple[int, Key, Access]]]] = {}
+    def __init__(self, reads: Sequence[Access], axes: Axes) -> None:
+        self._axes = axes
+        self._last: dict[int, dict[Axis, list[tuple[int, Key, Access]]]] = {}
         for read in reads:
             if read.version is None:
                 continue
             rows = self._last.get(read.version)
             if rows is None:
                 rows = self._last[read.version] = {}
-            for ruler, at in rulers.begins(read.call.begin):
-                row = rows.get(ruler)
+            for axis, at in axes.begins(read.call.begin):
+                row = rows.get(axis)
                 if row is None:
-                    rows[ruler] = [(at, read.key, read)]
+                    rows[axis] = [(at, read.key, read)]
                     continue
                 row = sorted([*row, (at, read.key, read)], key=itemgetter(0))
                 last = row.pop()
                 others = [earlier for earlier in row if earlier[1] != last[1]]
-                rows[ruler] = [last, *others[-1:]]
+                rows[axis] = [last, *others[-1:]]
 
     def instead(self, version: int, write: Write) -> Access | None:
         """Return a read that showed a value other than this write's as this version."""
@@ -193,8 +193,8 @@ class _Shown:
         if rows is None:
             return None
         mine = key(write.value)
-        for ruler, at in self._rulers.ends(write.applied):
-            for begun, value, read in rows.get(ruler, ()):
+        for axis, at in self._axes.ends(write.applied):
+            for begun, value, read in rows.get(axis, ()):
                 if begun > at and value != mine:
                     return read
         return None

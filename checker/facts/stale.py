@@ -22,20 +22,18 @@ from typing import Any
 from fencepost.checker.facts.highest import Highest
 from fencepost.checker.facts.holds import Hold
 from fencepost.checker.facts.second_grants import chains
-from fencepost.checker.facts.time_order import Rulers
+from fencepost.checker.facts.time_order import Axes
 from fencepost.checker.facts.writes import Register, Write, after_others
 
 
-def stale(
-    register: Register, owners: Mapping[str, Hold], rulers: Rulers
-) -> list[tuple[Write, Write]]:
+def stale(register: Register, owners: Mapping[str, Hold], axes: Axes) -> list[tuple[Write, Write]]:
     """Yield each stale write with one of a later hold that the resource had accepted before it.
 
     A write whose hold is not in the history is not ordered.
     """
     held = [write for write in register.writes if write.hold in owners]
     groups, chained = _Groups(owners.values()), chains(list(owners.values()))
-    return after_others(held, rulers, lambda: _Later(owners, rulers, groups, chained))
+    return after_others(held, axes, lambda: _Later(owners, axes, groups, chained))
 
 
 class _Groups:
@@ -69,12 +67,12 @@ class _Later:
     def __init__(
         self,
         owners: Mapping[str, Hold],
-        rulers: Rulers,
+        axes: Axes,
         groups: _Groups,
         chained: Mapping[int, int],
     ) -> None:
         self._owners = owners
-        self._rulers = rulers
+        self._axes = axes
         self._groups = groups
         self._chained = chained
         self._every: list[Write] = []
@@ -89,9 +87,9 @@ class _Later:
             highest = self._highest.setdefault(hold.lock, Highest())
             highest.add(hold.token, self._chained.get(hold.index), write)
         groups = self._groups.of(hold)
-        for ruler, asked, start in self._begun(hold) if groups else ():
+        for axis, asked, start in self._begun(hold) if groups else ():
             for group in groups:
-                stairs = self._stairs.setdefault((hold.lock, group, ruler), _Staircase())
+                stairs = self._stairs.setdefault((hold.lock, group, axis), _Staircase())
                 stairs.add(asked, start, write)
 
     def against(self, write: Write) -> Write | None:
@@ -117,7 +115,7 @@ class _Later:
         for other in self._every:
             if self._in_one_chain(write, other):
                 continue
-            alone = _Later(self._owners, self._rulers, self._groups, {})
+            alone = _Later(self._owners, self._axes, self._groups, {})
             alone.add(other)
             if alone.against(write) is not None:
                 return other
@@ -125,34 +123,34 @@ class _Later:
 
     def _in_time(self, hold: Hold) -> Write | None:
         groups = self._groups.against(hold)
-        for ruler, granted, over in self._over(hold) if groups else ():
+        for axis, granted, over in self._over(hold) if groups else ():
             for group in groups:
-                stairs = self._stairs.get((hold.lock, group, ruler))
+                stairs = self._stairs.get((hold.lock, group, axis))
                 found = stairs.beyond(granted, over) if stairs else None
                 if found is not None:
                     return found
         return None
 
     def _begun(self, hold: Hold) -> list[tuple[Any, float, float]]:
-        """Return when it was asked for and granted, on each ruler."""
+        """Return when it was asked for and granted, on each axis."""
         return [
             (
-                scale.ruler,
+                scale.axis,
                 hold.asked_index if scale.by_position else hold.asked - scale.bound,
                 hold.start - scale.bound,
             )
-            for scale in self._rulers.scales(hold.node, hold.process)
+            for scale in self._axes.scales(hold.node, hold.process)
         ]
 
     def _over(self, hold: Hold) -> list[tuple[Any, float, float]]:
-        """Return when it was granted and no longer believed, on each ruler."""
+        """Return when it was granted and no longer believed, on each axis."""
         return [
             (
-                scale.ruler,
+                scale.axis,
                 hold.index if scale.by_position else hold.start + scale.bound,
                 hold.believed_end + scale.bound,
             )
-            for scale in self._rulers.scales(hold.node, hold.process)
+            for scale in self._axes.scales(hold.node, hold.process)
         ]
 
 

@@ -1,11 +1,11 @@
-"""Certain order as positions on rulers, so that many ops are compared without comparing each pair.
+"""Certain order as positions on time axes: many ops are compared without comparing each pair.
 
 Clocks decides for two ops whether one was certainly before the other. Here each op has a position
-on some rulers, and is certainly before another if it is so on a ruler that both share:
+on some axes, and is certainly before another if it is so on an axis that both share:
 
-- the ruler of its clock: ops of one node, and of all nodes whose clocks leave no doubt, by
+- the axis of its clock: ops of one node, and of all nodes whose clocks leave no doubt, by
   their position in the history; by time if the history is tied;
-- the ruler of its process, if the history is tied: by position;
+- the axis of its process, if the history is tied: by position;
 - `EVERY`, if some clock is known only to a bound: all ops by time, with a begin moved back by
   its node's bound and an end moved forward by it.
 
@@ -24,34 +24,34 @@ from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.history.history import History, Op
 
 EVERY = "every"
-Ruler = tuple[str, int | str | None]
-_SURE: Ruler = ("clock", None)
-Mark = tuple[Ruler, int]
+Axis = tuple[str, int | str | None]
+_SURE: Axis = ("clock", None)
+Mark = tuple[Axis, int]
 T = TypeVar("T")
 
 
 class Scale(NamedTuple):
-    """How ops are placed on a ruler: by their position in the history, or by time within `bound`
+    """How ops are placed on an axis: by their position in the history, or by time within `bound`
     ns."""
 
-    ruler: Ruler
+    axis: Axis
     by_position: bool
     bound: int = 0
 
 
-class Rulers:
-    """The rulers of a history's ops. `tied`: see above."""
+class Axes:
+    """The axes of a history's ops. `tied`: see above."""
 
     def __init__(self, clocks: Clocks, tied: bool) -> None:
         self._clocks, self._tied = clocks, tied
 
     @property
     def one(self) -> bool:
-        """Return whether all ops share one ruler, by their position in the history."""
+        """Return whether all ops share one axis, by their position in the history."""
         return not self._clocks and not self._tied
 
     def scales(self, node: str | None, process: int | str) -> list[Scale]:
-        """Return the rulers of an op of this process on this node, its clock's first."""
+        """Return the axes of an op of this process on this node, its clock's first."""
         bound = self._clocks.bound(node)
         found = [Scale(("clock", node) if bound else _SURE, by_position=not self._tied)]
         if self._tied:
@@ -72,7 +72,7 @@ class Rulers:
         if self.one:
             return [(_SURE, op.index)]
         return [
-            (scale.ruler, op.index if scale.by_position else op.time + side * scale.bound)
+            (scale.axis, op.index if scale.by_position else op.time + side * scale.bound)
             for scale in self.scales(op.node, op.process)
         ]
 
@@ -97,31 +97,31 @@ def tied(history: History) -> bool:
 Find = Callable[[Op], tuple[int, T] | None]
 
 
-def highest_before(rulers: Rulers, things: Iterable[tuple[Op, int, T]]) -> Find[T]:
+def highest_before(axes: Axes, things: Iterable[tuple[Op, int, T]]) -> Find[T]:
     """Return a function from an op to the thing of highest rank that had certainly ended before it
     began.
 
     `things` are (the op that ended it, its rank, it); results are (rank, thing).
     """
-    if rulers.one:
+    if axes.one:
         row = _Row([(op.index, rank, thing) for op, rank, thing in things])
         return lambda op: row.highest(op.index)
-    table = _Table((rulers.ends(op), rank, thing) for op, rank, thing in things)
-    return lambda op: table.highest(rulers.begins(op))
+    table = _Table((axes.ends(op), rank, thing) for op, rank, thing in things)
+    return lambda op: table.highest(axes.begins(op))
 
 
-def lowest_after(rulers: Rulers, things: Iterable[tuple[Op, int, T]]) -> Find[T]:
+def lowest_after(axes: Axes, things: Iterable[tuple[Op, int, T]]) -> Find[T]:
     """Return a function from an op to the thing of lowest rank that certainly began after it
     ended."""
-    if rulers.one:
+    if axes.one:
         row = _Row([(-op.index, -rank, thing) for op, rank, thing in things])
         return lambda op: _turned_back(row.highest(-op.index))
-    table = _Table((_turned(rulers.begins(op)), -rank, thing) for op, rank, thing in things)
-    return lambda op: _turned_back(table.highest(_turned(rulers.ends(op))))
+    table = _Table((_turned(axes.begins(op)), -rank, thing) for op, rank, thing in things)
+    return lambda op: _turned_back(table.highest(_turned(axes.ends(op))))
 
 
 def _turned(marks: list[Mark]) -> list[Mark]:
-    return [(ruler, -at) for ruler, at in marks]
+    return [(axis, -at) for axis, at in marks]
 
 
 def _turned_back(found: tuple[int, T] | None) -> tuple[int, T] | None:
@@ -129,7 +129,7 @@ def _turned_back(found: tuple[int, T] | None) -> tuple[int, T] | None:
 
 
 class _Row:
-    """Ranked things by position on one ruler, with the highest of every prefix."""
+    """Ranked things by position on one axis, with the highest of every prefix."""
 
     def __init__(self, found: list[tuple[int, int, Any]]) -> None:
         found.sort(key=itemgetter(0))
@@ -145,17 +145,17 @@ class _Row:
 
 
 class _Table:
-    """Ranked things by position on several rulers."""
+    """Ranked things by position on several axes."""
 
     def __init__(self, rows: Iterable[tuple[list[Mark], int, Any]]) -> None:
-        placed: dict[Ruler, list[tuple[int, int, Any]]] = {}
+        placed: dict[Axis, list[tuple[int, int, Any]]] = {}
         for marks, rank, thing in rows:
-            for ruler, at in marks:
-                placed.setdefault(ruler, []).append((at, rank, thing))
-        self._rows = {ruler: _Row(found) for ruler, found in placed.items()}
+            for axis, at in marks:
+                placed.setdefault(axis, []).append((at, rank, thing))
+        self._rows = {axis: _Row(found) for axis, found in placed.items()}
 
     def highest(self, marks: list[Mark]) -> tuple[int, Any] | None:
         """Return the highest of those before one of the marks."""
-        rows = ((self._rows[ruler], at) for ruler, at in marks if ruler in self._rows)
+        rows = ((self._rows[axis], at) for axis, at in marks if axis in self._rows)
         found = (row.highest(at) for row, at in rows)
         return max((one for one in found if one is not None), key=lambda one: one[0], default=None)

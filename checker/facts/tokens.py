@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import Hold, facts, holds
 from fencepost.checker.facts.second_grants import doubled, until
-from fencepost.checker.facts.time_order import Rulers, highest_before, tied
+from fencepost.checker.facts.time_order import Axes, highest_before, tied
 from fencepost.checker.history.history import History, Op
 
 
@@ -40,7 +40,7 @@ class Grants:
     holds: list[Hold]
     ops: Sequence[Op]
     clocks: Clocks
-    rulers: Rulers
+    axes: Axes
 
     def asked(self, hold: Hold) -> Op:
         return self.ops[hold.asked_index]
@@ -59,11 +59,11 @@ class Grants:
 
 def grants(history: History, found: list[Hold], clocks: Clocks) -> list[Grants]:
     """Return the grants of each lock."""
-    ops, rulers = history.ops, Rulers(clocks, tied(history))
+    ops, axes = history.ops, Axes(clocks, tied(history))
     locks: dict[str, list[Hold]] = {}
     for hold in found:
         locks.setdefault(hold.lock, []).append(hold)
-    return [Grants(mine, ops, clocks, rulers) for mine in locks.values()]
+    return [Grants(mine, ops, clocks, axes) for mine in locks.values()]
 
 
 Numbered = tuple[int, Hold]
@@ -76,11 +76,11 @@ def above(mine: Grants) -> list[Pair]:
     """Return each grant that certainly followed others, with the one of these that has the highest
     token."""
     again = _given_again(mine.holds)
-    if mine.rulers.one:
+    if mine.axes.one:
         found = _above_on_one_clock(mine.tokens)
         return [pair for pair in found if pair[1][1].index not in again] if again else found
     highest = highest_before(
-        mine.rulers, [(mine.answered(hold), token, hold) for token, hold in mine.tokens]
+        mine.axes, [(mine.answered(hold), token, hold) for token, hold in mine.tokens]
     )
     rows = [
         (highest(mine.asked(hold)), (token, hold))
@@ -210,14 +210,12 @@ class _Between:
         again = _given_again(mine.holds)
         for hold in mine.holds:
             if not hold.shared and hold.index not in again:
-                scales = mine.rulers.scales(hold.node, hold.process)
-                of_one = next(scale.ruler for scale in scales if scale.by_position)
+                scales = mine.axes.scales(hold.node, hold.process)
+                of_one = next(scale.axis for scale in scales if scale.by_position)
                 rows.setdefault(of_one, []).append(hold)
-        # Among the ended ones of one ruler by position, the last invocation decides.
+        # Among the ended ones of one axis by position, the last invocation decides.
         self._last = [
-            highest_before(
-                mine.rulers, [(mine.answered(one), one.asked_index, one) for one in holds]
-            )
+            highest_before(mine.axes, [(mine.answered(one), one.asked_index, one) for one in holds])
             for holds in rows.values()
         ]
 

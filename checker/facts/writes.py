@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import Hold
-from fencepost.checker.facts.time_order import Ruler, Rulers
+from fencepost.checker.facts.time_order import Axes, Axis
 from fencepost.checker.history.accesses import Access, Key, accesses, key, number
 from fencepost.checker.history.history import Call, History, Op
 
@@ -183,7 +183,7 @@ class Seen(Protocol):
 
 
 def after_others(
-    writes: Sequence[Write], rulers: Rulers, seen: Callable[[], Seen]
+    writes: Sequence[Write], axes: Axes, seen: Callable[[], Seen]
 ) -> list[tuple[Write, Write]]:
     """Yield each write with one that `Seen` finds against it and that was certainly accepted before
     it.
@@ -192,33 +192,33 @@ def after_others(
     other was sent. Numbers that fall along certain time come from a failed store, and prove
     nothing. O(n log n): nothing is compared pair by pair.
     """
-    if _fell(writes, rulers):
+    if _fell(writes, axes):
         writes = [replace(write, stored=None) for write in writes]
-    found = _by_number(writes, seen()) | _by_time(writes, rulers, seen)
+    found = _by_number(writes, seen()) | _by_time(writes, axes, seen)
     return [(write, found[write.begin]) for write in writes if write.begin in found]
 
 
-def _fell(writes: Sequence[Write], rulers: Rulers) -> bool:
+def _fell(writes: Sequence[Write], axes: Axes) -> bool:
     """Return whether a write has no higher number than another that was certainly applied before
     it."""
     numbered = [(write.stored, write) for write in writes if write.stored is not None]
     numbered.sort(key=itemgetter(0))
-    if rulers.one and len({number for number, _ in numbered}) == len(numbered):
+    if axes.one and len({number for number, _ in numbered}) == len(numbered):
         return _fell_on_one(write for _, write in numbered)
-    last: dict[Ruler, int] = {}  # the last sending among those with no higher number
+    last: dict[Axis, int] = {}  # the last sending among those with no higher number
     for _, same in groupby(numbered, key=itemgetter(0)):
         together = [write for _, write in same]
         for write in together:
-            for ruler, at in rulers.begins(write.sent):
-                last[ruler] = max(at, last.get(ruler, at))
+            for axis, at in axes.begins(write.sent):
+                last[axis] = max(at, last.get(axis, at))
         for write in together:
-            if any(at < last.get(ruler, at) for ruler, at in rulers.ends(write.applied)):
+            if any(at < last.get(axis, at) for axis, at in axes.ends(write.applied)):
                 return True
     return False
 
 
 def _fell_on_one(writes: Iterable[Write]) -> bool:
-    """Do the same on one ruler, for writes in order of their numbers, which all differ."""
+    """Do the same on one axis, for writes in order of their numbers, which all differ."""
     last = -1
     for write in writes:
         if write.applied.index < last:
@@ -244,16 +244,16 @@ def _by_number(writes: Sequence[Write], seen: Seen) -> dict[int, Write]:
     return found
 
 
-def _by_time(writes: Sequence[Write], rulers: Rulers, seen: Callable[[], Seen]) -> dict[int, Write]:
-    """Do the same for the pairs with at most one number, on each ruler."""
+def _by_time(writes: Sequence[Write], axes: Axes, seen: Callable[[], Seen]) -> dict[int, Write]:
+    """Do the same for the pairs with at most one number, on each axis."""
     if all(write.stored is not None for write in writes):
         return {}
-    events: dict[Ruler, list[tuple[int, bool, Write]]] = {}
+    events: dict[Axis, list[tuple[int, bool, Write]]] = {}
     for write in writes:
-        for ruler, at in rulers.begins(write.sent):
-            events.setdefault(ruler, []).append((at, False, write))
-        for ruler, at in rulers.ends(write.applied):
-            events.setdefault(ruler, []).append((at, True, write))
+        for axis, at in axes.begins(write.sent):
+            events.setdefault(axis, []).append((at, False, write))
+        for axis, at in axes.ends(write.applied):
+            events.setdefault(axis, []).append((at, True, write))
     found: dict[int, Write] = {}
     for row in events.values():
         every, unnumbered = seen(), seen()

@@ -7,13 +7,13 @@ reached in one of them makes the whole check unknown, unless another has found a
 from __future__ import annotations
 
 import multiprocessing
-import os
 import sys
 from collections.abc import Hashable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import NamedTuple
 
+from fencepost import processors
 from fencepost.checker.lincheck.budget import Budget, Exhausted
 from fencepost.checker.lincheck.decide import Failure, decide
 from fencepost.checker.lincheck.model import Model
@@ -41,7 +41,7 @@ def in_processes(
 ) -> tuple[tuple[Hashable] | None, Failure | None] | None:
     """Return ((key,), failure) of an object that fails, (None, None) if none does, or None if
     processes are not available here. Raises Exhausted."""
-    workers = min(len(waiting), os.cpu_count() or 1)
+    workers = min(len(waiting), processors.count())
     if workers < 2 or not sys.platform.startswith("linux") or _work is not None:
         return None
     if multiprocessing.current_process().daemon:

@@ -11,7 +11,6 @@ old ones for the others.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fencepost import processors
 from fencepost.harness.campaigns import defect_plays as plays
 from fencepost.harness.campaigns import kept
 from fencepost.harness.campaigns.campaign import Campaign
@@ -173,7 +173,7 @@ class Lanes:
     def __init__(self, found: Campaign, clusters: Executor, parallel: int | None) -> None:
         self._clusters, self._found = clusters, found
         left = len(self._simulations)
-        self._processes = Processes(parallel or os.cpu_count(), left) if left else None
+        self._processes = Processes(parallel or processors.count(), left) if left else None
 
     @property
     def _simulations(self) -> list[Item]:

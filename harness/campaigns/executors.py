@@ -4,12 +4,12 @@ those on other machines.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
+from fencepost import processors
 from fencepost.harness.campaigns.item import UP_S, Hushed, Item, Watcher
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed, choose
@@ -150,7 +150,7 @@ class Processes:
     up_s = 0.0
 
     def __init__(self, lanes: int | None, items: int) -> None:
-        self.lanes = max(min(lanes or os.cpu_count() or 1, items), 1)
+        self.lanes = max(min(lanes or processors.count(), items), 1)
         self._pool = pool(self.lanes, _begin) if self.lanes > 1 else None
         self._over = False
 

@@ -7,7 +7,6 @@ called it. So it might start nodes that `fencepost heal` has just removed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any
@@ -16,6 +15,7 @@ from docker import DockerClient
 from docker.models.containers import Container
 from docker.models.networks import Network
 
+from fencepost import processors
 from fencepost.harness.cluster import docker_calls, labels
 from fencepost.harness.cluster.docker_calls import Refused, request
 from fencepost.harness.cluster.services import Service
@@ -24,7 +24,7 @@ _FINGERPRINT = "com.docker.compose.config-hash"
 _SECOND = 1_000_000_000
 # Number of parallel requests. More than the number of processors is not faster, and Docker 20.10
 # may miscount endpoints if several nodes join or leave a network at the same time (network.py).
-AT_ONCE = max(2, min(8, os.cpu_count() or 2))
+AT_ONCE = max(2, min(8, processors.count()))
 
 
 def bring_up(

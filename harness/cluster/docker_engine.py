@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost.harness.cluster import docker_calls
+from fencepost.harness.cluster.engine_weight import give_weight
 from fencepost.harness.errors import Crashed
 
 Say = Callable[[str], None]
@@ -66,6 +67,16 @@ def find() -> Engine:
         raise Crashed(
             f"{error}. This command does not start it, so it cannot tell what Docker has."
         ) from error
+
+
+def answering() -> Engine | None:
+    """Return the engine that answers; None if none does. Raise Hung if it runs and does not."""
+    try:
+        return Engine(version())
+    except docker_calls.Hung:
+        raise
+    except docker_calls.Refused:
+        return None
 
 
 def ensure(say: Say) -> Engine:
@@ -190,6 +201,7 @@ def _start(say: Say) -> None:
     for attempt in range(_ATTEMPTS):
         _clear_what_a_killed_daemon_left()
         if _began():
+            give_weight()
             return
         if attempt < _ATTEMPTS - 1:
             # The daemon does not start if a bridge exists that it has no record of.

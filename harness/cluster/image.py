@@ -47,16 +47,22 @@ def ensure(say: Say, whole: bool = False) -> str:
     name = f"{REPOSITORY}:{_fingerprint()}"
     if not there(name) and (published := os.environ.get(PUBLISHED)):
         _fetch(f"{published}:{_fingerprint()}", name, say)
-    if not there(name) or (whole and held(name) != set(libraries.names())):
+    if built(whole) is None:
         _base(say)
         _build(name, say)
     return name
 
 
-def built() -> str | None:
-    """Return the image's name; None if it must be built. Raises Crashed."""
+def built(whole: bool = False) -> str | None:
+    """Return the image's name; None if it must be built, with `whole` also if it lacks a library.
+
+    Raises:
+        Crashed: Docker does not answer.
+    """
     name = f"{REPOSITORY}:{_fingerprint()}"
-    return name if there(name) else None
+    if not there(name) or (whole and held(name) != set(libraries.names())):
+        return None
+    return name
 
 
 def _fetch(published: str, name: str, say: Say) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fencepost.harness.cluster import image
@@ -23,6 +23,13 @@ def of(kinds: Iterable[str]) -> dict[str, Layer]:
     return {name: layer for name in known if (layer := KINDS[name].image.layer) is not None}
 
 
+def built(base: str, kinds: Iterable[str]) -> str | None:
+    """Return the name of the nodes' image with the layers that these kinds of servers need; None
+    if one must be built."""
+    name = [base, *(above for _, _, above in _named(base, kinds))][-1]
+    return name if name == base or image.there(name) else None
+
+
 def ensure(base: str, kinds: Iterable[str], say: Say) -> str:
     """Return the name of the nodes' image with the layers that these kinds of servers need; build
     missing ones.
@@ -31,8 +38,8 @@ def ensure(base: str, kinds: Iterable[str], say: Say) -> str:
         Crashed: a build failed; the text has the end of its output.
     """
     name = base
-    for kind, layer in of(kinds).items():
-        below, name = name, f"{name}-{kind}-{_hash(layer.stage + layer.lines)}"
+    for kind, layer, above in _named(base, kinds):
+        below, name = name, above
         if image.there(name):
             continue
         stage = f"fencepost-layer:{kind}-{_hash(layer.stage)}"
@@ -41,6 +48,14 @@ def ensure(base: str, kinds: Iterable[str], say: Say) -> str:
             _build(stage, image.pinned(layer.stage))
         _build(name, f"FROM {below}\n" + layer.lines.replace("@layer", stage))
     return name
+
+
+def _named(base: str, kinds: Iterable[str]) -> Iterator[tuple[str, Layer, str]]:
+    """Yield each kind with a layer, the layer, and the name of the image with it on top."""
+    name = base
+    for kind, layer in of(kinds).items():
+        name = f"{name}-{kind}-{_hash(layer.stage + layer.lines)}"
+        yield kind, layer, name
 
 
 def _hash(text: str) -> str:

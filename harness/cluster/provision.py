@@ -86,10 +86,8 @@ def brought_up(
         with _hosted(way.hosts, wanted, say, leave_up, list(libraries)) as hosted:
             yield hosted
         return
-    with projects.setting_up(say):
-        found = docker_engine.ensure(say)
-        compose = docker_engine.compose(say) if way.foreign and way.foreign.compose else ()
-        name = layers.ensure(image.ensure(say), {*map(role, wanted), *way.kinds}, say)
+    with_compose = way.foreign is not None and way.foreign.compose is not None
+    found, compose, name = _ready({*map(role, wanted), *way.kinds}, with_compose, say)
     image.must_hold(name, libraries)
     for one, python in way.images:
         clientimage.must_serve(one, python)
@@ -117,6 +115,25 @@ def brought_up(
                         reservation.set_keep(True)
                     elif not reservation.keep:
                         _down(cluster)
+
+
+def _ready(
+    kinds: set[str], with_compose: bool, say: Say
+) -> tuple[docker_engine.Engine, tuple[str, ...], str]:
+    """Return the engine, the command that calls Compose, if needed, and the image of such nodes.
+
+    Missing parts are set up by one command at a time. A command that misses nothing does not wait:
+    the build of a layer may take most of an hour.
+    """
+    if (found := docker_engine.answering()) is not None and (base := image.built()) is not None:
+        name = layers.built(base, kinds)
+        compose = docker_engine.compose_there() if with_compose else ()
+        if name is not None and (compose or not with_compose):
+            return found, compose, name
+    with projects.setting_up(say):
+        found = docker_engine.ensure(say)
+        compose = docker_engine.compose(say) if with_compose else ()
+        return found, compose, layers.ensure(image.ensure(say), kinds, say)
 
 
 @contextmanager

@@ -87,13 +87,15 @@ def _status(cluster: ComposeCluster) -> int:
 
 def build() -> None:
     """Install the engine and build the nodes' image, without starting nodes."""
-    with setting_up(screen.say):
-        docker_engine.ensure(screen.say)
-        name = image.ensure(screen.say, whole=True)
-        screen.write(
-            f"The engine answers, and the nodes' image {name} exists. Libraries in it: "
-            f"{', '.join(sorted(image.held(name)))}."
-        )
+    name = image.built(whole=True) if docker_engine.answering() else None
+    if name is None:
+        with setting_up(screen.say):
+            docker_engine.ensure(screen.say)
+            name = image.ensure(screen.say, whole=True)
+    screen.write(
+        f"The engine answers, and the nodes' image {name} exists. Libraries in it: "
+        f"{', '.join(sorted(image.held(name)))}."
+    )
 
 
 def _expand(given: list[str]) -> list[str]:

@@ -6,7 +6,6 @@ models of its servers (hunt/).
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fencepost import processors
 from fencepost.commandline import option as line_option
 from fencepost.harness.campaigns.executors import ENGINES, Place
 from fencepost.harness.campaigns.item import Item, test
@@ -181,7 +181,7 @@ def hunt(
         if setting.live:
             _print_late(tried)
         else:
-            _print_busy(tried, parallel or os.cpu_count() or 1)
+            _print_busy(tried, parallel or processors.count())
     else:
         made = _print_counterexample(asked, tried, find, asked.again(*_on_servers(confirm, how)))
         code = _confirmed(asked, made, how) if confirm and made else EXIT[False]

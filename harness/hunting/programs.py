@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path, PurePosixPath
 
+from fencepost import processors
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.spec.spec import Spec
@@ -35,7 +36,7 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
 
     rule = GUARDS[spec.guard].rules.get("lua", Rule())
     made = _of_user(spec) if spec.own is not None else _of_library(spec)
-    lanes = lanes or LANES * (os.cpu_count() or 1)
+    lanes = lanes or LANES * processors.count()
     return Conductor(setting, made, write_script(rule), lanes, of_program)
 
 

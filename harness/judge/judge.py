@@ -15,8 +15,7 @@ For a run in progress, nothing is stored that its end would have to correct.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,8 @@ ENDED_FROM_OUTSIDE = "The run was ended from outside before its time."
 # Judging makes millions of objects, few of them in cycles: collecting garbage less often than by
 # default saves a tenth of the time.
 _RARE = (1_000_000, 20, 50)
+_LONG = 20_000
+"""The number of ops of a history that is worth being frozen."""
 
 
 @dataclass(frozen=True)
@@ -67,20 +68,15 @@ def judge(folder: Path, notes: list[str] | None = None, written: int | None = No
         BadArguments: test.json cannot be read, or names a checker that does not exist.
         HistoryError: history.jsonl is no history.
     """
-    usual, frozen = gc.get_threshold(), gc.get_freeze_count()
-    gc.set_threshold(*_RARE)
-    try:
-        return _judge(folder, notes, written)
-    finally:
-        gc.set_threshold(*usual)
-        if not frozen:
-            gc.unfreeze()
+    with ExitStack() as later:
+        later.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(*_RARE)
+        return _judge(folder, notes, written, later)
 
 
-def _judge(folder: Path, notes: list[str] | None, written: int | None) -> Outcome:
+def _judge(folder: Path, notes: list[str] | None, written: int | None, later: ExitStack) -> Outcome:
     live = is_live(folder / "history.jsonl")
-    with _frozen():
-        history = with_facts(finish(folder / "history.jsonl"))
+    history = _history(folder, later)
     test = _described(folder, history, live)
     run = Run(history, test, results.server_logs(folder), crash_lines.known(test))
     missing = Missing(rejected.complete_until(folder), *rejected.read_rejected(folder))
@@ -131,20 +127,23 @@ def _described(folder: Path, history: History, live: bool) -> dict[str, Any]:
     return test
 
 
-@contextmanager
-def _frozen() -> Iterator[None]:
-    """Exclude objects made within the block from garbage collection until the run is judged.
+def _history(folder: Path, later: ExitStack) -> History:
+    """Return the run's history, sorted. `later` undoes the freezing of a long one.
 
-    A long history is millions of objects, and each collection would visit them all. If the process
-    has frozen objects of its own, none are added: they could only be unfrozen together.
+    A long history is millions of objects, and each garbage collection would visit them all, so they
+    are frozen. If the process has frozen objects of its own, none are added: they could only be
+    unfrozen together.
     """
     gc.disable()
     try:
-        yield
-        if not gc.get_freeze_count():
+        history = with_facts(finish(folder / "history.jsonl"))
+        # To count the frozen objects visits each of them.
+        if len(history.ops) >= _LONG and not gc.get_freeze_count():
             gc.freeze()
+            later.callback(gc.unfreeze)
     finally:
         gc.enable()
+    return history
 
 
 def _noted(folder: Path, test: dict[str, Any], live: bool) -> list[str]:

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
+from fencepost import processors
 from fencepost.checker.history.history import HistoryError
 from fencepost.harness import process
 from fencepost.harness.errors import BadArguments, Crashed
@@ -40,7 +41,7 @@ def rejudge(places: Sequence[Path], judged: Callable[[Path, Found], object]) -> 
     found: dict[Path, Found] = {}
     try:
         while coming or going:
-            while coming and len(going) < max(2, os.cpu_count() or 2):
+            while coming and len(going) < max(2, processors.count()):
                 fork = _Fork(coming.pop())
                 going[fork.said] = fork
             for said in wait(list(going)):

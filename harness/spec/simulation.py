@@ -42,24 +42,9 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     lock = spec.lock_type
     model, version = _model(spec)
     live = lock.make is None
-    if live and not model.live:
-        able = ", ".join(one.name for one in MODELS.values() if one.live)
-        raise BadArguments(
-            f"{spec.lock} cannot be hunted: its client is a program of its own, and only servers "
-            f"of {able} are simulated for real clients. `fencepost test {spec.lock}` runs it on "
-            "real servers"
-        )
     library = model.client if installed(model.client) else lock.imported
-    brings = lock.library or model.client or lock.dials or lock.elector
-    outside = bool(brings) or spec.own is not None
-    outside = outside and not live
-    if outside:
-        _must_be_simulated(spec, model)
-    elif why := outside_of_reach(_files(lock)):
-        raise BadArguments(
-            f"{spec.lock} cannot be simulated: {why}. `fencepost test {spec.lock}` runs it on real "
-            "servers"
-        )
+    outside = _is_outside(spec, model)
+    _must_be_able(spec, model, outside)
     if not guarded and spec.own is None and lock.has_token(spec.options):
         # The data are no goal then, and tokens meet a resource that checks them.
         spec = replace(spec, guard="fenced")
@@ -118,6 +103,31 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     test = {**other.test, "servers": setting.test["servers"]}
     there = replace(other, servers=setting.servers, test=test, _setups={})
     return replace(setting, reference=there)
+
+
+def _is_outside(spec: Spec, model: Model) -> bool:
+    """Return whether code that is not fencepost's makes the lock's connections."""
+    lock = spec.lock_type
+    brings = lock.library or model.client or lock.dials or lock.elector
+    return lock.make is not None and (bool(brings) or spec.own is not None)
+
+
+def _must_be_able(spec: Spec, model: Model, outside: bool) -> None:
+    """Check that clients of this lock can be simulated."""
+    if spec.lock_type.make is None and not model.live:
+        able = ", ".join(one.name for one in MODELS.values() if one.live)
+        raise BadArguments(
+            f"{spec.lock} cannot be hunted: its client is a program of its own, and only servers "
+            f"of {able} are simulated for real clients. `fencepost test {spec.lock}` runs it on "
+            "real servers"
+        )
+    if outside:
+        _must_be_simulated(spec, model)
+    elif why := outside_of_reach(_files(spec.lock_type)):
+        raise BadArguments(
+            f"{spec.lock} cannot be simulated: {why}. `fencepost test {spec.lock}` runs it on real "
+            "servers"
+        )
 
 
 def _files(lock: LockType) -> dict[str, Path]:

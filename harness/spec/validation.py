@@ -55,6 +55,21 @@ def validate(spec: Spec) -> Spec:
         )
     _must_have_servers(spec)
     _must_suit(spec)
+    _must_have_a_lease(spec)
+    _guarded(spec)
+    if spec.own and spec.own.image and {"clock", "kill"} <= set(spec.families):
+        raise BadArguments(
+            "a client in a custom image restarts with the right clock after a kill: use either "
+            "clock or kill, not both"
+        )
+    _must_reach_steps(spec)
+    check_until(spec.until, spec.checkers)
+    _must_have_faults_that_fit(spec)
+    return spec
+
+
+def _must_have_a_lease(spec: Spec) -> None:
+    """Check that the servers give such a lease, and that the requests for it fit into it."""
     lock = spec.lock_type
     if spec.ttl_ms < lock.least_ttl_ms:
         raise BadArguments(
@@ -74,14 +89,9 @@ def validate(spec: Spec) -> Spec:
             f"node_timeout_ms {spec.options['node_timeout_ms']} on {servers} server(s) can use up "
             f"the whole TTL of {spec.ttl_ms} ms: set it far lower"
         )
-    _guarded(spec)
-    if spec.own and spec.own.image and {"clock", "kill"} <= set(spec.families):
-        raise BadArguments(
-            "a client in a custom image restarts with the right clock after a kill: use either "
-            "clock or kill, not both"
-        )
-    _must_reach_steps(spec)
-    check_until(spec.until, spec.checkers)
+
+
+def _must_have_faults_that_fit(spec: Spec) -> None:
     try:
         check(spec.nemesis, layout_of(spec))
         if spec.aim:
@@ -89,7 +99,6 @@ def validate(spec: Spec) -> Spec:
             must_make_sense(spec.plays, layout_of(spec))
     except ValueError as error:
         raise BadArguments(str(error)) from error
-    return spec
 
 
 def _must_have_servers(spec: Spec) -> None:

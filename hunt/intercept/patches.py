@@ -101,7 +101,12 @@ def _never(function: Callable[..., Any], *args: Any, **more: Any) -> Callable[..
 
 def _cpu_count() -> int:
     """Return a fixed number: thread pools size themselves by the machine's processors."""
-    return 4
+    return _PROCESSORS
+
+
+def _affinity(pid: int) -> set[int]:
+    """Return all processors of `_cpu_count`, whichever the process is."""
+    return set(range(_PROCESSORS))
 
 
 def _pid() -> int:
@@ -127,7 +132,7 @@ def _uname(real: Callable[[], Any]) -> Callable[[], Any]:
     return uname
 
 
-_PIDS, _PARENT = 1000, 1
+_PIDS, _PARENT, _PROCESSORS = 1000, 1, 4
 _MAC = 0x020000000000
 """The network address of client 0."""
 
@@ -180,6 +185,8 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     for name in ("cpu_count", "process_cpu_count"):
         if hasattr(os, name):
             yield os, name, either(getattr(os, name), _cpu_count)
+    if hasattr(os, "sched_getaffinity"):
+        yield os, "sched_getaffinity", either(os.sched_getaffinity, _affinity)
     yield pools, "_global_shutdown_lock", threads.Own(pools._global_shutdown_lock)
     yield queue, "SimpleQueue", either(queue.SimpleQueue, queue._PySimpleQueue)  # type: ignore[attr-defined]
     yield os, "getpid", either(os.getpid, _pid)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.pool import Pool
 
+from fencepost import processors
 from fencepost.hunt.search.batch import Batch, Searcher, Work
 from fencepost.hunt.sim.setting import Setting
 
@@ -28,7 +29,7 @@ MakePool = Callable[[Setting], AbstractContextManager[Do]]
 
 def local(processes: int | None = None) -> MakePool:
     """Return an executor with this number of processes, by default one for each core."""
-    count = processes or os.cpu_count() or 1
+    count = processes or processors.count()
     return lambda setting: _alone(setting) if count == 1 else _together(setting, count)
 
 

@@ -59,118 +59,144 @@ def signs(
     `ownership` needs a hold that ended early: another grant during its lease, or a refusal to its
     own holder.
     """
-    found: set[str] = set()
-    if not came_back:
-        found.add(WAITED)
-    holds: list[_Hold] = []
-    by_name: dict[Any, _Hold] = {}
-    asked: dict[Any, int] = {}
-    highest, granted_last, last_asked = None, 0, 0
-    version, last_writer, last_token = 0, -1, None
-    unsure = unheard = False
+    reader = _Reader(bound_ns, fifo, keeps_on, refuses)
     for time, process, type, f, value, error, _node, _step in rows:
         if process == NEMESIS:
             continue
         if f == "acquire":
-            if type == "invoke":
-                asked[process] = time
-                continue
-            if type != "ok":
-                if type == "info":
-                    unheard = True
-                elif refuses and not unheard:
-                    since = asked[process]
-                    if not holds or holds[-1].ended or holds[-1].deadline < since:
-                        found.add(WAITED)
-                continue
-            deadline = value["deadline"]
-            until = float("inf") if deadline is None else deadline
-            since = asked[process]
-            for hold in holds:
-                if not hold.ended:
-                    found.add(GRANTED_BESIDE)
-                    if hold.deadline >= time:
-                        found.add(GRANTED_EARLY)
-            token = value["token"]
-            if token is not None:
-                if highest is not None and token <= highest:
-                    found.add(TOKEN_FELL)
-                highest = token if highest is None else max(highest, token)
-            if fifo and since < last_asked:
-                found.add(WAITED)
-            last_asked = since
-            if time - granted_last > bound_ns:
-                found.add(WAITED)
-            granted_last = time
-            hold = _Hold(process, until, token, len(holds))
-            holds.append(hold)
-            by_name[process, value["hold"]] = hold
-            if until <= time:
-                found.add(GRANTED_LATE)
+            reader.acquire(time, process, type, value)
         elif f in ("release", "extend", "lost", "renewed"):
-            name = value.get("hold")
-            named = by_name.get((process, name))
-            if named is None:
-                continue
-            if f == "release":
-                if type != "fail":
-                    named.ended = type != "invoke" or not keeps_on
-                elif error is not None and error.kind == UNREACHABLE:
-                    named.ended = False  # it had no effect
-                elif _refused(error) and time <= named.deadline:
-                    found.add(REFUSED_HOLDER)
-                elif error is not None and error.kind == UNREACHABLE:
-                    named.ended = False
-                    if len(holds) > named.number + 1:
-                        found |= {GRANTED_EARLY, GRANTED_BESIDE}
-            elif f == "extend":
-                if type == "ok":
-                    if time >= named.deadline or len(holds) > named.number + 1:
-                        found.add(GRANTED_EARLY)
-                    if value["deadline"] is not None:
-                        named.deadline = value["deadline"]
-                        if value["deadline"] <= time:
-                            found.add(GRANTED_LATE)
-                elif type == "info" and time <= named.deadline:
-                    found.add(GRANTED_EARLY)
-                elif type == "fail" and _refused(error) and time <= named.deadline:
-                    found.add(REFUSED_HOLDER)
-            elif f == "renewed":
-                if time >= named.deadline:
-                    found.add(GRANTED_EARLY)
-                named.deadline = value["deadline"]
-            else:
-                if time <= named.deadline:
-                    found.add(GRANTED_EARLY)
-                named.ended = True
+            hold = reader.by_name.get((process, value.get("hold")))
+            if hold is not None:
+                reader.change(hold, time, type, f, value, error)
         elif f == "write":
-            if type == "ok":
-                named = by_name.get((process, value["hold"]))
-                if value["stored"] != version + 1 or value["version"] != version or unsure:
-                    found.add(VERSION_JUMPED)
-                version = value["stored"]
-                if named is not None:
-                    if named.number < last_writer:
-                        found.add(WROTE_LATE)
-                    last_writer = max(last_writer, named.number)
-                    if named.token is not None:
-                        if last_token is not None and named.token < last_token:
-                            found.add(WROTE_LATE)
-                        last_token = max(named.token, last_token or named.token)
-            elif type == "info":
-                unsure = True
-            elif type == "fail" and error is not None and error.kind == REFUSED:
-                named = by_name.get((process, value["hold"]))
-                token = None if named is None else named.token
-                if token is not None and (last_token is None or token >= last_token):
-                    found.add(WROTE_LATE)  # or the guard was wrong
-        elif f == "read" and type == "ok" and value["version"] != version:
+            reader.write(process, type, value, error)
+        elif f == "read" and type == "ok" and value["version"] != reader.version:
             # The version is higher if an unanswered write has arrived: its client may have died,
             # and the record does not mention it again.
-            found.add(VERSION_JUMPED)
-    if rows and rows[-1][0] - granted_last > bound_ns:
-        found.add(WAITED)
-    return found
+            reader.found.add(VERSION_JUMPED)
+    if not came_back or (rows and rows[-1][0] - reader.granted_last > bound_ns):
+        reader.found.add(WAITED)
+    return reader.found
+
+
+class _Reader:
+    """Reads a record, event by event. `found`: the signs so far; the rest is what later events are
+    compared with. The settings are those of `signs`."""
+
+    def __init__(self, bound_ns: int, fifo: bool, keeps_on: bool, refuses: bool) -> None:
+        self.bound_ns, self.fifo = bound_ns, fifo
+        self.keeps_on, self.refuses = keeps_on, refuses
+        self.found: set[str] = set()
+        self.holds: list[_Hold] = []
+        self.by_name: dict[Any, _Hold] = {}
+        self.asked: dict[Any, int] = {}
+        self.highest: int | None = None
+        self.granted_last = self.last_asked = 0
+        # Whether a request has had no answer, so that the lock may be taken without a hold.
+        self.unheard = False
+        # Of the resource: its version, the last hold that wrote and its token, and whether a write
+        # has had no answer.
+        self.version, self.last_writer = 0, -1
+        self.last_token: int | None = None
+        self.unsure = False
+
+    def acquire(self, time: int, process: Any, type: str, value: Any) -> None:
+        if type == "invoke":
+            self.asked[process] = time
+        elif type == "ok":
+            self._grant(time, process, value)
+        elif type == "info":
+            self.unheard = True
+        elif self.refuses and not self.unheard:
+            last = self.holds[-1] if self.holds else None
+            if last is None or last.ended or last.deadline < self.asked[process]:
+                self.found.add(WAITED)
+
+    def _grant(self, time: int, process: Any, value: Any) -> None:
+        found, since = self.found, self.asked[process]
+        until = float("inf") if value["deadline"] is None else value["deadline"]
+        for hold in self.holds:
+            if not hold.ended:
+                found.add(GRANTED_BESIDE)
+                if hold.deadline >= time:
+                    found.add(GRANTED_EARLY)
+        token = value["token"]
+        if token is not None:
+            if self.highest is not None and token <= self.highest:
+                found.add(TOKEN_FELL)
+            self.highest = token if self.highest is None else max(self.highest, token)
+        if (self.fifo and since < self.last_asked) or time - self.granted_last > self.bound_ns:
+            found.add(WAITED)
+        self.last_asked, self.granted_last = since, time
+        hold = _Hold(process, until, token, len(self.holds))
+        self.holds.append(hold)
+        self.by_name[process, value["hold"]] = hold
+        if until <= time:
+            found.add(GRANTED_LATE)
+
+    def change(
+        self, hold: _Hold, time: int, type: str, f: str, value: Any, error: Failed | None
+    ) -> None:
+        """Read an event that ends a hold, prolongs it, or fails to."""
+        within = time <= hold.deadline
+        if f == "release":
+            if type != "fail":
+                hold.ended = type != "invoke" or not self.keeps_on
+            elif error is not None and error.kind == UNREACHABLE:
+                # It had no effect, so grants since it was sent were next to this hold.
+                hold.ended = False
+                if self._granted_since(hold):
+                    self.found |= {GRANTED_EARLY, GRANTED_BESIDE}
+            elif _refused(error) and within:
+                self.found.add(REFUSED_HOLDER)
+        elif f == "extend":
+            if type == "ok":
+                if time >= hold.deadline or self._granted_since(hold):
+                    self.found.add(GRANTED_EARLY)
+                if value["deadline"] is not None:
+                    hold.deadline = value["deadline"]
+                    if value["deadline"] <= time:
+                        self.found.add(GRANTED_LATE)
+            elif type == "info" and within:
+                self.found.add(GRANTED_EARLY)
+            elif type == "fail" and _refused(error) and within:
+                self.found.add(REFUSED_HOLDER)
+        elif f == "renewed":
+            if time >= hold.deadline:
+                self.found.add(GRANTED_EARLY)
+            hold.deadline = value["deadline"]
+        else:
+            if within:
+                self.found.add(GRANTED_EARLY)
+            hold.ended = True
+
+    def _granted_since(self, hold: _Hold) -> bool:
+        return len(self.holds) > hold.number + 1
+
+    def write(self, process: Any, type: str, value: Any, error: Failed | None) -> None:
+        if type == "info":
+            self.unsure = True
+        elif type == "fail" and error is not None and error.kind == REFUSED:
+            hold = self.by_name.get((process, value["hold"]))
+            token = None if hold is None else hold.token
+            if token is not None and (self.last_token is None or token >= self.last_token):
+                self.found.add(WROTE_LATE)  # or the guard was wrong
+        if type != "ok":
+            return
+        if value["stored"] != self.version + 1 or value["version"] != self.version or self.unsure:
+            self.found.add(VERSION_JUMPED)
+        self.version = value["stored"]
+        hold = self.by_name.get((process, value["hold"]))
+        if hold is None:
+            return
+        if hold.number < self.last_writer:
+            self.found.add(WROTE_LATE)
+        self.last_writer = max(self.last_writer, hold.number)
+        if hold.token is not None:
+            if self.last_token is not None and hold.token < self.last_token:
+                self.found.add(WROTE_LATE)
+            self.last_token = max(hold.token, self.last_token or hold.token)
 
 
 def _refused(error: Failed | None) -> bool:

@@ -1,6 +1,6 @@
 """Compare each checker with its oracle, on the same small random histories every time.
 
-`make test-oracles` does it on 20,000 fresh ones a checker, `make soak-checkers` on a million.
+`make test-oracles` does it on 10,000 fresh ones a checker, `make soak-checkers` on a million.
 """
 
 from __future__ import annotations

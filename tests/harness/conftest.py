@@ -54,6 +54,7 @@ def machine(monkeypatch):
     """Replace the engine of every command by one in memory, with its clusters."""
     made = Machine()
     monkeypatch.setattr(provision.docker_engine, "ensure", lambda say: None)
+    monkeypatch.setattr(provision.docker_engine, "answering", lambda: None)
     monkeypatch.setattr(provision.docker_engine, "find", lambda: None)
     monkeypatch.setattr(provision.image, "ensure", lambda say: "image")
     monkeypatch.setattr(provision.image, "must_hold", lambda name, libraries: None)

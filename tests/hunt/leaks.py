@@ -36,6 +36,7 @@ SOURCES = {
     "zone": lambda: DATES.datetime.now(DATES.UTC).isoformat(),
     "processes": lambda: (os.getpid(), os.getppid(), threading.get_native_id()),
     "machine": lambda: (socket.gethostname(), platform.node(), os.uname().nodename),
+    "processors": lambda: (os.cpu_count(), sorted(os.sched_getaffinity(0))),
 }
 
 

@@ -352,6 +352,7 @@ def _possible(acts: list[_Act], times: list[int], in_turn: bool) -> bool:
     seen: set[Any] = set()
     # An expiry shows only at an op's own event.
     events = sorted({a.first for a in acts} | {a.last for a in acts if a.last is not None})
+    earlier = [_earlier(acts, n) for n in range(len(acts))]
     todo = [(0, 0, None, FOREVER, None, frozenset[Any]())]
     while todo:
         state = todo.pop()
@@ -359,21 +360,22 @@ def _possible(acts: list[_Act], times: list[int], in_turn: bool) -> bool:
             continue
         seen.add(state)
         done, now, holder, over, token, expired = state
-        if all(done >> n & 1 or act.last is None for n, act in enumerate(acts)):
+        left = [n for n in range(len(acts)) if not done >> n & 1]
+        if all(acts[n].last is None for n in left):
             return True
+        # Positions only rise: an act whose last one has passed can never be done.
+        if any(acts[n].last is not None and acts[n].last < max(now, acts[n].first) for n in left):
+            continue
         if holder is not None and over != FOREVER:
             later = [place for place in events if times[place] >= over]
             if later:
                 moved = max(now, later[0])
                 todo.append((done, moved, None, FOREVER, token, expired | {holder}))
-        for n, act in enumerate(acts):
-            if done >> n & 1:
+        for n in left:
+            act = acts[n]
+            if in_turn and any(not done >> m & 1 for m in earlier[n]):
                 continue
             at = max(now, act.first)
-            if act.last is not None and act.last < at:
-                continue
-            if in_turn and any(not done >> m & 1 for m in _earlier(acts, n)):
-                continue
             after = _step(act, holder, over, token, expired)
             if after is not None:
                 todo.append((done | 1 << n, at, *after))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -190,9 +191,10 @@ class _Lock:
         modes = {mode_of(one.begun) for one in self.asked}
         for mode in modes:
             mine = [one for one in self.asked if mode_of(one.begun) == mode]
+            calm = self._stretches(self._calm(mine, faults))
             grants = [at for at, _, granted in spans if granted == mode]
-            dead = dead or any(self._wanted(*span, mine, faults) for span in free)
-            dead = dead or (len(modes) > 1 and self._starved(free, mine, grants, faults))
+            dead = dead or any(self._wanted(*span, calm, mine, faults) for span in free)
+            dead = dead or (len(modes) > 1 and self._starved(free, calm, grants))
             served = served or any(
                 mark in grants and since <= mark <= since + self.bound for since, mark in free
             )
@@ -251,14 +253,13 @@ class _Lock:
     def _starved(
         self,
         free: list[tuple[float, float]],
-        mine: list[Asked],
+        calm: list[tuple[float, float]],
         grants: list[float],
-        faults: list[Fault],
     ) -> bool:
         """Return whether clients asked without a pause in enough free time, though not of one
-        piece, without a grant in their mode."""
+        piece, without a grant in their mode. `calm`: when they asked, and no fault met them."""
         marks = sorted({-FOREVER, *grants, FOREVER})
-        for begin, end in self._stretches(self._calm(mine, faults)):
+        for begin, end in calm:
             for one, other in pairwise(marks):
                 asked = 0.0
                 for since, until in free:
@@ -269,14 +270,22 @@ class _Lock:
                     return True
         return False
 
-    def _wanted(self, since: float, until: float, mine: list[Asked], faults: list[Fault]) -> bool:
-        """Return whether clients asked between two times so that the lock had to be granted."""
-        for a, b in self._stretches(self._calm(mine, faults)):
+    def _wanted(
+        self,
+        since: float,
+        until: float,
+        calm: list[tuple[float, float]],
+        mine: list[Asked],
+        faults: list[Fault],
+    ) -> bool:
+        """Return whether clients asked between two times so that the lock had to be granted.
+        `calm`: see above."""
+        for a, b in calm:
             if min(b, until) - max(a, since) > self.bound:
                 return True
         limit = since + self.bound
         vain = 0
-        for together in self._together():
+        for together in self._together:
             free = [
                 one
                 for one in together
@@ -289,6 +298,7 @@ class _Lock:
             vain += limit < begins and self._in_vain(free, together, until)
         return vain > 1
 
+    @cached_property
     def _together(self) -> list[list[Asked]]:
         """Return the requests, those together that were open at the same time, one after the
         other."""

@@ -19,7 +19,7 @@ def refused_untruly(
 ) -> bool:
     """Return whether a client was refused a lock that no client can have had. All are of one
     lock."""
-    apart = 2 * max(bound(test, op.node) for op in ops)
+    apart = _apart(ops, test)
     for one in asked:
         if one.done is None or one.done.type != "fail" or one.done.error[0] != "not-granted":  # type: ignore[index]
             continue
@@ -124,14 +124,15 @@ def _stands(
     gone = other.died if other.done is None else other.done.time
     if gone is None or not other.ttl:
         return FOREVER
-    apart = 2 * max(bound(test, op.node) for op in ops)
+    apart = _apart(ops, test)
     bound_ns = round(test["liveness_bound_s"] * 1e9)
     met = [fault for fault in faults if _holds_back(fault, ops, test, other.begun.node)]
     arrived = arrives(ops, test, other.begun, gone, faults)
     stands_for = bound_ns + apart + other.ttl
     prolong = [f for f in met if _of_servers(f, test) and not separates_clients(f, ops, test)]
-    stands = arrived + stands_for
-    for _ in range(100):
+    stands, before = arrived + stands_for, -FOREVER
+    while stands > before:
+        before = stands
         ends = [fault.end + fault.wrong for fault in prolong if fault.start <= stands]
         stands = max([stands, *(end + stands_for for end in ends if end >= begun)])
     # A client that is granted the lock after that shows that no other client has it.
@@ -143,9 +144,14 @@ def _stands(
     return stands
 
 
+def _apart(ops: list[Op], test: dict[str, Any]) -> int:
+    """Return by how much the stamps of two clocks may differ."""
+    return 2 * max(bound(test, node) for node in {op.node for op in ops})
+
+
 def travels(ops: list[Op], test: dict[str, Any]) -> float:
     """Return how long a message is under way at most that nothing holds back."""
-    apart = 2 * max(bound(test, op.node) for op in ops)
+    apart = _apart(ops, test)
     return round(test["liveness_bound_s"] * 1e9) / 10 + apart
 
 
@@ -193,7 +199,9 @@ def _delivered(
     arrived = gone + delay
     # Messages that it sent earlier met none of them.
     sent = min([gone, *(fault.start - delay for fault in met)])
-    for _ in range(100):
+    before = -FOREVER
+    while arrived > before:
+        before = arrived
         ends = [fault.end for fault in met if fault.start <= arrived]
         arrived = max([arrived, *(end + end - max(sent, begun.time) + delay for end in ends)])
     return arrived
@@ -208,8 +216,9 @@ def begins_again(
     faults: list[Fault],
 ) -> float:
     """Return when the lease of a request has certainly ended that had arrived by then."""
-    over = arrived + lease
-    for _ in range(100):
+    over, before = arrived + lease, -FOREVER
+    while over > before:
+        before = over
         for fault in faults:
             if fault.kills or not _of_servers(fault, test) or separates_clients(fault, ops, test):
                 continue

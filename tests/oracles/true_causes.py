@@ -9,7 +9,6 @@ and the deadlines that each client received.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from random import Random, SystemRandom
 from typing import Any
 from unittest import mock
 
+from fencepost import processors
 from fencepost.checker.checker import Run
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import History, Op
@@ -199,7 +199,7 @@ def main() -> int:
     parser.add_argument("--seed", default=str(SystemRandom().randrange(10**6)))
     given = parser.parse_args()
     print(f"seed {given.seed}, {given.runs} runs", flush=True)
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(processors.count()) as pool:
         starts = range(0, given.runs, CHUNK)
         counts = [min(CHUNK, given.runs - start) for start in starts]
         done = list(pool.map(check, [given.seed] * len(counts), starts, counts))

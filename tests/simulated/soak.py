@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Any
 
+from fencepost import processors
 from fencepost.checker.checker import Run as Recorded
 from fencepost.checker.checkers import CHECKERS
 from fencepost.checker.history.history import History
@@ -139,7 +139,7 @@ def main() -> int:
         return 0
     print(f"seed {given.seed}", flush=True)
     bad = 0
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(processors.count()) as pool:
         begun: dict[str, list[Any]] = {}
         for way, defect, count in tasks(given.runs):
             if given.only and defect not in given.only:

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -146,9 +147,11 @@ class Gate:
         self._counts[server] += 1
         return number(self._counts[server] - 1, server, self._servers)
 
-    def _answered(self, request: int) -> None:
+    def _answered(self, request: int, pass_on: Callable[[], None]) -> None:
         if request:
-            self._reach(before(request + REPLY))
+            self._reach(before(request + REPLY), then=pass_on)
+        else:
+            pass_on()
 
     def _forward(self) -> None:
         """Send the requests that the program has made at once, in the order of its servers."""
@@ -170,10 +173,15 @@ class Gate:
             lives = self._reach(connected(one.number), one.link.port)
         return lives
 
-    def _reach(self, point: str, port: int = 0) -> bool:
+    def _reach(self, point: str, port: int = 0, then: Callable[[], None] = lambda: None) -> bool:
         """Stop the program here if this point is armed, until it is resumed; return whether it
-        lives."""
+        lives. `then` is called once it is stopped, or at once.
+
+        Replies reach a stopped program's sockets, as they do without a gate. Otherwise a stop that
+        is longer than the program's own time-out would end in a time-out.
+        """
         if point not in self._armed:
+            then()
             return True
         self._armed.discard(point)
         with suppress(ProcessLookupError):
@@ -183,9 +191,14 @@ class Gate:
         self._pass_on()
         about = {"port": port} if port else {}
         _say(json.dumps({"control": "point", "point": point, **about}).encode() + b"\n")
+        then()
         while self._state() == "T":
-            if select.select([0], [], [], _LOOK_S)[0]:
-                self._hear()
+            awaited = [] if any(map(_is_reply, self._armed)) else self._relay.awaited()
+            for ready in select.select([0, *awaited], [], [], _LOOK_S)[0]:
+                if ready:
+                    self._relay.take(ready)
+                else:
+                    self._hear()
         return self._state() != "Z"
 
     def _state(self) -> str:
@@ -202,6 +215,12 @@ class Gate:
         state, flags, pending = fields[0].decode(), int(fields[6]), int(fields[28])
         ends = state == "X" or flags & _EXITING or pending & _KILLED
         return "Z" if ends else state
+
+
+def _is_reply(point: str) -> bool:
+    """Return whether a point is one before a reply."""
+    kind, _, step = point.partition("step-")
+    return not kind and step.isdigit() and (int(step) - 1) % KINDS == REPLY
 
 
 def _say(data: bytes) -> None:

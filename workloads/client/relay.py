@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from fencepost.workloads.client.frames import QUIET, cut, name_of
 
@@ -59,13 +60,19 @@ class Request:
 
 class Relay:
     """All connections. `asked`: the requests that have not been sent yet. `numbered(server)` gives
-    a command its number, and `answered(number)` is called before its reply is passed on."""
+    a command its number. `answered(number, pass_on)` is called when its reply has come, which
+    `pass_on` sends to the program."""
 
-    def __init__(self, numbered: Callable[[int], int], answered: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        numbered: Callable[[int], int],
+        answered: Callable[[int, Callable[[], None]], object],
+    ) -> None:
         self.poll = select.poll()
         self.asked: list[Request] = []
         self._numbered, self._answered = numbered, answered
         self._calls: dict[int, Callable[[], None]] = {}
+        self._links: set[Link] = set()
 
     def listen(
         self, names: Sequence[str], addresses: Mapping[str, Sequence[object]], opaque: str
@@ -93,8 +100,13 @@ class Relay:
             one.setblocking(False)
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link.up.connect_ex(there)
+        self._links.add(link)
         self._watch(link.down, lambda: self._from_program(link))
         self._watch(link.up, lambda: self._from_server(link), select.POLLIN | select.POLLOUT)
+
+    def awaited(self) -> list[int]:
+        """Return the sockets on which servers owe replies."""
+        return [link.up.fileno() for link in self._links if link.open and link.owed]
 
     def take(self, fd: int) -> None:
         """Take the input of a socket."""
@@ -163,14 +175,16 @@ class Relay:
         replies, link.answers = cut(link.answers + data)
         for reply in replies:
             if reply[:1] != _PUSH and link.owed:
-                self._answered(link.owed.popleft())
-            self._say(link, reply)
+                self._answered(link.owed.popleft(), partial(self._say, link, reply))
+            else:
+                self._say(link, reply)
 
     def _say(self, link: Link, data: bytes) -> None:
         with suppress(OSError):  # its end is seen when it is read
             link.down.sendall(data)
 
     def _close(self, link: Link, reset: bool = False) -> None:
+        self._links.discard(link)
         for one in (link.down, link.up):
             self._forget(one)
             if reset:

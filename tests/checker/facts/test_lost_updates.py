@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.lost_updates import lost, missing
-from fencepost.checker.facts.time_order import Rulers, tied
+from fencepost.checker.facts.time_order import Axes, tied
 from fencepost.checker.facts.writes import registers
 from tests.histories import MS, Story
 
@@ -17,15 +17,15 @@ from tests.histories import MS, Story
 def judged(history, test):
     clocks = Clocks(test)
     (register,) = registers(history, clocks)
-    return register, clocks, Rulers(clocks, tied(history))
+    return register, clocks, Axes(clocks, tied(history))
 
 
 def reasons(found):
     return {write.value: why for write, why in found}
 
 
-def losses(register, rulers):
-    return [(found.write, found.why) for found in lost(register, rulers)]
+def losses(register, axes):
+    return [(found.write, found.why) for found in lost(register, axes)]
 
 
 def gone(write, register, clocks):
@@ -81,9 +81,9 @@ def drawn(random):
 @settings(max_examples=800)
 def test_a_write_is_missing_exactly_where_some_other_answer_shows_it(seed):
     history, test = drawn(Random(seed))
-    register, clocks, rulers = judged(history, test)
+    register, clocks, axes = judged(history, test)
     expected = {write.value for write in register.writes if gone(write, register, clocks)}
-    assert set(reasons(missing(register, rulers))) == expected
+    assert set(reasons(missing(register, axes))) == expected
 
 
 def test_each_proof_of_a_missing_write_names_its_observation():
@@ -94,8 +94,8 @@ def test_each_proof_of_a_missing_write_names_its_observation():
     story.write(4, 50, "d", 5, 6)
     story.write(5, 45, "e", 6, type="info", done=90)
     story.read(6, 70, "e", 6, done=80)
-    register, _, rulers = judged(story.history(), {})
-    assert reasons(missing(register, rulers)) == {
+    register, _, axes = judged(story.history(), {})
+    assert reasons(missing(register, axes)) == {
         "a": "version 2 was given again, to the write 'c' of process 3",
         "b": "version 2 was given twice, to the write 'c' of process 3",
         "d": "version 6, its own, was read as 'e' by process 6 at 0.070 s",
@@ -107,8 +107,8 @@ def test_a_version_given_again_to_a_write_that_was_sent_later_is_proof_before_an
     story.read(3, 5, "b", 1, done=30)
     story.write(1, 10, "a", 0, 1)
     story.write(2, 20, "b", 0, type="info", done=40)
-    register, _, rulers = judged(story.history(), {})
-    assert set(reasons(missing(register, rulers))) == {"a"}
+    register, _, axes = judged(story.history(), {})
+    assert set(reasons(missing(register, axes))) == {"a"}
 
 
 def test_reads_that_agree_hide_none_that_does_not():
@@ -118,8 +118,8 @@ def test_reads_that_agree_hide_none_that_does_not():
     story.read(3, 10, "b", 1)
     story.read(3, 20, "a", 1)
     story.read(3, 30, "a", 1)
-    register, _, rulers = judged(story.history(), {})
-    assert set(reasons(missing(register, rulers))) == {"a"}
+    register, _, axes = judged(story.history(), {})
+    assert set(reasons(missing(register, axes))) == {"a"}
 
 
 def test_a_version_that_existed_before_a_write_was_sent_is_proved_by_its_reader():
@@ -129,8 +129,8 @@ def test_a_version_that_existed_before_a_write_was_sent_is_proved_by_its_reader(
     story.write(4, 1, "x", None, type="info")
     story.read(1, 10, "x", 5)
     story.write(2, 20, "b", 3)
-    register, _, rulers = judged(story.history(), {})
-    assert reasons(losses(register, rulers)) == {
+    register, _, axes = judged(story.history(), {})
+    assert reasons(losses(register, axes)) == {
         "b": "version 5 existed before it was sent: process 1 had read it"
     }
 
@@ -139,8 +139,8 @@ def test_a_version_that_was_given_before_a_write_was_sent_proves_a_lost_update()
     story = Story()
     story.write(1, 10, "a", 4, 5)
     story.write(2, 20, "b", 3)
-    register, _, rulers = judged(story.history(), {})
-    assert reasons(losses(register, rulers)) == {
+    register, _, axes = judged(story.history(), {})
+    assert reasons(losses(register, axes)) == {
         "b": "version 5 existed before it was sent: it was given to the write 'a'"
     }
 
@@ -150,8 +150,8 @@ def test_a_read_of_a_lower_version_is_quoted_as_proof():
     story.write(3, 5, "x", None, type="info")
     story.write(1, 10, "a", 4)
     story.read(2, 20, "x", 4)
-    register, _, rulers = judged(story.history(), {})
-    assert reasons(missing(register, rulers)) == {"a": "process 2 read version 4, 'x', at 0.020 s"}
+    register, _, axes = judged(story.history(), {})
+    assert reasons(missing(register, axes)) == {"a": "process 2 read version 4, 'x', at 0.020 s"}
 
 
 def test_a_write_that_says_no_base_does_not_hide_two_that_say_the_same():
@@ -159,8 +159,8 @@ def test_a_write_that_says_no_base_does_not_hide_two_that_say_the_same():
     story.write(1, 10, "x", None, 1)
     story.write(2, 20, "a", 1)
     story.write(3, 30, "b", 1)
-    register, _, rulers = judged(story.history(), {})
-    assert reasons(losses(register, rulers)) == {
+    register, _, axes = judged(story.history(), {})
+    assert reasons(losses(register, axes)) == {
         "b": "the write 'a' of process 2 built on it as well"
     }
 
@@ -182,5 +182,5 @@ def test_a_read_before_a_write_was_acknowledged_hides_no_later_read():
     story.read(5, 50, "z", 1)
     story.read(5, 60, "y", 1)
     story.read(5, 200, "b", 1)
-    register, _, rulers = judged(story.history(), {})
-    assert set(reasons(missing(register, rulers))) == {"a"}
+    register, _, axes = judged(story.history(), {})
+    assert set(reasons(missing(register, axes))) == {"a"}

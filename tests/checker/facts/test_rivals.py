@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.lost_updates import lost
-from fencepost.checker.facts.time_order import Rulers, tied
+from fencepost.checker.facts.time_order import Axes, tied
 from fencepost.checker.facts.tokens import trusted
 from fencepost.checker.facts.writes import after_others, registers
 from tests.histories import Story
@@ -14,7 +14,7 @@ def judged(story):
     clocks = Clocks({})
     history = story.history()
     (register,) = registers(history, clocks)
-    return register, Rulers(clocks, tied(history))
+    return register, Axes(clocks, tied(history))
 
 
 class Latest:
@@ -34,8 +34,8 @@ def test_of_two_writes_built_on_one_version_the_one_whose_number_follows_it_won(
     story = Story()
     story.write(1, 10, "b", 0, done=40)
     story.write(2, 20, "a", 0, 1, done=30)
-    register, rulers = judged(story)
-    assert [(found.write.value, found.why) for found in lost(register, rulers)] == [
+    register, axes = judged(story)
+    assert [(found.write.value, found.why) for found in lost(register, axes)] == [
         ("b", "the write 'a' of process 2 built on it as well")
     ]
 
@@ -45,8 +45,8 @@ def test_one_number_given_to_two_writes_one_after_the_other_is_a_store_that_fail
     story = Story()
     story.write(1, 10, "a", None, 5)
     story.write(2, 20, "b", None, 5)
-    register, rulers = judged(story)
-    pairs = after_others(register.writes, rulers, Latest)
+    register, axes = judged(story)
+    pairs = after_others(register.writes, axes, Latest)
     assert [(later.value, earlier.value) for later, earlier in pairs] == [("b", "a")]
 
 

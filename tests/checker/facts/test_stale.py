@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fencepost.checker.facts.clocks import Clocks
 from fencepost.checker.facts.holds import holds
 from fencepost.checker.facts.stale import stale
-from fencepost.checker.facts.time_order import Rulers, tied
+from fencepost.checker.facts.time_order import Axes, tied
 from fencepost.checker.facts.writes import owners, registers
 from tests.histories import MS, Story
 
@@ -81,7 +81,7 @@ def test_a_write_is_stale_exactly_where_some_pair_shows_it(seed):
     history, test = drawn(Random(seed))
     clocks, held = Clocks(test), owners(holds(history, test))
     (register,) = registers(history, clocks)
-    found = stale(register, held, Rulers(clocks, tied(history)))
+    found = stale(register, held, Axes(clocks, tied(history)))
     assert {write.value for write, _ in found} == pairwise(register.writes, held, clocks)
     for write, other in found:
         assert later(held[write.hold], held[other.hold], clocks)
@@ -98,7 +98,7 @@ def test_a_hold_requested_sooner_and_granted_later_counts_next_to_the_reverse_ca
         story.write(process, 30 + number, f"v{process}", None, number, hold=f"h{process}")
     history = story.history()
     (register,) = registers(history)
-    found = stale(register, owners(holds(history)), Rulers(Clocks(), tied(history)))
+    found = stale(register, owners(holds(history)), Axes(Clocks(), tied(history)))
     assert [(write.value, other.value) for write, other in found] == [("v1", "v2")]
 
 
@@ -113,5 +113,5 @@ def test_a_later_hold_is_found_though_one_between_two_others_was_added_after_it(
         story.write(process, 30 + number, f"v{process}", None, number, hold=f"h{process}")
     history = story.history()
     (register,) = registers(history)
-    found = stale(register, owners(holds(history)), Rulers(Clocks(), tied(history)))
+    found = stale(register, owners(holds(history)), Axes(Clocks(), tied(history)))
     assert [(write.value, other.value) for write, other in found] == [("v1", "v2")]

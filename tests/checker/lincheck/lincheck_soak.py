@@ -11,7 +11,6 @@ alone, so a number reproduces it (`--from`). Print the errors; exit with 1 if th
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from dataclasses import replace
 from random import Random, SystemRandom
 from typing import Any
 
+from fencepost import processors
 from fencepost.checker.lincheck import Online, check, named
 from tests.checker.lincheck.counterexamples import defects
 from tests.checker.lincheck.lincheck_histories import SUBJECTS, history, leases
@@ -109,7 +109,7 @@ def main() -> int:
     given = parser.parse_args()
     print(f"seed {given.seed}, {given.count} histories a subject", flush=True)
     bad = 0
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(processors.count()) as pool:
         end = given.first + given.count
         tasks = {
             subject: [

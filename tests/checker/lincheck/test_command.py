@@ -280,9 +280,9 @@ def test_objects_spread_over_processes_have_the_same_verdict(monkeypatch):
             for event in history(Random(lock), SUBJECTS["owner-mutex"], 20, spoil=spoil):
                 process = event["process"] + 100 * lock
                 events.append({**event, "process": process, "value": {"lock": lock}})
-        monkeypatch.setattr("os.cpu_count", lambda: 2)
+        monkeypatch.setattr("fencepost.processors.count", lambda: 2)
         spread = check(events, "owner-mutex", fast=False).valid
-        monkeypatch.setattr("os.cpu_count", lambda: 1)
+        monkeypatch.setattr("fencepost.processors.count", lambda: 1)
         assert check(events, "owner-mutex", fast=False).valid is spread is (not spoil)
 
 

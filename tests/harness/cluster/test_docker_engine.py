@@ -15,6 +15,15 @@ from fencepost.harness.cluster import docker_calls, docker_engine
 from fencepost.harness.command import app
 from fencepost.harness.errors import Crashed
 
+
+@pytest.fixture(autouse=True)
+def weights(monkeypatch):
+    """Record where the engine's cgroup would have got its weight."""
+    given = []
+    monkeypatch.setattr(docker_engine, "give_weight", lambda: given.append("weight"))
+    return given
+
+
 LOOKING = (("heal",), ("heal", "--check"), ("cluster", "status"), ("cluster", "down"))
 
 
@@ -46,7 +55,9 @@ def test_a_command_that_only_lists_or_removes_installs_and_starts_nothing(
         assert "Docker is not installed here, so no node is running." in said
 
 
-def test_the_engine_s_packages_are_announced_before_they_are_installed_and_started(monkeypatch):
+def test_the_engine_s_packages_are_announced_before_they_are_installed_and_started(
+    monkeypatch, weights
+):
     did = []
 
     def run(command, **_):
@@ -69,6 +80,7 @@ def test_the_engine_s_packages_are_announced_before_they_are_installed_and_start
     assert docker_engine.ensure(did.append).version == "20.10"
     before = "Installing docker.io, iptables from the distribution"
     assert did == [before, "apt-get", "apt-get", "Starting the Docker daemon", "dockerd", "started"]
+    assert weights == ["weight"]
 
 
 def test_an_engine_without_compose_is_enough_for_a_run_without_a_compose_file(monkeypatch):

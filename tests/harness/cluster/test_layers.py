@@ -31,6 +31,8 @@ def docker(monkeypatch):
 
 def test_nodes_that_need_no_layer_have_the_plain_image(docker):
     assert layers.ensure(BASE, ["redis", "kubernetes", "client"], print) == BASE
+    assert layers.built(BASE, ["redis", "kubernetes", "client"]) == BASE
+    assert layers.built(BASE, KINDS_OF_NODES) is None
     assert docker == {}
 
 
@@ -42,6 +44,7 @@ def test_a_layer_is_built_once_and_put_on_each_new_image_of_the_nodes(docker):
     assert docker[stage].startswith("FROM debian@sha256:1\n")
     assert docker[nodes].startswith(f"FROM {BASE}\nCOPY --from={stage} /kube-apiserver ")
     assert layers.ensure(BASE, KINDS_OF_NODES, said.append) == name
+    assert layers.built(BASE, KINDS_OF_NODES) == name
     layers.ensure("fencepost-node:4567", KINDS_OF_NODES, said.append)
     assert len(docker) == 3 and len(said) == 1
     assert "kube-apiserver" in said[0]

@@ -189,6 +189,56 @@ def test_another_command_that_sets_up_is_waited_for_and_named(places):
     assert f"(pid {os.getpid()})" in words
 
 
+@pytest.fixture
+def set_up(machine, monkeypatch):
+    """An engine that answers and has the nodes' plain image, with every wait for its turn."""
+    engine = module.docker_engine.Engine("20.10.24")
+    monkeypatch.setattr(module.docker_engine, "answering", lambda: engine)
+    monkeypatch.setattr(module.image, "built", lambda whole=False: "fencepost-node:1")
+    monkeypatch.setattr(module.image, "there", lambda name: False)
+    monkeypatch.setattr(module.layers, "ensure", lambda base, kinds, say: "with the layer")
+    waits = []
+
+    @contextlib.contextmanager
+    def setting_up(say):
+        waits.append("waited")
+        yield
+
+    monkeypatch.setattr(module.projects, "setting_up", setting_up)
+    return waits
+
+
+def test_a_command_that_misses_nothing_does_not_wait_while_another_one_builds(set_up):
+    with brought_up(NODES, print):
+        pass
+    assert set_up == []
+
+
+def test_a_command_that_needs_a_missing_layer_or_a_missing_compose_waits_for_its_turn(
+    set_up, monkeypatch
+):
+    with brought_up(NODES, print, way=Way(kinds=("kube-apiserver",))):
+        pass
+    assert set_up == ["waited"]
+    monkeypatch.setattr(module.docker_engine, "compose_there", lambda: ())
+    monkeypatch.setattr(module.docker_engine, "compose", lambda say: ("docker-compose",))
+    assert module._ready({"redis"}, True, print)[1:] == (("docker-compose",), "with the layer")
+    assert set_up == ["waited"] * 2
+    monkeypatch.setattr(module.docker_engine, "compose_there", lambda: ("docker", "compose"))
+    assert module._ready({"redis"}, True, print)[1:] == (("docker", "compose"), "fencepost-node:1")
+    assert set_up == ["waited"] * 2
+
+
+def test_building_an_image_that_is_whole_waits_for_no_other_command(set_up, monkeypatch, capsys):
+    monkeypatch.setattr(module.image, "held", lambda name: {"kazoo"})
+    other = Reservation(SETUP)
+    other.take()
+    command.build()
+    assert "the nodes' image fencepost-node:1 exists. Libraries in it: kazoo." in (
+        " ".join(capsys.readouterr().out.split())
+    )
+
+
 def test_the_end_of_one_command_touches_nothing_of_another_s(machine):
     with brought_up(NODES, print) as one:
         with brought_up(NODES, print):

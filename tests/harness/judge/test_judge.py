@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fencepost import runfiles
+from fencepost.harness.judge import judge as judging
 from fencepost.harness.judge.judge import judge
 
 RECORDED = Path(__file__).parents[2] / "recorded"
@@ -58,6 +60,29 @@ def test_the_checkers_of_a_history_from_elsewhere_are_kept_in_run_json(tmp_path)
     assert learnt["checkers"] == [name for name in found.verdicts if name != "faults"]
     assert judge(tmp_path).results == found.results
     assert (tmp_path / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("long", "own", "done"),
+    [
+        (3, 0, []),
+        (2, 0, ["counted", "frozen", "unfrozen"]),
+        (2, 7, ["counted"]),
+    ],
+)
+def test_a_long_history_is_frozen_while_it_is_judged_unless_the_process_has_frozen_objects(
+    tmp_path, monkeypatch, long, own, done
+):
+    calls = []
+    monkeypatch.setattr(judging, "_LONG", long)
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: calls.append("counted") or own)
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append("frozen"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: calls.append("unfrozen"))
+    (tmp_path / "history.jsonl").write_text(HISTORY)
+    usual = gc.get_threshold()
+    judge(tmp_path)
+    assert calls == done
+    assert (gc.isenabled(), gc.get_threshold()) == (True, usual)
 
 
 def test_a_description_from_elsewhere_stays_as_it_is(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import os
 import pickle
 import random
 import time
@@ -55,6 +56,18 @@ def test_a_schedule_gives_the_same_values_of_every_source_again():
     random.random()
     assert secrets_of(setting) == first
     assert secrets_of(setting, (5,)) != first
+
+
+def test_the_processors_that_the_hunt_may_use_do_not_reach_the_lock():
+    setting, mine = own("Everything"), os.sched_getaffinity(0)
+    if len(mine) < 2:
+        pytest.skip("this process may use one processor only")
+    first = secrets_of(setting)
+    os.sched_setaffinity(0, {min(mine)})
+    try:
+        assert secrets_of(setting) == first
+    finally:
+        os.sched_setaffinity(0, mine)
 
 
 SECRETS = """

@@ -30,6 +30,7 @@ for line in sys.stdin:
     if order.get("control") == "setup":
         for name, at in order["addresses"].items():
             links[name] = socket.create_connection(tuple(at))
+            links[name].settimeout(float(os.environ["TIME_OUT_S"]))
         say(control="ready", version=1, pid=os.getpid(), generates=False)
     elif order.get("control") == "background":
         links["a"].sendall(b"*1\r\n$4\r\nPING\r\n")
@@ -40,9 +41,13 @@ for line in sys.stdin:
         links["a"].recv(100)
         for name in ("b", "a"):
             links[name].sendall(b"*2\r\n$3\r\nSET\r\n$1\r\nk\r\n")
-        for name in ("a", "b"):
-            links[name].recv(100)
-        say(type="ok", f=order["f"])
+        try:
+            for name in ("a", "b"):
+                links[name].recv(100)
+        except TimeoutError:
+            say(type="info", f=order["f"])
+        else:
+            say(type="ok", f=order["f"])
 """
 SERVERS = ("a", "b", "storage")
 
@@ -72,12 +77,13 @@ class Servers:
 class Behind:
     """A program behind a gate, and its lines."""
 
-    def __init__(self):
+    def __init__(self, time_out_s=120):
         self.servers = Servers()
         command = [sys.executable, "-m", "fencepost.workloads.client.gate"]
         self.process = subprocess.Popen(
             [*command, sys.executable, "-c", PROGRAM],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=os.environ | {"TIME_OUT_S": str(time_out_s)},
         )  # fmt: skip
         self.lines: Queue[dict] = Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -116,8 +122,8 @@ class Behind:
 
 
 @pytest.fixture
-def behind():
-    made = Behind()
+def behind(request):
+    made = Behind(**getattr(request, "param", {}))
     yield made
     if made.process.poll() is None:
         os.kill(made.pid, signal.SIGKILL)
@@ -174,6 +180,33 @@ def test_a_program_is_stopped_after_its_requests_and_before_it_reads_the_reply(b
     assert sorted(behind.sets()) == ["a", "b"] and state(behind.pid) == "T"
     assert behind.lines.empty()
     behind.resume()
+    assert behind.next()["type"] == "ok"
+
+
+@pytest.mark.parametrize("place", [WAITS, REPLY])
+@pytest.mark.parametrize("behind", [{"time_out_s": 0.1}], indirect=True)
+def test_a_program_that_is_stopped_past_its_own_time_out_finds_the_reply_when_it_resumes(
+    behind, place
+):
+    """As one does whose process is stopped without a gate: its kernel has the reply."""
+    behind.tell(control="arm", point=before(number(0, 0, 3) + place))
+    behind.tell(f="acquire")
+    assert behind.next()["type"] == "invoke" and "point" in behind.next()
+    time.sleep(0.5)
+    behind.resume()
+    assert behind.next()["type"] == "ok"
+
+
+def test_a_reply_whose_own_point_is_armed_waits_for_it(behind):
+    points = [before(number(0, 0, 3) + place) for place in (WAITS, REPLY)]
+    for point in points:
+        behind.tell(control="arm", point=point)
+    behind.tell(f="acquire")
+    assert behind.next()["type"] == "invoke"
+    for point in points:
+        assert behind.next() == {"control": "point", "point": point}
+        assert behind.lines.empty() and state(behind.pid) == "T"
+        behind.resume()
     assert behind.next()["type"] == "ok"
 
 
