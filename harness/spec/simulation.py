@@ -94,6 +94,7 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         libraries=tuple(filter(None, (library, *lock.loads))),
         elector=lock.elector,
         stops=spec.stops,
+        closes=spec.after_cancel == "close",
         live=live,
         **_own(spec),
     )

@@ -12,7 +12,8 @@ times at which messages arrive have that effect: the set-up and delays determine
 clients is first.) *Overtaken* is for user locks: a client stalls once in the middle of an op, past
 its lease, while the others ask again when that lease expires, and hold long. A lock without a check
 of its owner, or with a check that is a request of its own, shows it then. The other strategies
-rarely combine such a stall with such a set-up.
+rarely combine such a stall with such a set-up. Clients of a user lock sometimes hurry: refused,
+they ask again at once, while answers to their earlier requests are under way.
 
 It draws an action by kind, with weights that a hunt learns from its coverage, then by way, then
 uniformly among those.
@@ -26,9 +27,9 @@ from random import Random
 
 from fencepost.hunt.faults.registry import SIMULATED, family_of
 from fencepost.hunt.faults.simulated import Action, Simulated
-from fencepost.hunt.sim.schedule import Aim, Schedule
+from fencepost.hunt.sim.schedule import EACH, HEAD, Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.work import begin_times, work_times
+from fencepost.hunt.work import EXTENDS, HURRIES, begin_times, work_times
 
 _DEEPEST = 6
 _CHANCE = 0.02
@@ -40,6 +41,7 @@ _VARIATIONS = 1 << 16
 _UNUSUAL = 0.3
 _OWN = 0.4
 _OVERTAKEN = 0.15
+_HURRIES = 0.25
 _STALLED = ("acquire", "release", "release", "extend")
 # The last place of begin_times (work.py): the second try then comes when a lease of time 0 ends.
 _MEETS_END = 2
@@ -99,9 +101,16 @@ class Drawer:
                 int(random.random() < 0.25),
                 int(random.random() * self._setting.holds),
             ]
+        if self._measured is not None:
+            self._hurry(head, random)
         if random.random() < _AIMED:
             return Schedule(tuple(head)), self._aims(random)
         return Schedule(tuple(head), self._injections(random)), ()
+
+    def _hurry(self, head: list[int], random: Random) -> None:
+        """Let each client hurry with a certain probability."""
+        for place in range(HEAD + EXTENDS, len(head), EACH):
+            head[place] |= HURRIES if random.random() < _HURRIES else 0
 
     def _aims(self, random: Random) -> list[Aim]:
         """Draw injections relative to ops, each op with the same probability."""
