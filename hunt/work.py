@@ -22,7 +22,7 @@ BEGINS, HOLDS_FOR, EXTENDS, MORE = range(EACH)
 BETWEEN = 20 * MS
 HURRIES = 2
 """A bit of the number at EXTENDS."""
-_HASTY = 3
+_HASTY = 10
 """How often a client in a hurry asks again at once."""
 
 

@@ -81,6 +81,9 @@ class Drawer:
         self._works = len(work_times(setting))
         self._lengths = (4, 4 + 3 * len(setting.servers), 10 * len(setting.servers))
         self._measured = lengths
+        self._of_messages = {
+            n for n, action in drawn if lengths is not None and _family(action).messages
+        }
         # For each client: actions that let it work past its lease, or bring its messages late.
         self._stalls = [
             [
@@ -169,8 +172,12 @@ class Drawer:
         after = self._after(f, random)
         groups = random.choices(self._groups, cum_weights=self._weights)[0]
         way = groups[int(random.random() * len(groups))]
-        many = min(len(way), 1 + int(random.random() * max(2, len(self._setting.servers))))
-        chosen = random.sample(way, many)
+        servers = max(2, len(self._setting.servers))
+        if way[0] in self._of_messages:
+            # The same of several messages, one after the other.
+            chosen = [random.choice(way)] * (1 + int(random.random() * servers))
+        else:
+            chosen = random.sample(way, min(len(way), 1 + int(random.random() * servers)))
         found = [Aim(client, f, 0, after + place, action) for place, action in enumerate(chosen)]
         if random.random() < 0.5:
             found.append(Aim(client, "acquire", 0, 0, self._action(random)))

@@ -1,9 +1,9 @@
 """Searches: draws, runs and judges schedules until one breaks a promise or the time is up.
 
 Drawn schedules come in rounds of batches. Between rounds the search learns weights of faults: a
-kind whose schedules showed more new behaviour gets more of the next round. With a user lock, a batch
-of simple schedules (single.py) comes before each of the first of these batches. An exhaustive search
-has a round for each depth (exhaustive.py).
+kind whose schedules showed more new behaviour gets more of the next round. With a user lock, a
+batch of simple schedules (single.py) comes before each of the first of these batches. An exhaustive
+search has a round for each depth (exhaustive.py).
 """
 
 from __future__ import annotations

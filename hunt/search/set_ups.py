@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from fencepost.hunt.sim.schedule import EACH, HEAD
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.work import BEGINS, EXTENDS, HOLDS_FOR, MORE, begin_times, work_times
+from fencepost.hunt.work import BEGINS, EXTENDS, HOLDS_FOR, HURRIES, MORE, begin_times, work_times
 
 Head = tuple[int, ...]
 _PART = 1
@@ -21,7 +21,7 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     """Yield the set-ups. The other clients ask when client-1's lease has just expired, all ask at
     once, or client-1 asks while another holds the lock. The others hold it for part of a lease:
     then a release that is refused shows that the lock was taken away. Otherwise client-1's second
-    hold shows it."""
+    hold shows it. Clients of a user lock hurry in the last one (work.py)."""
     late, longest = len(begin_times(setting)) - 1, len(work_times(setting)) - 1
     part = {BEGINS: late, HOLDS_FOR: _PART}
     yield _head(setting, {HOLDS_FOR: longest}, part)
@@ -31,6 +31,9 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     yield _head(setting, {BEGINS: 1}, {HOLDS_FOR: _PART, MORE: 1})
     if setting.extends:
         yield _head(setting, {EXTENDS: 1}, part)
+    if setting.own is not None:
+        hurried = {EXTENDS: HURRIES, HOLDS_FOR: _PART}
+        yield _head(setting, {EXTENDS: HURRIES, MORE: 1}, {BEGINS: 1, **hurried})
 
 
 def _head(setting: Setting, first: Mapping[int, int], others: Mapping[int, int]) -> Head:

@@ -14,11 +14,15 @@ The middle of each gap comes first, the other steps of a gap later: a clock may 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
+from typing import cast
 
 from fencepost.hunt.faults.registry import SIMULATED, family_of
 from fencepost.hunt.faults.simulated import Action
+from fencepost.hunt.intercept.duplex import Down, Up
+from fencepost.hunt.intercept.stream import Stream, Talk
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.set_ups import set_ups
 from fencepost.hunt.sim.network import Request
@@ -28,9 +32,12 @@ from fencepost.hunt.sim.world import Event
 
 _OPS = ("release", "extend", "acquire")
 """The ops of a lock, those that most often show a defect first."""
-_PLACES = 6
-"""At most this many steps of one gap: some code reads its clock again and again."""
+_RANKS = 6
+_GAPS = 8
+"""How many gaps of an op have a rank more than others: the ops of a lock on several servers have
+many, and most are alike."""
 
+Injections = tuple[tuple[int, int], ...]
 Op = list[tuple[int, bool]]
 """The steps of an op, each with whether a message of the client is due."""
 
@@ -57,10 +64,19 @@ class _Steps(Run):
         if client.activity != self._op[0]:
             self._op = client.activity, []
             self.ops.setdefault(client.activity, []).append(self._op[1])
-        message = isinstance(event, Request) and event.link.client is client
+        message = isinstance(event, Request) and event.link.client is client and _counts(event)
         here = world.running is not None and world.running.node if event is None else event.node
         if message or here is client:
             self._op[1].append((world.step, message))
+
+
+def _counts(message: Request) -> bool:
+    """Whether a message concerns more than the connection itself."""
+    if isinstance(message, Talk | Up):
+        return any(map(message.link.session.is_about_data, message.command))
+    if isinstance(message, Down) and message.about is not None:
+        return cast(Stream, message.link).session.is_about_data(message.about)
+    return True
 
 
 def single(setting: Setting, actions: Sequence[Action]) -> list[Schedule]:
@@ -70,53 +86,81 @@ def single(setting: Setting, actions: Sequence[Action]) -> list[Schedule]:
     for run in runs:
         run.execute()
     found = dict.fromkeys(map(Schedule, heads))
-    for rank in range(_PLACES):
+    kinds = _kinds(actions)
+    for rank in range(_RANKS):
         for run in runs:
-            for step, number in _of(run, _kinds(actions), rank):
-                found[Schedule(run.schedule.head, ((step, number),))] = None
+            for kind, places in _of(run, kinds):
+                for nth, number in enumerate(kind.numbers):
+                    for steps in places.get(rank - nth // kind.at_once, ()):
+                        injections = tuple((step, number) for step in steps)
+                        found[Schedule(run.schedule.head, injections)] = None
     return list(found)
 
 
-def _of(
-    run: _Steps, kinds: Mapping[str, tuple[bool, list[int]]], rank: int
-) -> Iterator[tuple[int, int]]:
-    """Yield the injections of a rank into a run. The first action of a kind and the first step of
-    a gap have the rank 0; later ones have higher ranks."""
+Places = dict[int, list[tuple[int, ...]]]
+"""The places of an action in an op, by rank: the steps at which it is injected, once or again."""
+
+
+def _of(run: _Steps, kinds: Sequence[_Kind]) -> Iterator[tuple[_Kind, Places]]:
+    """Yield each kind of actions with its places in a run."""
     for f in _OPS:
         # The first acquire opens connections, another one does not.
         for op in run.ops.get(f, [])[: 2 if f == "acquire" else 1]:
-            gaps, messages = _gaps(op), [step for step, message in op if message]
-            for of_messages, numbers in kinds.values():
-                for nth, number in enumerate(numbers[: rank + 1]):
-                    if not of_messages:
-                        yield from (
-                            (gap[rank - nth], number) for gap in gaps if rank - nth < len(gap)
-                        )
-                    elif nth == rank:
-                        yield from ((step, number) for step in messages)
+            gaps, messages = _in_gaps(op), _at_messages(op, len(run.servers))
+            for kind in kinds:
+                yield kind, messages if kind.of_messages else gaps
 
 
-def _kinds(actions: Sequence[Action]) -> dict[str, tuple[bool, list[int]]]:
-    """Return the numbers of the actions on client-1, and of those on a message, by kind."""
-    found: dict[str, tuple[bool, list[int]]] = {}
-    for number, action in enumerate(actions, 1):
-        of_messages = SIMULATED[family_of(action.kind)].messages
-        if of_messages or action.client == 0:
-            found.setdefault(action.kind, (of_messages, []))[1].append(number)
-    return found
-
-
-def _gaps(op: Op) -> list[list[int]]:
-    """Return the steps between the messages of an op: the middle one of each gap first, then its
+def _in_gaps(op: Op) -> Places:
+    """Return the places between the messages of an op: the middle of each gap first, then its
     ends, then others."""
-    return [
+    gaps = [
         _spread([step for step, _ in steps])
         for message, steps in groupby(op, lambda one: one[1])
         if not message
     ]
+    first, found = set(_spread(range(len(gaps)), _GAPS)), Places()
+    for number, gap in enumerate(gaps):
+        for rank, step in enumerate(gap, 0 if number in first else 1):
+            found.setdefault(rank, []).append((step,))
+    return found
 
 
-def _spread(steps: Sequence[int]) -> list[int]:
+def _at_messages(op: Op, servers: int) -> Places:
+    """Return the places at the messages of an op. A fault of one message breaks little on several
+    servers: there, those of a majority's successive messages come first. (An action on a message
+    waits for the next one.)"""
+    majority = servers // 2 + 1
+    messages = [step for step, message in op if message]
+    several = [tuple(range(step, step + majority)) for step in messages]
+    return {0: several} | ({2: [(step,) for step in messages]} if majority > 1 else {})
+
+
+def _spread(steps: Sequence[int], most: int = _RANKS) -> list[int]:
+    """Return some of these steps: the middle, both ends, then steps halfway between others."""
     last = len(steps) - 1
-    places = (last // 2, 0, last, last // 4, last * 3 // 4, last // 8)
-    return list(dict.fromkeys(steps[place] for place in places))
+    places = [last // 2, 0, last]
+    places += [last * part // 8 for part in (2, 6, 1, 3, 5, 7)]
+    return [steps[place] for place in list(dict.fromkeys(places))[:most]] if steps else []
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """The numbers of the actions of a kind on client-1, or on a message, the simplest first.
+    `at_once`: how many have the same rank."""
+
+    of_messages: bool
+    numbers: list[int] = field(default_factory=list)
+
+    @property
+    def at_once(self) -> int:
+        return 2 if self.of_messages else 1
+
+
+def _kinds(actions: Sequence[Action]) -> list[_Kind]:
+    found: dict[str, _Kind] = {}
+    for number, action in enumerate(actions, 1):
+        of_messages = SIMULATED[family_of(action.kind)].messages
+        if of_messages or action.client == 0:
+            found.setdefault(action.kind, _Kind(of_messages)).numbers.append(number)
+    return list(found.values())
