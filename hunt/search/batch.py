@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from fencepost.hunt.faults.registry import table
-from fencepost.hunt.lock_error import LockError
+from fencepost.hunt.lock_error import NEVER_ENDS, LockError
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.exhaustive import Every, Probe, probes
@@ -140,7 +140,10 @@ class Searcher:
         self._setting = setting
         self._actions = table(setting)
         # A failure without faults is raised here.
-        self._steps = Run(setting, Schedule(), self._actions).execute().world.step
+        calm = Run(setting, Schedule(), self._actions).execute()
+        if calm.waits_forever and not violations(calm, setting.goals):
+            raise LockError(NEVER_ENDS)
+        self._steps = calm.world.step
         self._lengths: dict[str, int] | None = None
         self._simple: list[Schedule] | None = None
         if begins_simply(setting):
