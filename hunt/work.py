@@ -22,6 +22,8 @@ BEGINS, HOLDS_FOR, EXTENDS, MORE = range(EACH)
 BETWEEN = 20 * MS
 HURRIES = 2
 """A bit of the number at EXTENDS."""
+_OFTEN = 12
+"""A client asks all the time if it rests for less than a tenth of the bound (design.md, 4)."""
 _HASTY = 10
 """How often a client in a hurry asks again at once."""
 
@@ -144,18 +146,24 @@ def give_back(client: Client, hold: str) -> None:
 def final_acquire(client: Client, setting: Setting, world: World) -> bool:
     """Acquire the lock a last time, and read; return whether the first request was granted.
 
-    After a refusal the client retries without contention, once the leases and the bound have
-    passed: liveness blames the lock only then (checker/facts/waits.py).
+    After a refusal the client retries without contention, until the leases and the bound have
+    passed: liveness blames the lock only then (checker/facts/waits.py). With a user lock it asks
+    all the time, because its own requests may keep the lock taken.
     """
-    granted = False
-    for number in range(4):
+    granted, waits = False, 2 * setting.ttl_ns + setting.bound_ns
+    pause = setting.bound_ns // _OFTEN if setting.own is not None else waits
+    number, until = 0, 0
+    while number < 4 or world.now < until:
         if number == 1:
-            world.sleep(2 * setting.ttl_ns + setting.bound_ns)
+            until = world.now + waits
+        if number and (number == 1 or world.now < until):
+            world.sleep(pause)
         type, answer = client.apply("acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
         if type == "ok":
             give_back(client, str(answer["hold"]))
             granted = number == 0
             break
         world.sleep(BETWEEN)
+        number += 1
     client.apply("read", {"resource": RESOURCE})
     return granted

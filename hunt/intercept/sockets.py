@@ -2,7 +2,7 @@
 
 A socket behaves as a kernel's: bytes arrive in order, a late reply can still be read, a server that
 stops closes the connection, and bytes sent into a cut get no answer. Not simulated: name lookups,
-addresses other than the servers', TLS.
+addresses other than the servers'. TLS passes in clear (tls.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from fencepost.hunt.intercept.keepalive import Keepalive
 from fencepost.hunt.intercept.readiness import number, poke
 from fencepost.hunt.intercept.socket_file import SocketFile
 from fencepost.hunt.intercept.stream import Talk
+from fencepost.hunt.intercept.tls import Clear
 from fencepost.hunt.sim.network import Network, Request, Server, Session
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import Node, Task, Timer, Wake
@@ -26,7 +27,7 @@ from fencepost.hunt.sim.world import Node, Task, Timer, Wake
 _CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
 
 
-class Socket:
+class Socket(Clear):
     """A replacement for socket.socket."""
 
     def __init__(self, family: int = -1, type: int = -1, proto: int = -1) -> None:
@@ -374,6 +375,7 @@ def address_info(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
     """Replace getaddrinfo: a server's name is its own address."""
     place = here()
     assert place is not None
+    host = host.decode() if isinstance(host, bytes) else host
     if host not in place.servers:
         raise place.unknown(f"it looks up {host}, which is not one of its servers")
     return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, int(port or 0)))]

@@ -20,7 +20,7 @@ from itertools import groupby
 from typing import cast
 
 from fencepost.hunt.faults.registry import SIMULATED, family_of
-from fencepost.hunt.faults.simulated import Action
+from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.intercept.duplex import Down, Up
 from fencepost.hunt.intercept.stream import Stream, Talk
 from fencepost.hunt.run import Run
@@ -88,12 +88,13 @@ def single(setting: Setting, actions: Sequence[Action]) -> list[Schedule]:
     found = dict.fromkeys(map(Schedule, heads))
     kinds = _kinds(actions)
     for rank in range(_RANKS):
-        for run in runs:
-            for kind, places in _of(run, kinds):
-                for nth, number in enumerate(kind.numbers):
-                    for steps in places.get(rank - nth // kind.at_once, ()):
-                        injections = tuple((step, number) for step in steps)
-                        found[Schedule(run.schedule.head, injections)] = None
+        for kind in kinds:
+            for run in runs:
+                for places in _of(run, kind):
+                    for nth, number in enumerate(kind.numbers):
+                        for steps in places.get(rank - nth // kind.at_once, ()):
+                            injections = tuple((step, number) for step in steps)
+                            found[Schedule(run.schedule.head, injections)] = None
     return list(found)
 
 
@@ -101,14 +102,12 @@ Places = dict[int, list[tuple[int, ...]]]
 """The places of an action in an op, by rank: the steps at which it is injected, once or again."""
 
 
-def _of(run: _Steps, kinds: Sequence[_Kind]) -> Iterator[tuple[_Kind, Places]]:
-    """Yield each kind of actions with its places in a run."""
+def _of(run: _Steps, kind: _Kind) -> Iterator[Places]:
+    """Yield the places of a kind of actions in each op of a run."""
     for f in _OPS:
         # The first acquire opens connections, another one does not.
         for op in run.ops.get(f, [])[: 2 if f == "acquire" else 1]:
-            gaps, messages = _in_gaps(op), _at_messages(op, len(run.servers))
-            for kind in kinds:
-                yield kind, messages if kind.of_messages else gaps
+            yield _at_messages(op, len(run.servers)) if kind.of_messages else _in_gaps(op)
 
 
 def _in_gaps(op: Op) -> Places:
@@ -158,9 +157,16 @@ class _Kind:
 
 
 def _kinds(actions: Sequence[Action]) -> list[_Kind]:
+    """Return the kinds of actions on client-1 or on a message: first those by which it acts late,
+    then those by which its messages are late."""
     found: dict[str, _Kind] = {}
     for number, action in enumerate(actions, 1):
-        of_messages = SIMULATED[family_of(action.kind)].messages
-        if of_messages or action.client == 0:
-            found.setdefault(action.kind, _Kind(of_messages)).numbers.append(number)
-    return list(found.values())
+        family = _family(action.kind)
+        if family.messages or action.client == 0:
+            found.setdefault(action.kind, _Kind(family.messages)).numbers.append(number)
+    kinds = sorted(found, key=lambda kind: (not _family(kind).slows, not _family(kind).late))
+    return [found[kind] for kind in kinds]
+
+
+def _family(kind: str) -> Simulated:
+    return SIMULATED[family_of(kind)]
