@@ -17,6 +17,8 @@ from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, NEVER, Event
 
+_OPS = ("acquire", "extend", "release")
+
 
 def _delay(setting: Setting) -> Iterator[Action]:
     timeout = int(setting.options.get("node_timeout_ms", 50)) * MS
@@ -48,7 +50,7 @@ def _until_again(run: Run, event: Event | None) -> bool:
     client = event.link.client
     if not isinstance(client, ClientNode):
         return False
-    late, f = _held_back(event), client.activity
+    late, f = _held_back(event), client.activity if client.activity in _OPS else "acquire"
     late.arrives = NEVER
     words = f"held back until {client.name} begins the next {f}"
     name = _begin(run, event, words, lambda: _arrive(run, late, event.link.latency))

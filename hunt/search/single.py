@@ -30,8 +30,9 @@ from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
 
-_OPS = ("release", "extend", "acquire")
-"""The ops of a lock, those that most often show a defect first."""
+_OPS = {"release": 1, "extend": 1, "work": 2, "acquire": 2}
+"""The ops of a lock, those that most often show a defect first, and how many of each. While a
+client works, its lock may renew the lease; its second acquire opens no connections."""
 _RANKS = 6
 _GAPS = 8
 """How many gaps of an op have a rank more than others: the ops of a lock on several servers have
@@ -104,9 +105,8 @@ Places = dict[int, list[tuple[int, ...]]]
 
 def _of(run: _Steps, kind: _Kind) -> Iterator[Places]:
     """Yield the places of a kind of actions in each op of a run."""
-    for f in _OPS:
-        # The first acquire opens connections, another one does not.
-        for op in run.ops.get(f, [])[: 2 if f == "acquire" else 1]:
+    for f, count in _OPS.items():
+        for op in run.ops.get(f, [])[:count]:
             yield _at_messages(op, len(run.servers)) if kind.of_messages else _in_gaps(op)
 
 
