@@ -92,7 +92,7 @@ class GivesBack(Leased):
 
 
 class DropsInClose(GivesBack):
-    """Its `close` does not wait for what it gives back: sound for a client that keeps its lock."""
+    """Its `close` does not wait for its tasks: sound for a client that keeps its lock."""
 
     async def close(self):
         for task in self.background:

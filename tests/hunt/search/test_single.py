@@ -1,4 +1,4 @@
-"""The simple schedules of a user lock: which there are, and what they find."""
+"""The simple schedules of a user lock, and the defects that they find."""
 
 from __future__ import annotations
 
