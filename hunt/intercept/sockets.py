@@ -140,19 +140,25 @@ class Socket(Clear):
 
         def end() -> None:
             cut = any(self.ends in links for links in cuts)
+            self.network.speaks(self)
             self._error = errno.ETIMEDOUT if cut else 0 if server.up else errno.ECONNREFUSED
             if self._error == 0 and not self.closed:
                 self.network.open[server.index][self] = None
             poke(self, place)
 
-        after_ns = _CONNECTS_NS if any(self.ends in links for links in cuts) else 2 * self.latency
+        after_ns = 2 * self.latency
+        if any(self.ends in links for links in cuts):
+            after_ns = _CONNECTS_NS
+            self.network.speaks_no_more(self)
         world.at(world.now + after_ns, Timer(self.client, end))
         raise BlockingIOError(errno.EINPROGRESS, "Operation now in progress")
 
     def _open(self, place: Place, server: Server) -> None:
         self._begin(place, server)
         if self.ends in self.network.requests_cut or self.ends in self.network.replies_cut:
+            self.network.speaks_no_more(self)
             place.world.sleep(_CONNECTS_NS if self._timeout is None else round(self._timeout * 1e9))
+            self.network.speaks(self)
             raise TimeoutError("timed out")
         if not server.up:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
@@ -201,6 +207,7 @@ class Socket(Clear):
         talk = Talk(self, commands, world.now, self.server.boots)
         self._under_way.append(talk)
         if self.ends in self.network.requests_cut:
+            talk.fell_silent()
             if self.network.tap is not None:
                 talk.miss(self.network.tap)
         else:
@@ -339,6 +346,7 @@ class Socket(Clear):
         """
         if not self.closed and self._place is not None:
             self.network.open.get(self.server.index, {}).pop(self, None)
+            self.network.speaks(self)
             if self.waits:
                 self.server.left(self)
             if self._duplex is not None:

@@ -39,6 +39,17 @@ class Right:
         await self.client.aclose()
 
 
+class Patient(Right):
+    """Waits for each answer for as long as TCP does."""
+
+    def __init__(self, servers):
+        super().__init__(servers)
+        host, port = servers[0]
+        self.client = redis.asyncio.Redis(
+            host=host, port=port, socket_timeout=None, socket_connect_timeout=None, retry=None
+        )
+
+
 class Looks(Right):
     """A release that looks, and then deletes."""
 

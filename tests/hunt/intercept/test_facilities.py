@@ -1,4 +1,4 @@
-"""What a lock may use of Python's standard library in a hunt, and how the rest is refused."""
+"""Parts of the standard library that a lock may use in a hunt, and how the rest is refused."""
 
 from __future__ import annotations
 
