@@ -91,9 +91,15 @@ def end(loops: Iterable[Any]) -> None:
 
 
 class _Task(numbers.Numbered, asyncio.Task):  # type: ignore[type-arg]
-    """A task whose place in a set does not depend on its address in memory."""
+    """A task whose place in a set does not depend on its address in memory, and whose name does
+    not depend on the tasks of other clients."""
 
     __slots__ = ("numbered",)
+
+    def __init__(self, coro: Any, *, name: Any = None, **more: Any) -> None:
+        if name is None and (place := here()) is not None:
+            name = place.name("Task-%d")
+        super().__init__(coro, name=name, **more)
 
 
 _FUTURE = asyncio.Future

@@ -166,6 +166,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield threading, "get_ident", threads.ident
     yield threading, "local", _Local
     yield threading, "current_thread", threads.current
+    yield threading, "_newname", threads.new_name(threading._newname)  # type: ignore[attr-defined]
     yield _thread, "interrupt_main", either(_thread.interrupt_main, threads.interrupt_main)
     yield threading.Thread, "start", threads.start
     yield threading.Thread, "join", threads.join

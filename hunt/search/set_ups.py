@@ -21,7 +21,8 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     """Yield the set-ups. The other clients ask when client-1's lease has just expired, all ask at
     once, or client-1 asks while another holds the lock. The others hold it for part of a lease:
     then a release that is refused shows that the lock was taken away. Otherwise client-1's second
-    hold shows it. Clients of a user lock hurry in the last one (work.py)."""
+    hold shows it. Clients of a user lock hurry as well (work.py), or client-1 is the last at work,
+    or its hold outlasts the lease without the extension."""
     late, longest = len(begin_times(setting)) - 1, len(work_times(setting)) - 1
     part = {BEGINS: late, HOLDS_FOR: _PART}
     yield _head(setting, {HOLDS_FOR: longest}, part)
@@ -31,9 +32,13 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     yield _head(setting, {BEGINS: 1}, {HOLDS_FOR: _PART, MORE: 1})
     if setting.extends:
         yield _head(setting, {EXTENDS: 1}, part)
-    if setting.own is not None:
-        hurried = {EXTENDS: HURRIES, HOLDS_FOR: _PART}
-        yield _head(setting, {EXTENDS: HURRIES, MORE: 1}, {BEGINS: 1, **hurried})
+    if setting.own is None:
+        return
+    hurried = {EXTENDS: HURRIES, HOLDS_FOR: _PART}
+    yield _head(setting, {EXTENDS: HURRIES, MORE: 1}, {BEGINS: 1, **hurried})
+    yield _head(setting, {BEGINS: late, MORE: 1}, {})
+    if setting.extends:
+        yield _head(setting, {EXTENDS: 1, HOLDS_FOR: longest}, part)
 
 
 def _head(setting: Setting, first: Mapping[int, int], others: Mapping[int, int]) -> Head:
