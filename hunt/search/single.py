@@ -107,12 +107,15 @@ def _of(run: _Steps, kind: _Kind) -> Iterator[Places]:
     """Yield the places of a kind of actions in each op of a run."""
     for f, count in _OPS.items():
         for op in run.ops.get(f, [])[:count]:
-            yield _at_messages(op, len(run.servers)) if kind.of_messages else _in_gaps(op)
+            if kind.of_messages:
+                yield _at_messages(op, len(run.servers))
+            else:
+                yield _in_gaps(op, kind.in_a_call)
 
 
-def _in_gaps(op: Op) -> Places:
+def _in_gaps(op: Op, in_a_call: bool) -> Places:
     """Return the places between the messages of an op: the middle of each gap first, then its
-    ends, then others."""
+    ends, then others. `in_a_call`: also while a message is under way."""
     gaps = [
         _spread([step for step, _ in steps])
         for message, steps in groupby(op, lambda one: one[1])
@@ -122,6 +125,8 @@ def _in_gaps(op: Op) -> Places:
     for number, gap in enumerate(gaps):
         for rank, step in enumerate(gap, 0 if number in first else 1):
             found.setdefault(rank, []).append((step,))
+    if in_a_call:
+        found.setdefault(0, []).extend((step,) for step, message in op if message)
     return found
 
 
@@ -146,9 +151,10 @@ def _spread(steps: Sequence[int], most: int = _RANKS) -> list[int]:
 @dataclass(frozen=True)
 class _Kind:
     """The numbers of the actions of a kind on client-1, or on a message, the simplest first.
-    `at_once`: how many have the same rank."""
+    `in_a_call`: they meet a call of the lock. `at_once`: how many have the same rank."""
 
     of_messages: bool
+    in_a_call: bool
     numbers: list[int] = field(default_factory=list)
 
     @property
@@ -163,7 +169,9 @@ def _kinds(actions: Sequence[Action]) -> list[_Kind]:
     for number, action in enumerate(actions, 1):
         family = _family(action.kind)
         if family.messages or action.client == 0:
-            found.setdefault(action.kind, _Kind(family.messages)).numbers.append(number)
+            found.setdefault(action.kind, _Kind(family.messages, family.in_a_call)).numbers.append(
+                number
+            )
     kinds = sorted(found, key=lambda kind: (not _family(kind).slows, not _family(kind).late))
     return [found[kind] for kind in kinds]
 
