@@ -23,6 +23,8 @@ _FIRST = 10
 """After how many leases a run looks for the first time: nearly all have ended by then."""
 _POLLS = 20
 """A lock that asks again and again takes more steps than this between two looks."""
+_LONGEST_NS = 1_000_000_000_000
+"""Longer than any timeout of TCP (hunt/intercept/sockets.py)."""
 _SINGLE = ("lost", "renewed")
 """Events that may come between the invocation of an op and its completion."""
 
@@ -54,8 +56,7 @@ class Watch:
     def _look(self) -> None:
         run, steps = self._run, self._run.world.step
         idle = len(run.rows) == self._rows
-        stands = not any(not event.off for _, _, event in run.world.queue)
-        waits = stands or steps - self._steps > _POLLS
+        waits = not self._expects or steps - self._steps > _POLLS
         if idle and waits and self._healed:
             self._give_up()
             return
@@ -66,6 +67,15 @@ class Watch:
             run.network.recover()
         self._rows, self._steps = len(run.rows), steps
         self._look_in(2 * run.setting.lease_ns + run.setting.bound_ns)
+
+    @property
+    def _expects(self) -> bool:
+        """Whether an event will come, but for the next look, and sooner than after any timeout."""
+        world = self._run.world
+        return any(
+            not event.off and event.node.up and time < world.now + _LONGEST_NS
+            for time, _, event in world.queue
+        )
 
     def _give_up(self) -> None:
         run = self._run

@@ -128,7 +128,11 @@ class Run:
         if MODELS[self.setting.model].client:
             self._relent_later(_until_restarted())
         with self._patched() if self.setting.outside else nullcontext():
-            world.run()
+            try:
+                world.run()
+            except GreenletExit:  # decide() has ended the run between two tasks
+                if self.failure is None:
+                    raise
             steps = world.step
             world.stop()
         with destruction():
