@@ -196,3 +196,11 @@ ProcessPipe = _calls("multiprocessing", "Pipe")
 Alarm = _calls("signal", "alarm", 1)
 Handler = _calls("signal", "signal", 15, print)
 Kills = _calls("os", "kill", 1, 0)
+
+
+class NamesItself(Awaits):
+    """Its owner is the name of its task and of its thread, which each process counts for itself."""
+
+    async def use(self):
+        thread = threading.Thread(target=str)
+        self.secret = f"{asyncio.current_task().get_name()} {thread.name}"

@@ -43,7 +43,8 @@ def same_policy():
 @pytest.mark.parametrize(
     "name",
     ["Plain", "Polls", pytest.param("Epolls", marks=linux), "Selects", "Pipes", "Pools",
-     "Encrypts", "Wraps", "Awaits", "AwaitsEncrypted", "AnotherPolicy"],
+     "Encrypts", "Wraps", "Awaits", "AwaitsEncrypted", "AnotherPolicy",
+     "NamesItself"],
 )  # fmt: skip
 def test_it_is_granted_and_released_and_its_runs_are_repeated_exactly(name, same_policy):
     done = [row[2:4] for row in run(name).rows if row[2] != "invoke"]
