@@ -157,7 +157,7 @@ def test_the_counterexample_is_the_same_with_any_number_of_processes():
 
 
 def test_faults_outlast_the_sessions_of_a_user_lock():
-    """kazoo asks for 10 s unless it is told."""
+    """kazoo asks for 10 s by default."""
     asked = described(
         f"{LOCKS}:DeletesPlainly", {}, {"seed": 1}, servers="zookeeper:1", faults="pause:client"
     )
