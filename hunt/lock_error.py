@@ -6,6 +6,11 @@ from fencepost.hunt.sim.code_location import where_in
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.workloads.contract.lock import BadAnswer
 
+NEVER_ENDS = (
+    "a call of the lock does not end, although no fault is injected. Limit the time for which it "
+    "waits"
+)
+
 
 class LockError(Exception):
     """The lock's code raised an unexpected exception, or does not terminate."""

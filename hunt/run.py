@@ -10,13 +10,14 @@ from types import FrameType
 
 from greenlet import GreenletExit
 
+from fencepost.hunt.endless import Watch
 from fencepost.hunt.faults.kill import BOOT, end_client
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.intercept import patches
 from fencepost.hunt.intercept.context import Place
 from fencepost.hunt.intercept.inside import destruction, inside
-from fencepost.hunt.lock_error import LockError, Stuck, of_failure, without_end
+from fencepost.hunt.lock_error import Stuck, of_failure, without_end
 from fencepost.hunt.machine import Failpoints, simulated
 from fencepost.hunt.models.model import Storage
 from fencepost.hunt.models.registry import MODELS, storage
@@ -50,6 +51,7 @@ class Run:
     the watcher of a client's steps. `worked_ns`: when all clients had finished their work; then one
     client checks that the lock recovers. `healed_ns`: when all faults had ended. `in_loop`: calls
     of the lock run in an event loop.
+    `waits_forever`: a call of the lock did not end (endless.py).
     `checks_end`: the lock has ended the process of the final check once; a second time it fails.
     `working`: the number of clients still at work. `denied`: the lock was not granted although only
     a minority of the servers was down. `missed`: an action waited for a message, but none came.
@@ -101,7 +103,7 @@ class Run:
         self._last_ns: int | None = None
         self._pending: Action | None = None
         self._finishing: ClientNode | None = None
-        self.checks_end = False
+        self.checks_end = self.waits_forever = False
         self.missed = False
         self.working = len(self.clients)
         self._being_created = len(self.clients) if setting.own else 0
@@ -122,18 +124,22 @@ class Run:
         world.decide = self.decide
         world.decision = self._next()
         self.start_clients()
+        watch = Watch(self)
         if MODELS[self.setting.model].client:
             self._relent_later(_until_restarted())
         with self._patched() if self.setting.outside else nullcontext():
-            world.run()
+            try:
+                world.run()
+            except GreenletExit:  # decide() has ended the run between two tasks
+                if self.failure is None:
+                    raise
             steps = world.step
             world.stop()
         with destruction():
             self._forget()
         world.step = steps
         self.check_failure()
-        if not world.over:
-            raise LockError(f"the lock waits forever, from step {steps} on")
+        self.waits_forever = watch.gave_up
         return self
 
     def start_clients(self) -> None:

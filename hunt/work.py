@@ -20,16 +20,24 @@ LOCK, RESOURCE = "orders", "account"
 BEGINS, HOLDS_FOR, EXTENDS, MORE = range(EACH)
 """Offsets in a client's part of a schedule's head."""
 BETWEEN = 20 * MS
+HURRIES = 2
+"""A bit of the number at EXTENDS."""
+_OFTEN = 12
+"""A client asks all the time if it rests for less than a tenth of the bound (design.md, 4)."""
+_HASTY = 10
+"""How often a client in a hurry asks again at once."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """When a client begins, how long it works under the lock, and how often."""
+    """When a client begins, how long it works under the lock, and how often. `hurries`: if it is
+    refused, it asks again at once, a few times."""
 
     begins_ns: int
     works_ns: int
     extends: bool
     holds: int
+    hurries: bool = False
 
     @staticmethod
     def of(setting: Setting, schedule: Schedule, client: int) -> Plan:
@@ -40,6 +48,7 @@ class Plan:
             works[schedule.at(place + HOLDS_FOR) % len(works)],
             setting.extends and schedule.at(place + EXTENDS) % 2 == 1,
             min(setting.holds, 1 + schedule.at(place + MORE)),
+            schedule.at(place + EXTENDS) & HURRIES != 0,
         )
 
 
@@ -67,7 +76,8 @@ def sections(client: Client, plan: Plan, setting: Setting, world: World, node: C
 def _section(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
     lease = setting.lease_ns
     # It retries until another client's lease would have expired.
-    hold = granted(client, setting, world, node, within=lease * 5 // 4, pause=lease * 3 // 4)
+    hasty = _HASTY if plan.hurries else 0
+    hold = granted(client, setting, world, node, lease * 5 // 4, lease * 3 // 4, hasty)
     if hold is None:
         return
     about = {"lock": LOCK, "hold": hold}
@@ -96,16 +106,23 @@ def _again(client: Client, setting: Setting, node: ClientNode) -> bool:
 
 
 def granted(
-    client: Client, setting: Setting, world: World, node: ClientNode, within: int, pause: int
+    client: Client,
+    setting: Setting,
+    world: World,
+    node: ClientNode,
+    within: int,
+    pause: int,
+    hasty: int = 0,
 ) -> str | None:
-    """Ask for the lock until it is granted, for up to `within` ns, with pauses between; return the
-    hold, or None."""
+    """Ask for the lock until it is granted, for up to `within` ns, with pauses between; the first
+    `hasty` ones are short. Return the hold, or None."""
     until = world.now + within
     while world.now < until:
         type, answer = do(client, node, "acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
         if type == "ok":
             return str(answer["hold"])
-        world.sleep(pause)
+        world.sleep(BETWEEN if hasty > 0 else pause)
+        hasty -= 1
     return None
 
 
@@ -129,18 +146,24 @@ def give_back(client: Client, hold: str) -> None:
 def final_acquire(client: Client, setting: Setting, world: World) -> bool:
     """Acquire the lock a last time, and read; return whether the first request was granted.
 
-    After a refusal the client retries without contention, once the leases and the bound have
-    passed: liveness blames the lock only then (checker/facts/waits.py).
+    After a refusal the client retries without contention, until the leases and the bound have
+    passed: liveness blames the lock only then (checker/facts/waits.py). With a user lock it asks
+    all the time, because its own requests may keep the lock taken.
     """
-    granted = False
-    for number in range(4):
+    granted, waits = False, 2 * setting.ttl_ns + setting.bound_ns
+    pause = setting.bound_ns // _OFTEN if setting.own is not None else waits
+    number, until = 0, 0
+    while number < 4 or world.now < until:
         if number == 1:
-            world.sleep(2 * setting.ttl_ns + setting.bound_ns)
+            until = world.now + waits
+        if number and (number == 1 or world.now < until):
+            world.sleep(pause)
         type, answer = client.apply("acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
         if type == "ok":
             give_back(client, str(answer["hold"]))
             granted = number == 0
             break
         world.sleep(BETWEEN)
+        number += 1
     client.apply("read", {"resource": RESOURCE})
     return granted

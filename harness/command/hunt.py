@@ -247,6 +247,8 @@ def _print_clean_hunt(asked: Hunt, tried: Tried, covered: Coverage) -> None:
     screen.write(f"  injected: {injected or 'nothing'}")
     _written("  ", covered.sentences)
     holds, chosen = f"up to {setting.holds} holds each", "schedules drawn at random"
+    if tried.simple:
+        chosen = f"{tried.simple:,} simple schedules and {tried.drawn:,} drawn at random"
     if asked.depth is not None:
         screen.write(_exhausted(tried, asked.depth))
         holds, chosen = "one hold each", "no schedule with more injections, or with another set-up"

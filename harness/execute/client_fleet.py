@@ -185,6 +185,7 @@ class ClientFleet:
             seed=str(spec.seed),
             origin_ns=self._recorder.origin_ns + self._clocks[node].offset_ns,
             stops=spec.stops if spec.lock_type.elector else None,
+            closes=spec.after_cancel == "close",
             own=Own(OWN, own.python) if own and own.python else None,
             steps=self._counted or counts_requests(spec),
         )

@@ -50,7 +50,9 @@ from fencepost.workloads.scenarios import file
 from fencepost.workloads.scenarios.scenario import Scenario
 
 SEARCHES = ("random", "exhaustive")
-SETTINGS_OF_A_HUNT = ("guard", "ttl_ms", "persistence", "restart", "stops", "seed", "server")
+SETTINGS_OF_A_HUNT = (
+    "guard", "ttl_ms", "persistence", "restart", "stops", "after_cancel", "seed", "server",
+)  # fmt: skip
 """The settings of a test that a hunt has too."""
 OWN_WORDS = tuple(
     SETTINGS[name].word for name in SETTINGS_OF_A_HUNT if name not in ("seed", "server")
@@ -276,7 +278,7 @@ def described(
         *user_lock,
         *option("faults", faults),
         *option("goal", goal),
-        *(word for name in OWN_WORDS for word in option(name, given.get(name))),
+        *(word for name in OWN_WORDS for word in option(name.replace("_", "-"), given.get(name))),
         *option("budget", budget),
         *option("clients", clients),
         *(option("search", search) if search != SEARCHES[0] else ()),

@@ -79,12 +79,16 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
         libraries=tuple(filter(None, (library, *lock.loads))),
         elector=lock.elector,
         stops=spec.stops,
+        closes=spec.after_cancel == "close",
         live=live,
         **_own(spec),
     )
     setting = replace(setting, slack_ns=model.slack_ns(setting))
     calm = _undisturbed(setting) if outside and not lock.library else None
     setting = replace(setting, in_loop=calm is not None and calm.in_loop)
+    if calm is not None and spec.own is not None:
+        longer_ns = model.keeps_ns(calm.servers[0]) - setting.ttl_ns
+        setting = replace(setting, slack_ns=max(setting.slack_ns, longer_ns))
     if lock.elector:
         _must_elect(spec, calm)
     setting = replace(setting, deadlines=not lock.elector or _have_deadlines(spec, calm))

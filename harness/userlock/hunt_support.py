@@ -15,10 +15,10 @@ from pathlib import Path
 _CLUSTER, _SENTINEL = "Redis Cluster has no model", "Sentinel has no model"
 _AIOHTTP = "the connections of aiohttp are not simulated"
 _WHY = {
-    "multiprocessing": "other processes are not simulated",
-    "subprocess": "other processes are not simulated",
-    "ssl": "TLS is not simulated",
-    "signal": "signals are not simulated",
+    "multiprocessing": "other processes are not simulated: use threads",
+    "subprocess": "other processes are not simulated: use threads",
+    "signal": "signals are not simulated: use threading.Timer or a timeout, and leave handlers to "
+    "the program that uses the lock",
     "psycopg": "libpq makes its connections outside of Python: pg8000 can be simulated",
     "psycopg2": "libpq makes its connections outside of Python: pg8000 can be simulated",
     "grpc": "its connections are made outside of Python",
@@ -27,8 +27,8 @@ _WHY = {
     "aiohttp": _AIOHTTP,
     "kubernetes.aio": _AIOHTTP,
     "kubernetes_asyncio": _AIOHTTP,
-    "gevent": "it has its own scheduler",
-    "trio": "its event loop waits by itself",
+    "gevent": "it has its own scheduler: threads and asyncio can be simulated",
+    "trio": "it has its own scheduler: asyncio can be simulated, and anyio on it",
     "redis.cluster": _CLUSTER,
     "redis.RedisCluster": _CLUSTER,
     "redis.asyncio.cluster": _CLUSTER,

@@ -27,6 +27,7 @@ def _lost(run: Run, event: Event | None) -> bool:
         return False
     source, to = ends(event)
     event.off = True
+    event.fell_silent()
     words = f"{describe(event)} is lost"
     arguments = {"kind": "loss", "source": source, "to": to}
     run.faults.begin("packet", [source], arguments, words, lasts=0)

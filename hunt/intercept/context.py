@@ -34,7 +34,7 @@ class Place:
     a number (numbers.py). `locks`: replacements of module locks, by the original's id and the
     client (threads.py). `files`: sockets by their numbers (readiness.py). `running_loops`,
     `own_loops`: the event loop that runs in a task, and the one that was set for it; `loops`: all
-    that ran (loops.py).
+    that ran (loops.py). `named`: how many threads and tasks of a client have a name of a template.
     """
 
     world: World
@@ -51,6 +51,7 @@ class Place:
     files: list[Any] = field(default_factory=list)
     running_loops: dict[Task, Any] = field(default_factory=dict)
     own_loops: dict[Task, Any] = field(default_factory=dict)
+    named: Counter[tuple[int, str]] = field(default_factory=Counter)
     loops: list[Any] = field(default_factory=list)
 
     @property
@@ -58,6 +59,12 @@ class Place:
         task = self.world.running
         assert task is not None
         return task
+
+    def name(self, template: str) -> str:
+        """Return the next name for a thread or task of the client: each process has its count."""
+        key = self.task.node.index, template
+        self.named[key] += 1
+        return template % self.named[key]
 
     def unknown(self, words: str) -> Unknown:
         """Return the error for a feature that is not simulated, and end the run with it."""

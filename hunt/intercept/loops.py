@@ -17,7 +17,7 @@ from fencepost.hunt.sim.clock import MONOTONIC_NS
 
 _RUNNING, _SET = events._get_running_loop, events._set_running_loop
 _CURRENT, _ALL = tasks.current_task, tasks.all_tasks
-_GET, _PUT = events.get_event_loop, events.set_event_loop
+_GET, _PUT, _NEW = events.get_event_loop, events.set_event_loop, events.new_event_loop
 _TIME = asyncio.BaseEventLoop.time
 
 
@@ -49,8 +49,13 @@ def _event_loop(stacklevel: int = 0) -> Any:
         return _GET()
     loop = _running() or place.own_loops.get(place.task)
     if loop is None:
-        loop = place.own_loops[place.task] = events.new_event_loop()
+        loop = place.own_loops[place.task] = _new_event_loop()
     return loop
+
+
+def _new_event_loop() -> Any:
+    """Return a loop of Python's own: that of another policy (uvloop's) connects outside of it."""
+    return _NEW() if here() is None else asyncio.SelectorEventLoop()
 
 
 def _set_event_loop(loop: Any) -> None:
@@ -86,9 +91,15 @@ def end(loops: Iterable[Any]) -> None:
 
 
 class _Task(numbers.Numbered, asyncio.Task):  # type: ignore[type-arg]
-    """A task whose place in a set does not depend on its address in memory."""
+    """A task whose place in a set does not depend on its address in memory, and whose name does
+    not depend on the tasks of other clients."""
 
     __slots__ = ("numbered",)
+
+    def __init__(self, coro: Any, *, name: Any = None, **more: Any) -> None:
+        if name is None and (place := here()) is not None:
+            name = place.name("Task-%d")
+        super().__init__(coro, name=name, **more)
 
 
 _FUTURE = asyncio.Future
@@ -115,6 +126,7 @@ def places() -> Iterator[tuple[Any, str, Any]]:
             "_get_running_loop": _running, "_set_running_loop": _set_running,
             "get_running_loop": _must_run, "get_event_loop": _event_loop,
             "_get_event_loop": _event_loop, "set_event_loop": _set_event_loop,
+            "new_event_loop": _new_event_loop,
         },
         tasks: {"current_task": _current_task, "all_tasks": _all_tasks, "Task": _Task},
         futures: {"Future": _Future},

@@ -18,6 +18,7 @@ import queue
 import select
 import selectors
 import socket
+import ssl
 import sys
 import threading
 import uuid
@@ -39,10 +40,13 @@ from fencepost.hunt.intercept import (
     files,
     loops,
     numbers,
+    pipes,
     readiness,
+    refused,
     sets,
     sockets,
     threads,
+    tls,
 )
 from fencepost.hunt.intercept.context import either, here
 from fencepost.hunt.sim.world import Node
@@ -82,16 +86,6 @@ class _Local(_REAL_LOCAL):
         if cls is _Local:
             return _REAL_LOCAL() if here() is None else threads.Local()
         return super().__new__(cls, *args, **more)
-
-
-def _refuse(real: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def refused(*args: Any, **more: Any) -> Any:
-        place = here()
-        if place is None:
-            return real(*args, **more)
-        raise place.unknown(f"it calls {name}, which is not simulated")
-
-    return refused
 
 
 def _never(function: Callable[..., Any], *args: Any, **more: Any) -> Callable[..., Any]:
@@ -164,13 +158,12 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     if hasattr(select, "poll"):
         yield select, "poll", either(select.poll, readiness.Poll)
     yield selectors, "DefaultSelector", either(selectors.DefaultSelector, readiness.Selector)
+    if hasattr(select, "epoll"):
+        yield select, "epoll", either(select.epoll, readiness.Epoll)
     yield from loops.places()
-    for module, name in (
-        (select, "epoll"), (os, "fork"), (os, "system"), (os, "popen"),
-        (os, "_exit"), (os, "abort"), (os, "kill"),
-    ):  # fmt: skip
-        if hasattr(module, name):
-            yield module, name, _refuse(getattr(module, name), f"{module.__name__}.{name}")
+    yield from pipes.places()
+    yield from refused.places()
+    yield from tls.places()
     lock = either(threading.Lock, threads.Lock)
     yield threading, "Lock", lock
     yield threading, "_allocate_lock", lock
@@ -178,6 +171,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield threading, "get_ident", threads.ident
     yield threading, "local", _Local
     yield threading, "current_thread", threads.current
+    yield threading, "_newname", threads.new_name(threading._newname)  # type: ignore[attr-defined]
     yield _thread, "interrupt_main", either(_thread.interrupt_main, threads.interrupt_main)
     yield threading.Thread, "start", threads.start
     yield threading.Thread, "join", threads.join
@@ -198,12 +192,8 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     if hasattr(os, "uname"):
         yield os, "uname", either(os.uname, _uname(os.uname))
     # pg8000 makes one for each connection, which reads all certificates of the machine.
-    if (tls := sys.modules.get("ssl")) is not None:
-        yield (
-            tls,
-            "create_default_context",
-            either(tls.create_default_context, cache(tls.create_default_context)),
-        )
+    context = ssl.create_default_context
+    yield ssl, "create_default_context", either(context, cache(context))
     # redis-py looks up its own version with every client, which reads and parses a file.
     yield metadata, "version", cache(metadata.version)
     # Each client imports the files of a user lock again; to compile them takes half of a run.

@@ -89,6 +89,12 @@ def _file(one: Any, place: Place) -> File:
     return file
 
 
+def found_end(number: Any, place: Place) -> End | None:
+    """Return the end of a pair with this number, None if it is no simulated file's."""
+    found = place.files[number - _FIRST] if _FIRST <= number < _FIRST + len(place.files) else None
+    return found if isinstance(found, End) else None
+
+
 def fcntl(real: Callable[..., Any]) -> Callable[..., Any]:
     """Replace fcntl.fcntl: no flag of a simulated file has an effect."""
 
@@ -129,6 +135,30 @@ class Poll:
         return [(one, found) for one, found in events.items() if found]
 
 
+class Epoll(Poll):
+    """A replacement for select.epoll, whose masks are those of poll. A file is ready for as long as
+    it can be used (level-triggered)."""
+
+    closed = False
+
+    def __init__(self, sizehint: int = -1, flags: int = 0) -> None:
+        super().__init__()
+
+    def poll(self, timeout: float | None = None, maxevents: int = -1) -> list[tuple[int, int]]:
+        """Return the files that are ready, with their events; `timeout` in s."""
+        found = super().poll(None if timeout is None else timeout * 1000)
+        return found if maxevents < 0 else found[:maxevents]
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __enter__(self) -> Epoll:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 class Selector(selectors.SelectSelector):
     """A replacement for selectors.DefaultSelector."""
 
@@ -164,6 +194,9 @@ class End:
 
     def settimeout(self, seconds: float | None) -> None:
         self._blocks = seconds != 0
+
+    def getblocking(self) -> bool:
+        return self._blocks
 
     def send(self, data: Any, flags: int = 0) -> int:
         if here() is not None:

@@ -2,7 +2,7 @@
 
 A socket behaves as a kernel's: bytes arrive in order, a late reply can still be read, a server that
 stops closes the connection, and bytes sent into a cut get no answer. Not simulated: name lookups,
-addresses other than the servers', TLS.
+addresses other than the servers'. TLS passes in clear (tls.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from fencepost.hunt.intercept.keepalive import Keepalive
 from fencepost.hunt.intercept.readiness import number, poke
 from fencepost.hunt.intercept.socket_file import SocketFile
 from fencepost.hunt.intercept.stream import Talk
+from fencepost.hunt.intercept.tls import Clear
 from fencepost.hunt.sim.network import Network, Request, Server, Session
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import Node, Task, Timer, Wake
@@ -26,7 +27,7 @@ from fencepost.hunt.sim.world import Node, Task, Timer, Wake
 _CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
 
 
-class Socket:
+class Socket(Clear):
     """A replacement for socket.socket."""
 
     def __init__(self, family: int = -1, type: int = -1, proto: int = -1) -> None:
@@ -139,19 +140,25 @@ class Socket:
 
         def end() -> None:
             cut = any(self.ends in links for links in cuts)
+            self.network.speaks(self)
             self._error = errno.ETIMEDOUT if cut else 0 if server.up else errno.ECONNREFUSED
             if self._error == 0 and not self.closed:
                 self.network.open[server.index][self] = None
             poke(self, place)
 
-        after_ns = _CONNECTS_NS if any(self.ends in links for links in cuts) else 2 * self.latency
+        after_ns = 2 * self.latency
+        if any(self.ends in links for links in cuts):
+            after_ns = _CONNECTS_NS
+            self.network.speaks_no_more(self)
         world.at(world.now + after_ns, Timer(self.client, end))
         raise BlockingIOError(errno.EINPROGRESS, "Operation now in progress")
 
     def _open(self, place: Place, server: Server) -> None:
         self._begin(place, server)
         if self.ends in self.network.requests_cut or self.ends in self.network.replies_cut:
+            self.network.speaks_no_more(self)
             place.world.sleep(_CONNECTS_NS if self._timeout is None else round(self._timeout * 1e9))
+            self.network.speaks(self)
             raise TimeoutError("timed out")
         if not server.up:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
@@ -200,6 +207,7 @@ class Socket:
         talk = Talk(self, commands, world.now, self.server.boots)
         self._under_way.append(talk)
         if self.ends in self.network.requests_cut:
+            talk.fell_silent()
             if self.network.tap is not None:
                 talk.miss(self.network.tap)
         else:
@@ -338,6 +346,7 @@ class Socket:
         """
         if not self.closed and self._place is not None:
             self.network.open.get(self.server.index, {}).pop(self, None)
+            self.network.speaks(self)
             if self.waits:
                 self.server.left(self)
             if self._duplex is not None:
@@ -374,6 +383,7 @@ def address_info(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
     """Replace getaddrinfo: a server's name is its own address."""
     place = here()
     assert place is not None
+    host = host.decode() if isinstance(host, bytes) else host
     if host not in place.servers:
         raise place.unknown(f"it looks up {host}, which is not one of its servers")
     return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, int(port or 0)))]

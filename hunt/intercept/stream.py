@@ -110,6 +110,9 @@ class Talk(Request):
             if self.link.session.is_about_data(command):
                 tap.handled(self.link, command, answer)
 
+    def fell_silent(self) -> None:
+        self.link.network.speaks_no_more(self.link)
+
     def miss(self, tap: Tap) -> None:
         for command in self.command:
             if self.link.session.is_about_data(command):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +19,16 @@ from fencepost.hunt.sim.world import Task, Wake
 _REAL_IDENT = threading.get_ident
 # No real thread has an identifier this large.
 _FIRST = 1 << 62
+
+
+def new_name(real: Callable[[str], str]) -> Callable[[str], str]:
+    """Replace the counter of names of threads: each client is a process."""
+
+    def chosen(template: str) -> str:
+        place = here()
+        return real(template) if place is None else place.name(template)
+
+    return chosen
 
 
 def ident() -> int:

@@ -9,19 +9,16 @@ Faults of the servers come later: they often break a promise whatever the client
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from fencepost.hunt.faults.registry import SIMULATED, family_of
 from fencepost.hunt.faults.simulated import Action
-from fencepost.hunt.sim.schedule import EACH, HEAD, Schedule
+from fencepost.hunt.search.set_ups import Head, set_ups
+from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.work import BEGINS, EXTENDS, HOLDS_FOR, MORE, begin_times, work_times
 
-Head = tuple[int, ...]
-_PART = 1
-"""The place of a part of a lease among the times of work."""
 _FEW = 2
-"""How many set-ups the other actions of a kind get: those first in `_heads`."""
+"""How many set-ups the other actions of a kind get: the first ones."""
 _MORE = 4
 """Messages of client-1 beyond those of the undisturbed run: renewals, and second attempts."""
 
@@ -29,7 +26,7 @@ _MORE = 4
 def simple(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
     """Yield the first schedules of a search. `messages`: those of client-1 in the undisturbed
     run."""
-    heads, clients = list(_heads(setting)), len(setting.clients)
+    heads, clients = list(set_ups(setting)), len(setting.clients)
     yield from map(Schedule, heads)
     for number, some in _first(actions, heads):
         for place in range(messages + _MORE):
@@ -57,28 +54,3 @@ def _first(
 def _is_near(action: Action) -> bool:
     """Whether it concerns client-1 or a message, and no server."""
     return action.client == 0 or SIMULATED[family_of(action.kind)].messages
-
-
-def _heads(setting: Setting) -> Iterator[Head]:
-    """Yield the set-ups. The other clients ask when client-1's lease has just expired, all ask at
-    once, or client-1 asks while another holds the lock. The others hold it for part of a lease:
-    then a release that is refused shows that the lock was taken away. Otherwise client-1's second
-    hold shows it."""
-    late, longest = len(begin_times(setting)) - 1, len(work_times(setting)) - 1
-    part = {BEGINS: late, HOLDS_FOR: _PART}
-    yield _head(setting, {HOLDS_FOR: longest}, part)
-    yield _head(setting, {}, {HOLDS_FOR: _PART})
-    yield _head(setting, {MORE: 1}, part)
-    yield _head(setting, {MORE: 1}, {BEGINS: late, HOLDS_FOR: longest})
-    yield _head(setting, {BEGINS: 1}, {HOLDS_FOR: _PART, MORE: 1})
-    if setting.extends:
-        yield _head(setting, {EXTENDS: 1}, part)
-
-
-def _head(setting: Setting, first: Mapping[int, int], others: Mapping[int, int]) -> Head:
-    """Return a head: what client-1 does, and what all others do (work.py)."""
-    numbers = [0] * HEAD
-    for client in range(len(setting.clients)):
-        plan = others if client else first
-        numbers += [plan.get(place, 0) for place in range(EACH)]
-    return tuple(numbers)

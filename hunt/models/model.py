@@ -51,6 +51,8 @@ class Model:
       `least_ttl_ms`: its shortest lease in such a hunt, where time is real.
     - `slack_ns`: how long its servers may keep a lease after its end, because they look for such
       leases at times. Faults that are to outlast a lease take longer by as much.
+    - `keeps_ns`: for how long at most its servers keep what the clients of an undisturbed run have
+      asked for, after these clients are gone: their sessions. Faults of a user lock outlast that.
     - `gate`: a gate on a client's node knows its requests (workloads/client/gate.py).
     - `sockets`: libraries that bring their own connections can use it.
     - `client`: the library that locks on such servers use, fencepost's own as well: they bring
@@ -72,6 +74,7 @@ class Model:
     live: bool = False
     least_ttl_ms: int = 0
     slack_ns: Callable[[Setting], int] = lambda setting: 0
+    keeps_ns: Callable[[Server], int] = lambda server: 0
     gate: bool = False
     sockets: bool = False
     client: str = ""

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from random import Random
 
 from fencepost.hunt.faults.registry import table
-from fencepost.hunt.lock_error import LockError
+from fencepost.hunt.lock_error import NEVER_ENDS, LockError
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.exhaustive import Every, Probe, probes
 from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.lengths import Counting
 from fencepost.hunt.search.prefilter import SAMPLE
+from fencepost.hunt.search.single import single
 from fencepost.hunt.search.twin import EVERY, Checked, Trace
 from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule
@@ -42,14 +43,24 @@ class Drawn:
     without: frozenset[int] = frozenset()
 
 
-Work = Drawn | Every
+@dataclass(frozen=True)
+class Simple:
+    """A batch of the simple schedules of a user lock (single.py), by its number. `without`: the
+    numbers of the actions that it does not inject."""
+
+    number: int
+    without: frozenset[int] = frozenset()
+
+
+Work = Drawn | Every | Simple
 
 
 @dataclass
 class Batch:
     """The results of one batch. `found`: the schedule that broke a promise, and the checkers;
     `checked`: the runs that are repeated (twin.py); `cpu_s`: the processor time that it took.
-    `states`: how many runs had each history; `struck`: what faults struck (Run.struck).
+    `states`: how many runs had each history; `struck`: what faults struck (Run.struck). `simple`:
+    the number of a batch of simple schedules; `last`: it is the last one of these.
 
     For an exhaustive search, `known` is the number of schedules that led to known states, and
     `kept` contains the others.
@@ -59,6 +70,8 @@ class Batch:
     steps: int = 0
     events: int = 0
     known: int = 0
+    simple: int | None = None
+    last: bool = False
     kept: list[Schedule] = field(default_factory=list)
     states: dict[int, int] = field(default_factory=dict)
     struck: set[Covered] = field(default_factory=set)
@@ -115,6 +128,11 @@ class _Codes(dict[tuple[int | str, str, str], int]):
 _CODES = _Codes()
 
 
+def begins_simply(setting: Setting) -> bool:
+    """Return whether a hunt tries simple schedules beside those that it draws: of a user lock."""
+    return setting.own is not None and not setting.elector
+
+
 class Searcher:
     """Executes batches in this process."""
 
@@ -122,9 +140,13 @@ class Searcher:
         self._setting = setting
         self._actions = table(setting)
         # A failure without faults is raised here.
-        self._steps = Run(setting, Schedule(), self._actions).execute().world.step
+        calm = Run(setting, Schedule(), self._actions).execute()
+        if calm.waits_forever and not violations(calm, setting.goals):
+            raise LockError(NEVER_ENDS)
+        self._steps = calm.world.step
         self._lengths: dict[str, int] | None = None
-        if setting.own is not None and not setting.elector:
+        self._simple: list[Schedule] | None = None
+        if begins_simply(setting):
             counting = Counting(setting, Schedule(), self._actions)
             counting.execute()
             self._lengths = counting.lengths
@@ -137,7 +159,7 @@ class Searcher:
 
     def _batch(self, work: Work) -> Batch:
         made = Batch()
-        for run, surely in self._every(work) if isinstance(work, Every) else self._drawn(work):
+        for run, surely in self._runs(work, made):
             try:
                 run.execute()
             except LockError as error:
@@ -153,8 +175,13 @@ class Searcher:
                 return made
         return made
 
-    def _drawn(self, work: Drawn) -> Iterator[tuple[Run, bool]]:
+    def _runs(self, work: Work, made: Batch) -> Iterator[tuple[Run, bool]]:
         """Yield the runs of a batch, and whether all checkers must judge each."""
+        if isinstance(work, Every):
+            return self._every(work)
+        return self._drawn(work) if isinstance(work, Drawn) else self._simply(work, made)
+
+    def _drawn(self, work: Drawn) -> Iterator[tuple[Run, bool]]:
         setting, actions = self._setting, self._actions
         random = Random(f"{work.seed}/{work.number}")
         weights = dict(work.weights)
@@ -165,6 +192,15 @@ class Searcher:
             number = work.number * SIZE + place
             tap = Trace() if number % EVERY == EVERY - 1 else None
             yield Run(setting, schedule, actions, tap, aims), number % SAMPLE == 0
+
+    def _simply(self, work: Simple, made: Batch) -> Iterator[tuple[Run, bool]]:
+        if self._simple is None:
+            self._simple = single(self._setting, self._actions)
+        first, last = work.number * SIZE, (work.number + 1) * SIZE
+        made.simple, made.last = work.number, last >= len(self._simple)
+        for number, schedule in enumerate(self._simple[first:last], first):
+            if work.without.isdisjoint(action for _, action in schedule.injections):
+                yield Run(self._setting, schedule, self._actions), number % SAMPLE == 0
 
     def _every(self, work: Every) -> Iterator[tuple[Run, bool]]:
         for place, run in enumerate(probes(self._setting, self._actions, work)):

@@ -86,9 +86,7 @@ def work(item: Item) -> Outcome:
         states=sorted(tried.states),
         inherent=[one.words for one in tried.inherent],
         cells=sorted(list(cell) for cell in cells(tried.struck)),
-        clean=0
-        if find is not None or item.depth is not None
-        else tried.schedules - tried.clean_from,
+        clean=0 if find is not None or item.depth is not None else tried.drawn - tried.clean_from,
         **found,
     )
 

@@ -215,7 +215,7 @@ def of_hunt(setting: Setting, tried: Tried, drawn: bool) -> Coverage:
     random, and not enumerated."""
     actions = table(setting)
     without = {n for one in tried.inherent for n in named(actions, one.inherent)}
-    clean = tried.schedules - tried.clean_from
+    clean = tried.drawn - tried.clean_from
     # With real clients it is not known which combinations exist.
     found = set[Cell]() if setting.live else cells(tried.struck)
     return coverage(

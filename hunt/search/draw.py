@@ -12,7 +12,8 @@ times at which messages arrive have that effect: the set-up and delays determine
 clients is first.) *Overtaken* is for user locks: a client stalls once in the middle of an op, past
 its lease, while the others ask again when that lease expires, and hold long. A lock without a check
 of its owner, or with a check that is a request of its own, shows it then. The other strategies
-rarely combine such a stall with such a set-up.
+rarely combine such a stall with such a set-up. Clients of a user lock sometimes hurry: refused,
+they ask again at once, while answers to their earlier requests are under way.
 
 It draws an action by kind, with weights that a hunt learns from its coverage, then by way, then
 uniformly among those.
@@ -26,9 +27,9 @@ from random import Random
 
 from fencepost.hunt.faults.registry import SIMULATED, family_of
 from fencepost.hunt.faults.simulated import Action, Simulated
-from fencepost.hunt.sim.schedule import Aim, Schedule
+from fencepost.hunt.sim.schedule import EACH, HEAD, Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.work import begin_times, work_times
+from fencepost.hunt.work import EXTENDS, HURRIES, begin_times, work_times
 
 _DEEPEST = 6
 _CHANCE = 0.02
@@ -40,6 +41,7 @@ _VARIATIONS = 1 << 16
 _UNUSUAL = 0.3
 _OWN = 0.4
 _OVERTAKEN = 0.15
+_HURRIES = 0.25
 _STALLED = ("acquire", "release", "release", "extend")
 # The last place of begin_times (work.py): the second try then comes when a lease of time 0 ends.
 _MEETS_END = 2
@@ -79,6 +81,9 @@ class Drawer:
         self._works = len(work_times(setting))
         self._lengths = (4, 4 + 3 * len(setting.servers), 10 * len(setting.servers))
         self._measured = lengths
+        self._of_messages = {
+            n for n, action in drawn if lengths is not None and _family(action).messages
+        }
         # For each client: actions that let it work past its lease, or bring its messages late.
         slow = [(n, one.client) for n, one in drawn if _family(one).slows]
         late = [n for n, one in drawn if _family(one).late]
@@ -98,9 +103,16 @@ class Drawer:
                 int(random.random() < 0.25),
                 int(random.random() * self._setting.holds),
             ]
+        if self._measured is not None:
+            self._hurry(head, random)
         if random.random() < _AIMED:
             return Schedule(tuple(head)), self._aims(random)
         return Schedule(tuple(head), self._injections(random)), ()
+
+    def _hurry(self, head: list[int], random: Random) -> None:
+        """Let each client hurry with a certain probability."""
+        for place in range(HEAD + EXTENDS, len(head), EACH):
+            head[place] |= HURRIES if random.random() < _HURRIES else 0
 
     def _aims(self, random: Random) -> list[Aim]:
         """Draw injections relative to ops, each op with the same probability."""
@@ -159,8 +171,12 @@ class Drawer:
         after = self._after(f, random)
         groups = random.choices(self._groups, cum_weights=self._weights)[0]
         way = groups[int(random.random() * len(groups))]
-        many = min(len(way), 1 + int(random.random() * max(2, len(self._setting.servers))))
-        chosen = random.sample(way, many)
+        servers = max(2, len(self._setting.servers))
+        if way[0] in self._of_messages:
+            # The same of several messages, one after the other.
+            chosen = [random.choice(way)] * (1 + int(random.random() * servers))
+        else:
+            chosen = random.sample(way, min(len(way), 1 + int(random.random() * servers)))
         found = [Aim(client, f, 0, after + place, action) for place, action in enumerate(chosen)]
         if random.random() < 0.5:
             found.append(Aim(client, "acquire", 0, 0, self._action(random)))

@@ -103,7 +103,7 @@ def hunt(
             if len(without) == len(actions):
                 return tried, find
             tried.inherent.append(compared)
-            tried.clean_from = tried.schedules
+            tried.clean_from = tried.drawn
 
 
 def _compared(find: Counterexample, seed: int) -> Counterexample:

@@ -1,19 +1,20 @@
 """Searches: draws, runs and judges schedules until one breaks a promise or the time is up.
 
 Drawn schedules come in rounds of batches. Between rounds the search learns weights of faults: a
-kind whose schedules showed more new behaviour gets more of the next round. An exhaustive search has
-a round for each depth (exhaustive.py).
+kind whose schedules showed more new behaviour gets more of the next round. With a user lock, a
+batch of simple schedules (single.py) comes before each of the first of these batches. An exhaustive
+search has a round for each depth (exhaustive.py).
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fencepost.hunt.faults.registry import table
-from fencepost.hunt.search.batch import Batch, Covered, Drawn, Work
+from fencepost.hunt.search.batch import Batch, Covered, Drawn, Simple, Work, begins_simply
 from fencepost.hunt.search.exhaustive import batches
 from fencepost.hunt.search.inherent import Comparison
 from fencepost.hunt.search.pool import Do, MakePool, local
@@ -57,6 +58,9 @@ class Tried:
     last_new: int = 0
     last_new_s: float = 0.0
     clean_from: int = 0
+    simple: int = 0
+    simple_batches: int = 0
+    all_simple: bool = False
     struck: set[Covered] = field(default_factory=set)
     covered: set[Covered] = field(default_factory=set)
     injected: Counter[str] = field(default_factory=Counter)
@@ -71,11 +75,17 @@ class Tried:
     unasked: int = 0
     dropped: int = 0
 
+    @property
+    def drawn(self) -> int:
+        """How many schedules were drawn or enumerated, and are no simple ones."""
+        return self.schedules - self.simple
+
     def add(self, made: Batch) -> None:
         self.schedules += made.tried
         self.steps += made.steps
         self.events += made.events
         self.known += made.known
+        self.simple += made.tried if made.simple is not None else 0
         self.cpu_s += made.cpu_s
         known = len(self.states)
         self.states.update(made.states)
@@ -86,6 +96,9 @@ class Tried:
         self.injected.update(made.injected)
         if made.found is not None:
             self.found, self.failure = made.found, made.failure
+        elif made.simple is not None:
+            self.simple_batches = made.simple + 1
+            self.all_simple |= made.last
 
 
 class _Budget:
@@ -154,16 +167,29 @@ def search(
     with (make_pool or local(processes))(setting) as do, Twin(setting) as twin:
         budget = _Budget(do, budget_s, most, tell, before, twin)
         tried, first = budget.tried, 0
+        tried.all_simple |= not begins_simply(setting)
         while not budget.over:
             count = min(_ROUND, max(_FIRST_ROUND, first))
             weights = tuple(sorted(tried.weights.items()))
-            numbers = range(first, first + count)
-            budget.spend(Drawn(seed, number, weights, without) for number in numbers)
+            drawn = [
+                Drawn(seed, number, weights, without) for number in range(first, first + count)
+            ]
+            budget.spend(_with_simple(drawn, tried, without))
             first += count
             tried.weights = learned_weights(tried)
         if tried.found is None:
             twin.finish()
     return tried
+
+
+def _with_simple(drawn: Iterable[Drawn], tried: Tried, without: frozenset[int]) -> Iterator[Work]:
+    """Yield these batches, each after a batch of simple schedules while there are some left."""
+    number = tried.simple_batches
+    for one in drawn:
+        if not tried.all_simple:
+            yield Simple(number, without)
+            number += 1
+        yield one
 
 
 def search_all(

@@ -13,12 +13,13 @@ from fencepost.hunt.sim.world import Node
 class ClientNode(Node):
     """The node of a client.
 
-    `activity` is its current op. `inject_after` injects an action after a number of steps. `clock`
+    `activity` is its current op. `when_again(f, call)` calls something when it next begins an op f.
+    `inject_after` injects an action after a number of steps. `clock`
     is its wall clock, which only locks with Python's own clock read. `cancel(then)` cancels the
     running call of its lock, and calls `then` if there is one.
     """
 
-    __slots__ = ("_aims", "activity", "cancel", "clock", "inject_after", "out")
+    __slots__ = ("_again", "_aims", "activity", "cancel", "clock", "inject_after", "out")
 
     def __init__(
         self,
@@ -31,6 +32,7 @@ class ClientNode(Node):
         super().__init__(name, index)
         self.inject_after = inject_after
         self._aims = [aim for aim in aims if aim.client == index]
+        self._again: list[tuple[str, Callable[[], None]]] = []
         self.activity = ""
         self.cancel: Callable[[Callable[[], None]], None] = no_call
         self.out = out
@@ -39,6 +41,11 @@ class ClientNode(Node):
     def begins(self, f: str) -> None:
         """Note that it begins an op, for which injections may have waited."""
         self.activity = f
+        if self._again:
+            due = [call for op, call in self._again if op == f]
+            self._again = [one for one in self._again if one[0] != f]
+            for call in due:
+                call()
         if self._aims:
             left = []
             for aim in self._aims:
@@ -49,6 +56,9 @@ class ClientNode(Node):
                 else:
                     self.inject_after(aim.after, aim.action)
             self._aims = left
+
+    def when_again(self, f: str, call: Callable[[], None]) -> None:
+        self._again.append((f, call))
 
 
 def no_call(then: Callable[[], None]) -> None:

@@ -218,9 +218,17 @@ class Request:
         """Report to the tap that it or its reply was lost."""
         tap.lost(self.link, self.command)
 
+    def fell_silent(self) -> None:
+        """Note that it or its reply was lost."""
+
 
 class Network:
-    """Every link between a client and a server, by their indices."""
+    """Every link between a client and a server, by their indices.
+
+    `silent`: the connections of libraries on which a message was lost, with the time; their client
+    has not closed them since. TCP would send it again. `longest_silence`: of those that were
+    closed, in ns.
+    """
 
     def __init__(self, world: World, tap: Tap | None) -> None:
         self.world = world
@@ -230,6 +238,23 @@ class Network:
         # Open connections by server, in the order of their opening.
         self.open: defaultdict[int, dict[Wire, None]] = defaultdict(dict)
         self.duplexes: list[Lasting] = []
+        self.silent: dict[object, int] = {}
+        self.longest_silence = 0
+
+    def speaks_no_more(self, link: object) -> None:
+        """Note that a message was lost on a connection that stays open."""
+        self.silent.setdefault(link, self.world.now)
+
+    def speaks(self, link: object) -> None:
+        """Note that a client has given a connection up, or that it works again."""
+        since = self.silent.pop(link, None)
+        if since is not None:
+            self.longest_silence = max(self.longest_silence, self.world.now - since)
+
+    @property
+    def silence(self) -> int:
+        """Return how long a client has waited on a silent connection at most (ns)."""
+        return max([self.longest_silence, *(self.world.now - one for one in self.silent.values())])
 
     def latency(self, client: int, server: int) -> int:
         return LATENCY + _SPREAD * (3 * client + server)
@@ -252,8 +277,10 @@ class Network:
     def lost(self, request: Request) -> bool:
         """Whether the reply to a request is lost on its way back."""
         cut = request.link.ends in self.replies_cut
-        if cut and self.tap is not None:
-            request.miss(self.tap)
+        if cut:
+            request.fell_silent()
+            if self.tap is not None:
+                request.miss(self.tap)
         return cut
 
     def recover(self) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 HEAD, EACH = 1, 4
 """The head: a random seed; then for each client when it begins, how long it holds the lock, whether
-it extends its lease, and how many holds it makes after the first."""
+it extends its lease (1) and hurries (2), and how many holds it makes after the first."""
 
 
 class Aim(NamedTuple):

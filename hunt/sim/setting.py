@@ -26,6 +26,7 @@ class Setting:
     simulates them (hunt/models). `outside`: the lock brings its own connections (hunt/intercept) by
     the modules `libraries`. `elector`: it elects a leader, and holds are reigns; `deadlines`: its
     leaders know until when they lead; `stops`: what ends their work (workloads/electors/plain.py).
+    `closes`: after a cancelled call a client closes its lock (workloads/client/wire.py).
     `own`: a user lock, which is in no registry; `reference`: the same servers with a lock of
     fencepost's own, to which it is compared. `live`: its clients are real programs (hunt/live).
     `slack_ns`: how long the servers may keep a lease after its end.
@@ -59,6 +60,7 @@ class Setting:
     elector: bool = False
     deadlines: bool = True
     stops: str = EXIT
+    closes: bool = False
     own: Own | None = None
     modules: tuple[str, ...] = ()
     reference: Setting | None = None
@@ -85,6 +87,7 @@ class Setting:
                 origin_ns=0,
                 own=self.own,
                 stops=self.stops if self.elector else None,
+                closes=self.closes,
             )
         return made
 

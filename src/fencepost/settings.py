@@ -179,6 +179,14 @@ class Settings:
         "--stops",
         choices=("exit", "checked", "callback"),
     )
+    after_cancel: str = _set(
+        "on",
+        "After a cancelled call",
+        "A client continues with its lock after a cancelled call, if the lock has coroutines and no "
+        "hold (on), or closes it and makes a new one (close)",
+        "--after-cancel",
+        choices=("on", "close"),
+    )
     think: str = _set(
         "0..1ttl",
         "Thinking",

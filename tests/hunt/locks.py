@@ -220,3 +220,14 @@ class Binary(Right):
 
     def release(self, name):
         return bool(self.client.delete(b"\xff" + name.encode()))
+
+
+class Prolongs(Right):
+    """A request that is refused prolongs the lease of the holder."""
+
+    def acquire(self, name, ttl):
+        self.values[name] = value = uuid.uuid4().hex
+        with self.client.pipeline() as pipe:
+            pipe.setnx(name, value)
+            pipe.pexpire(name, int(ttl * 1000))
+            return bool(pipe.execute()[0])

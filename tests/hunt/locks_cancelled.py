@@ -91,6 +91,15 @@ class GivesBack(Leased):
         await super().close()
 
 
+class DropsInClose(GivesBack):
+    """Its `close` does not wait for its tasks: sound for a client that keeps its lock."""
+
+    async def close(self):
+        for task in self.background:
+            task.cancel()
+        await self.client.aclose()
+
+
 class GivesBackAtOnce(GivesBack):
     """The same with a lease, and in the cancelled call itself."""
 

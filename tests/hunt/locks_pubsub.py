@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+import time
 import uuid
 
 import redis
@@ -52,3 +53,47 @@ class Interrupting(Woken):
         if granted:
             threading.Thread(target=_thread.interrupt_main, daemon=True).start()
         return granted
+
+
+class ListensForEver(Woken):
+    """Waits for a message without a limit, and hears nothing of a lease that ends."""
+
+    def acquire(self, name, ttl):
+        with self.client.pubsub(ignore_subscribe_messages=True) as waits:
+            waits.subscribe(f"{name}:free")
+            waits.get_message(timeout=1.0)
+            while not self.client.set(name, self.secret, nx=True, px=int(ttl * 1000)):
+                waits.get_message(timeout=None)
+        return True
+
+
+class ListensAndAsks(Woken):
+    """Waits without a limit as well, and asks again after each second."""
+
+    def acquire(self, name, ttl):
+        with self.client.pubsub(ignore_subscribe_messages=True) as waits:
+            waits.subscribe(f"{name}:free")
+            waits.get_message(timeout=1.0)
+            while not self.client.set(name, self.secret, nx=True, px=int(ttl * 1000)):
+                waits.get_message(timeout=1.0)
+        return True
+
+
+class KeptForEver(ListensAndAsks):
+    """Asks again and again as well. Its keys have no lease."""
+
+    def acquire(self, name, ttl):
+        while not self.client.set(name, self.secret, nx=True):
+            time.sleep(ttl / 4)
+        return True
+
+
+class ReleasesForEver(Woken):
+    """A release waits for a message that does not come."""
+
+    def release(self, name):
+        super().release(name)
+        with self.client.pubsub(ignore_subscribe_messages=True) as waits:
+            waits.subscribe(f"{name}:confirmed")
+            while waits.get_message(timeout=None) is None:
+                pass

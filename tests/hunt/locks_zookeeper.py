@@ -7,6 +7,8 @@ import threading
 from kazoo.client import KazooClient
 from kazoo.exceptions import LockTimeout, NodeExistsError, NoNodeError
 
+from fencepost import Grant
+
 WAITS_S = 3.0
 
 
@@ -116,3 +118,28 @@ class Words(OnKazoo):
 
     def release(self, name):
         return True
+
+
+class DeletesPlainly:
+    """One znode, which its release deletes whosever it is. Its sessions last for 10 s."""
+
+    def __init__(self, servers):
+        self.client = KazooClient(hosts=",".join(f"{host}:{port}" for host, port in servers))
+        self.client.start(5)
+
+    def acquire(self, name, ttl):
+        try:
+            self.client.create(f"/{name}", b"", ephemeral=True)
+        except NodeExistsError:
+            return False
+        return Grant(deadline=None)
+
+    def release(self, name):
+        try:
+            self.client.delete(f"/{name}")
+        except NoNodeError:
+            return False
+
+    def close(self):
+        self.client.stop()
+        self.client.close()

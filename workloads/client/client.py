@@ -296,7 +296,7 @@ class Client:
     def _keeps_lock(self) -> bool:
         """Whether it continues with its lock after a cancelled call, as a service does. A hold that
         is left would have to be released by another process, which no checker knows."""
-        return self.in_loop and not self._holds.any
+        return self.in_loop and not self._holds.any and not self._setup.closes
 
     @property
     def in_loop(self) -> bool:

@@ -34,7 +34,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     CLOCK_MONOTONIC, which all processes of one kernel share and no wall clock affects.
     `write_script` is the Lua script by which a client in another language writes to a Redis store.
     `steps`: each step of an op (steps.py) is a failpoint. `stops`: what ends the work of a leader,
-    if the lock is an elector (workloads/electors/plain.py).
+    if the lock is an elector (workloads/electors/plain.py). `closes`: after a cancelled call the
+    client closes its lock and makes a new one, in any case.
     """
 
     process: int
@@ -53,6 +54,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     own: Own | None = None
     steps: bool = False
     stops: str | None = None
+    closes: bool = False
 
 
 def written(setup: Setup) -> dict[str, Any]:

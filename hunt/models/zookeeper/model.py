@@ -21,6 +21,14 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
     return [ZooKeeperServer(name, index, ensemble) for index, name in enumerate(setting.servers)]
 
 
+def _keeps_ns(server: Server) -> int:
+    """Return the longest timeout of a session, and a tick each until the last one was heard of and
+    until the end is looked for."""
+    assert isinstance(server, ZooKeeperServer)
+    longest_ms = server.ensemble.sessions.longest_ms
+    return longest_ms * MS + 2 * USUAL.tick if longest_ms else 0
+
+
 MODEL = Model(
     "zookeeper",
     servers=_servers,
@@ -28,6 +36,7 @@ MODEL = Model(
     live=True,
     least_ttl_ms=500,
     slack_ns=lambda setting: _timing(setting).tick if setting.live else 0,
+    keeps_ns=_keeps_ns,
     sockets=True,
     client="kazoo.client",
 )

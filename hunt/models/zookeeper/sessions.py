@@ -54,10 +54,11 @@ class Tracked:
 
 
 class Sessions:
-    """`phase`: the time of the first tick."""
+    """`phase`: the time of the first tick. `longest_ms`: the longest timeout of any session."""
 
     def __init__(self, phase: int, tick: int = TICK) -> None:
         self.all: dict[int, Tracked] = {}
+        self.longest_ms = 0
         self._phase = phase
         self._tick = tick
 
@@ -65,6 +66,7 @@ class Sessions:
         return time - (time - self._phase) % self._tick + self._tick
 
     def add(self, session: int, timeout_ms: int, owner: int, now: int) -> None:
+        self.longest_ms = max(self.longest_ms, timeout_ms)
         self.all[session] = Tracked(timeout_ms, self._rounded(now + timeout_ms * MS), owner)
 
     def touch(self, session: int, timeout_ms: int, now: int) -> bool:

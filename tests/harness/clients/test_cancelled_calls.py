@@ -66,11 +66,11 @@ BODIES = {"asyncio": ASYNCIO, "blocking": BLOCKING}
 
 @pytest.fixture
 def started(tmp_path, spawn, setup):
-    def start(body):
+    def start(body, **more):
         (tmp_path / "mine.py").write_text(body)
         own = {"folder": str(tmp_path), "lock": "mine.py:Lock"}
         talk = Talk(spawn(PROGRAM))
-        talk.say(control="setup", **setup | {"lock": "Lock", "options": {}, "own": own})
+        talk.say(control="setup", **setup | {"lock": "Lock", "options": {}, "own": own} | more)
         assert talk.hear()["control"] == "ready"
         return talk
 
@@ -109,11 +109,15 @@ def test_if_none_is_running_the_next_one_is(talk):
     assert completed(talk, later=True)["type"] == "info"
 
 
-@pytest.mark.parametrize(("body", "closes"), [(ASYNCIO, 0), (BLOCKING, 2)], ids=BODIES)
+@pytest.mark.parametrize(
+    ("body", "more", "closes"),
+    [(ASYNCIO, {}, 0), (ASYNCIO, {"closes": True}, 2), (BLOCKING, {}, 2)],
+    ids=["asyncio", "asyncio, --after-cancel close", "blocking"],
+)
 def test_the_client_continues_as_another_process_and_closes_a_lock_that_blocks(
-    started, body, closes
+    started, body, more, closes
 ):
-    talk = started(body)
+    talk = started(body, **more)
     acquire(talk)
     os.kill(talk.program.pid, SIGNAL)
     process = completed(talk)["process"]

@@ -24,8 +24,8 @@ SURVIVED = "cancel,pause,partition,delay,packet,kill:client"
 slow = pytest.mark.slow
 
 
-def asked(name, faults="cancel", file=LOCKS):
-    return described(f"{file}:{name}", {}, {"seed": 1}, servers="redis:1", faults=faults)
+def asked(name, faults="cancel", file=LOCKS, **more):
+    return described(f"{file}:{name}", {}, {"seed": 1, **more}, servers="redis:1", faults=faults)
 
 
 def aimed(name, f, *afters, file=LOCKS, head=()):
@@ -67,6 +67,19 @@ def test_a_client_without_a_hold_keeps_its_lock_and_continues_as_another_process
 def test_a_client_with_a_hold_closes_its_lock():
     extends = (0, 0, 0, 1)
     assert cancelled("Extends", "extend", head=extends)[1] == (0, "close", "ok", None)
+
+
+@slow
+def test_a_client_closes_its_lock_after_each_cancelled_call_if_asked_to():
+    hunt = asked("DropsInClose", after_cancel="close")
+    assert "--after-cancel close" in hunt.again()
+    _, find = hunt.carry_out(1)
+    assert list(find.broken) == ["liveness"] and find.compared.inherent == ()
+    kept = asked("DropsInClose")
+    assert "--after-cancel" not in kept.again()
+    assert search(kept.setting, 1, 600, processes=1, most=300).found is None
+    sound = asked("GivesBack", after_cancel="close").setting
+    assert search(sound, 1, 600, processes=1, most=300).found is None
 
 
 @slow

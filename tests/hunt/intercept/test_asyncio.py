@@ -44,6 +44,15 @@ def test_a_sound_lock_is_not_accused(name):
     assert search(asked(name).setting, 1, 600, processes=1, most=150).found is None
 
 
+def test_a_lock_without_timeouts_is_not_blamed_for_waiting_longer_than_tcp_would():
+    """A message that was lost is not sent again in the simulation."""
+    setting = asked("Patient", "partition,packet").setting
+    assert search(setting, 1, 600, processes=1, most=300).found is None
+    cut = next(n for n, one in enumerate(table(setting), 1) if one.way == "both")
+    run = Run(setting, Schedule((), ((20, cut),)), table(setting)).execute()
+    assert run.network.silence > setting.bound_ns
+
+
 def test_a_broken_one_is_found():
     _, find = asked("Looks", "pause:client").carry_out(1)
     assert {"lease_exclusion", "ownership"} & set(find.broken)

@@ -12,6 +12,8 @@ from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.hunt import hunt
+from fencepost.hunt.search.judge import violations
+from fencepost.hunt.search.single import single
 from fencepost.hunt.sim import record
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.story.story import numbered
@@ -146,3 +148,17 @@ def test_a_client_that_was_paused_past_its_session_is_granted_kazoo_s_lock():
     assert alone is not None and together is not None
     assert "is paused for" in "\n".join(numbered(alone.story))
     assert alone.schedule == together.schedule
+
+
+def test_faults_outlast_the_sessions_of_a_user_lock():
+    """kazoo asks for 10 s by default."""
+    asked = described(
+        f"{LOCKS}:DeletesPlainly", {}, {"seed": 1}, servers="zookeeper:1", faults="pause:client"
+    )
+    assert asked.setting.lease_ns > 10_000_000_000 > asked.setting.ttl_ns
+    actions = table(asked.setting)
+    found = (
+        violations(Run(asked.setting, one, actions).execute(), asked.setting.goals)
+        for one in single(asked.setting, actions)[:40]
+    )
+    assert any(found)

@@ -1,0 +1,99 @@
+"""Ends a simulated run in which no call of a lock ends any more.
+
+A lock may wait without a limit: for a message that was sent before it listened, or for a key that a
+dead client has left. A run looks for that after some leases. First it ends the faults that would
+last until all clients have done their work. If no event of the history comes for long after that,
+and the clients have not merely to wait for one timeout, their calls are recorded as unanswered, and
+the checkers judge the run as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fencepost.checker.history.history import NEMESIS
+from fencepost.hunt.sim.faults import Faults
+from fencepost.hunt.sim.network import Network
+from fencepost.hunt.sim.record import Row
+from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.world import Timer, World
+from fencepost.workloads.contract.lock import Indeterminate
+
+_FIRST = 10
+"""After how many leases a run looks for the first time: nearly all have ended by then."""
+_POLLS = 20
+"""A lock that asks again and again takes more steps than this between two looks."""
+_LONGEST_NS = 1_000_000_000_000
+"""Longer than any timeout of TCP (hunt/intercept/sockets.py)."""
+_SINGLE = ("lost", "renewed")
+"""Events that may come between the invocation of an op and its completion."""
+
+
+class Run(Protocol):
+    """The part of a run that is needed here."""
+
+    setting: Setting
+    world: World
+    network: Network
+    faults: Faults
+    rows: list[Row]
+    came_back: bool
+
+
+class Watch:
+    """Looks at a run from time to time. `gave_up`: its calls were recorded as unanswered."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._rows = self._steps = -1
+        self._healed = self.gave_up = False
+        self._look_in(_FIRST * run.setting.lease_ns)
+
+    def _look_in(self, ns: int) -> None:
+        world = self._run.world
+        world.at(world.now + ns, Timer(world.nowhere, self._look))
+
+    def _look(self) -> None:
+        run, steps = self._run, self._run.world.step
+        idle = len(run.rows) == self._rows
+        waits = not self._expects or steps - self._steps > _POLLS
+        if idle and waits and self._healed:
+            self._give_up()
+            return
+        self._healed = idle and waits
+        if self._healed:
+            for name in list(run.faults.endless):
+                run.faults.on[name]()
+            run.network.recover()
+        self._rows, self._steps = len(run.rows), steps
+        self._look_in(2 * run.setting.lease_ns + run.setting.bound_ns)
+
+    @property
+    def _expects(self) -> bool:
+        """Whether an event will come, but for the next look, and sooner than after any timeout."""
+        world = self._run.world
+        return any(
+            not event.off and event.node.up and time < world.now + _LONGEST_NS
+            for time, _, event in world.queue
+        )
+
+    def _give_up(self) -> None:
+        run = self._run
+        self.gave_up, run.came_back, run.world.over = True, False, True
+        for process, row in _open(run.rows).items():
+            error = Indeterminate("timeout", "the call does not end")
+            _, _, _, f, value, _, node, _ = row
+            run.rows.append((run.world.now, process, "info", f, value, error, node, run.world.step))
+
+
+def _open(rows: list[Row]) -> dict[int | str, Row]:
+    """Return the invocation of each op that has not ended, by its process."""
+    found: dict[int | str, Row] = {}
+    for row in rows:
+        process, type, f = row[1:4]
+        if process != NEMESIS and f not in _SINGLE:
+            if type == "invoke":
+                found[process] = row
+            else:
+                found.pop(process, None)
+    return found
