@@ -16,6 +16,7 @@ FILES = {
     "java": "Fencepost.java",
     "javascript": "fencepost.js",
     "python": "fencepost_sdk.py",
+    "rust": "fencepost.rs",
 }
 
 
