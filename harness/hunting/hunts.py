@@ -136,7 +136,7 @@ class Hunt:
         folder = results.create(f"hunt-{self.spec.name}")
         compared = self.compared(tried, find)
         test: dict[str, Any] = {
-            **self.setting.test,
+            **find.run.test,
             "compared": compared[-1] if find.compared else None,
             "name": folder.parent.name,
             "nemesis": list(find.run.faults.families),

@@ -28,7 +28,7 @@ def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str
         asked = _suspicious(asked, frozenset(shown))
     if not asked:
         return {}
-    judged = Judged(to_history(run.rows), setting.test)
+    judged = Judged(to_history(run.rows), run.test)
     found = {name: CHECKERS[name].check(judged) for name in asked}
     return {name: verdict for name, verdict in found.items() if verdict.valid is False}
 

@@ -12,9 +12,12 @@ import pytest
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.hunting.programs import conductor
+from fencepost.harness.judge.judge import judge
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.live.conductor import Job
+from fencepost.hunt.search.judge import violations
 from fencepost.hunt.sim.schedule import Schedule
+from fencepost.strictjson import decode
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -115,7 +118,32 @@ def test_a_waiter_hears_of_a_release_by_a_subscription(folder):
     assert first < second < freed + 75_000_000
 
 
-def test_a_find_on_postgres_cannot_be_replayed_on_real_servers(folder):
-    hunt = other(folder, "postgres", "sound", faults="packet/loss,delay")
+def test_silence_taken_for_consent_is_found_on_postgres_and_stored_without_a_scenario(
+    folder, monkeypatch
+):
+    monkeypatch.chdir(folder)
+    hunt = other(
+        folder, "postgres", "silence-is-consent", faults="packet/loss,delay", budget="120s"
+    )
     with pytest.raises(BadArguments, match="can be replayed on real servers of redis only"):
         hunt.must_have_servers()
+    tried, find = hunt.carry_out(8)
+    assert find is not None and "lease_exclusion" in find.broken
+    # A lost message may end a session, so the reference lock was asked: it survives such faults.
+    assert not find.compared.inherent and find.compared.lock == "postgres"
+    outcome, made = hunt.store(tried, find, "the command")
+    assert made is None and (outcome.folder / "report.html").exists()
+    assert (outcome.folder / "schedule.json").exists()
+    assert not (outcome.folder / "scenario.json").exists()
+    test = decode((outcome.folder / "test.json").read_bytes())
+    assert set(test["session_ends"]) == {"client-1", "client-2"}
+    assert judge(outcome.folder).verdicts["lease_exclusion"].valid is False
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_a_sound_client_of_postgres_with_a_lost_message_is_not_accused(folder, place):
+    hunt = other(folder, "postgres", "sound", faults="packet/loss")
+    loss = numbered(hunt, "packet/loss")
+    # client-2 asks while client-1 waits for its answer, and holds the lock then.
+    (run,) = played(hunt, Schedule((0, 0, 2, 0, 0, 2, 1), ((1 + 2 * place, loss),)))
+    assert run.injected and not violations(run, ("lease_exclusion", "linearizable"), surely=True)
