@@ -18,8 +18,9 @@ FILES = {
     "javascript": "build/worker.js",
     "java": "MyLock.java",
     "rust": "main.rs",
+    "csharp": "MyLock.cs",
 }
-_NEEDS = {"go": "go", "javascript": "node", "java": "javac", "rust": "rustc"}
+_NEEDS = {"go": "go", "javascript": "node", "java": "javac", "rust": "rustc", "csharp": "mcs"}
 
 
 def build(
