@@ -22,7 +22,8 @@ class PostgresServer(Server):
     session has a lock while it waits for its next query, from each time (ns) on."""
 
     __slots__ = ("_keepers", "_numbers", "_oids", "_pids", "_proceeds", "commits", "keeps",
-                 "locks", "network", "relations", "sequences", "session_ends", "sessions", "world")  # fmt: skip
+                 "locks", "network", "relations", "sequences", "session_ends", "sessions",
+                 "world")  # fmt: skip
 
     port = 5432
     duplex = True
