@@ -17,8 +17,8 @@ def _delay(setting: Setting) -> Iterator[Action]:
     timeout = int(setting.options.get("node_timeout_ms", 50)) * MS
     half, longer = setting.ttl_ns // 2, timeout * 3 // 2
     if setting.live and longer == half:
-        # Two delays of one length would show nothing more. A request that was sent in the first half
-        # of a lease is so late that another client, which asks at its end, has the lock.
+        # Two delays of one length would show nothing more. A request of the first half of a lease
+        # then comes when another client, which asks at the end of the lease, has the lock.
         longer = setting.lease_ns * 2 // 3
     for by in (setting.lease_ns * 11 // 10, longer, timeout // 2, half):
         yield Action("delay", "message", partial(_late, by))

@@ -3,8 +3,9 @@
 A schedule takes real time here, so a search plays far fewer of them than a simulation. Most
 defects need at most one fault, if it strikes the right message while another client is about to
 ask. So the search first tries some set-ups without a fault, then each fault of client-1 and of a
-message at each message of client-1, in one set-up after the other. The clients run the same program, so one of them is enough.
-Faults of the servers come later: they often break a promise whatever the client does.
+message at each message of client-1, in one set-up after the other. The clients run the same
+program, so one of them is enough. Faults of the servers come later: they often break a promise
+whatever the client does.
 """
 
 from __future__ import annotations
