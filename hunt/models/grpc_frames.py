@@ -1,6 +1,6 @@
 """Decodes the frames of HTTP/2 (RFC 9113) on a connection with gRPC calls, and encodes answers.
 
-Included: what a client of gRPC sends in plain text. Its messages are not compressed. The windows of
+Included: the frames of gRPC's clients in plain text. Their messages are not compressed. The windows of
 the receiver stay open: each frame of data is credited at once, and answers are small.
 """
 
@@ -20,7 +20,7 @@ _END_STREAM = _ACK = 1
 _END_HEADERS, _PADDED, _PRIORITY = 4, 8, 0x20
 _HEAD = 9
 _LARGEST = 16_384
-"""The most bytes in a frame (SETTINGS_MAX_FRAME_SIZE); no client is told another number."""
+"""The most bytes in a frame (SETTINGS_MAX_FRAME_SIZE, its default)."""
 _SPECIAL = " !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 

@@ -1,7 +1,7 @@
 """Reads and writes the header fields of HTTP/2 (HPACK, RFC 7541).
 
-A reader keeps the table of one direction of a connection. What is written uses no table and no
-Huffman code, which each reader understands.
+A reader keeps the table of one direction of a connection. Written fields use no table and no
+Huffman code: each reader understands them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Field = tuple[str, str]
 _TABLE = 4096
 """The size of the table that a client may use (SETTINGS_HEADER_TABLE_SIZE), in bytes."""
 _OVERHEAD = 32
-"""What an entry takes beyond its name and value (section 4.1)."""
+"""The size of an entry beyond its name and value (section 4.1), in bytes."""
 
 # Appendix A.
 _STATIC: tuple[Field, ...] = (
