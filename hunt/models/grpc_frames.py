@@ -1,7 +1,7 @@
 """Decodes the frames of HTTP/2 (RFC 9113) on a connection with gRPC calls, and encodes answers.
 
-Included: the frames of gRPC's clients in plain text. Their messages are not compressed. The windows of
-the receiver stay open: each frame of data is credited at once, and answers are small.
+Included: the frames of gRPC's clients in plain text. Their messages are not compressed. The windows
+of the receiver stay open: each frame of data is credited at once, and answers are small.
 """
 
 from __future__ import annotations

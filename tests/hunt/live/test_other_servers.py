@@ -4,6 +4,7 @@ the server sends whenever it likes."""
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from fencepost.strictjson import decode
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 SERVERS = {"postgres": "postgres", "zookeeper": "zookeeper:3", "etcd": "etcd:3"}
+CLIENTV3 = Path("/usr/share/gocode/src/go.etcd.io/etcd/clientv3")
 PATIENT = "3s"
 """On a busy machine kazoo gives up a connection of a shorter session: its clock is the real one."""
 
@@ -107,6 +109,29 @@ def test_a_release_of_anothers_key_is_found_on_etcd_and_stored_without_a_scenari
     assert made is None and (outcome.folder / "report.html").exists()
     assert (outcome.folder / "schedule.json").exists()
     assert not (outcome.folder / "scenario.json").exists()
+
+
+@pytest.mark.skipif(
+    not shutil.which("go") or not CLIENTV3.exists(), reason="needs go and golang-etcd-server-dev"
+)
+def test_gos_own_lock_on_etcd_plays_schedules_over_grpc(tmp_path):
+    build = HERE.parents[2] / "sdk" / "examples" / "etcd-mutex" / "build.sh"
+    subprocess.run([build, tmp_path], check=True)
+    hunt = described(
+        "", {}, {"seed": 1, "ttl": "2s"}, servers="etcd:1", program="./worker", ship=tmp_path,
+        faults="kill:client",
+    )  # fmt: skip
+    # client-1 dies while it holds the lock; its session keeps the key until the lease ends.
+    killed = Schedule((), ((15, numbered(hunt, "kill", 0)),))
+    usual, dead = played(hunt, Schedule(), killed)
+    first, second = sorted(grants(usual))[:2]
+    (freed,) = [row[0] for row in usual.rows if row[1:4] == (0, "ok", "release")]
+    # A watch tells the waiter of the release: it waits for no lease.
+    assert first < freed < second < freed + 100_000_000
+    assert usual.unasked and usual.came_back
+    assert dead.injected and not dead.hung
+    first, second = sorted(grants(dead))[:2]
+    assert second - first > 1_000_000_000
 
 
 def test_a_waiter_hears_of_a_release_by_a_subscription(folder):
