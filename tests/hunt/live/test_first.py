@@ -84,3 +84,10 @@ def test_no_two_delays_have_the_same_length(first):
     _, actions = first(faults="delay")
     lasts = [one.inject.args[0] // 1_000_000 for one in actions]
     assert lasts == [165, 100, 25, 75]
+
+
+def test_a_lock_with_extend_extends_in_a_long_hold(first):
+    schedules, _ = first()
+    heads = list(dict.fromkeys(one.head for one in schedules))
+    # Of client-1: when it begins, how long it holds, whether it extends, how many more holds.
+    assert (0, 3, 1, 0) in [head[1:5] for head in heads[:3]]
