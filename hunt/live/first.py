@@ -54,7 +54,7 @@ def _passes(
             kinds.setdefault(action.kind, []).append(number)
     most = max(map(len, kinds.values()), default=0)
     for diagonal in range(len(heads) + most - 1):
-        for nth in range(min(diagonal + 1, most)):
+        for nth in reversed(range(min(diagonal + 1, most))):
             place = diagonal - nth
             numbers = [
                 found[nth]
