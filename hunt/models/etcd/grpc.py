@@ -60,11 +60,12 @@ class _Later:
 
 @dataclass
 class Calls:
-    """The calls of one connection. `_open`: the streams whose answer has begun, with their
-    watches by number."""
+    """The calls of one connection. `_asked`: the streams of calls with one request that has come.
+    `_open`: the streams whose answer has begun, with their watches by number."""
 
     server: Serving
     _frames: frames.Connection = field(default_factory=frames.Connection)
+    _asked: set[int] = field(default_factory=set)
     _open: dict[int, dict[int, Watch]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -87,6 +88,8 @@ class Calls:
             raise Unknown(f"the model of etcd has no call {event.path}")
         if event.data is None:
             return _END, b"", event.stream, event.path
+        if event.path in _UNARY:
+            self._asked.add(event.stream)
         path, kind = _METHODS[event.path]
         body = protobuf.decode(f"{kind}Request", event.data)
         return path, msgspec.json.encode(body), event.stream, event.path, event.last
@@ -148,7 +151,9 @@ class Calls:
     def _ended(self, line: Line, stream: int, path: str) -> None:
         """End the answer to a client that sends no more."""
         if path not in _STREAMS:
-            raise Unknown(f"the model of etcd got a call {path} without a request")
+            if stream not in self._asked:
+                raise Unknown(f"the model of etcd got a call {path} without a request")
+            return  # its answer does not wait for this
         begins = self._begins(stream)
         self._close(stream)
         line.say(begins + frames.ends(stream))

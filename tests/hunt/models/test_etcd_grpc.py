@@ -10,7 +10,7 @@ import pytest
 from fencepost.hunt.models.etcd import protobuf
 from fencepost.hunt.sim.unknown import Unknown
 from tests.hunt.models.etcd_real import started
-from tests.hunt.models.grpc_client import HEADERS, PATHS, Modelled, Real, frame
+from tests.hunt.models.grpc_client import DATA, HEADERS, PATHS, Modelled, Real, frame
 
 STEPS = 400
 
@@ -154,6 +154,29 @@ def test_a_watch_that_is_cancelled_hears_no_more():
     client.close()
     client.call("Put", {"key": NAMES[1], "value": coded("w")})
     assert len(told_events(client, stream)) == 1
+
+
+def test_a_request_may_come_before_the_end_of_its_stream():
+    client = Modelled()
+    stream = client.begin("Put")
+    client.say(stream, {"key": NAMES[0]})
+    assert client.status[stream] == (0, "") and len(client.answers[stream]) == 1
+    client.send(frame(DATA, 1, stream))
+    other = client.begin("Put")
+    with pytest.raises(Unknown, match="without a request"):
+        client.send(frame(DATA, 1, other))
+
+
+def test_keepalives_of_one_stream_are_answered_in_order_until_it_ends():
+    client = Modelled()
+    client.call("LeaseGrant", {"ID": "7", "TTL": "60"})
+    stream = client.begin("LeaseKeepAlive")
+    for number in ("7", "8"):
+        client.say(stream, {"ID": number})
+    told = [(one["ID"], one.get("TTL")) for one in client.answers[stream]]
+    assert told == [("7", "60"), ("8", None)] and stream not in client.status
+    client.send(frame(DATA, 1, stream))
+    assert client.status[stream] == (0, "")
 
 
 def test_a_watch_at_a_paused_server_hears_of_a_change_once_it_continues():
