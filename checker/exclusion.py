@@ -82,12 +82,13 @@ def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
     parts = []
     if found:
         parts.append(
-            f"{len(found)} of {total} holds were granted during another {kind} hold; the first at "
+            f"{_granted(len(found), total)} during another {kind} hold; the first at "
             f"{seconds(found[0].start)}{headline(whys[0])}."
         )
     if late:
+        whose = "its" if len(late) == 1 else "their"
         parts.append(
-            f"{len(late)} of {total} holds were granted when their lease had expired; the first at "
+            f"{_granted(len(late), total)} when {whose} lease had expired; the first at "
             f"{seconds(late[0].start)}."
         )
     if longer:
@@ -96,6 +97,10 @@ def _verdict(kind: Kind, history: History, test: Mapping[str, Any]) -> Verdict:
             f"the first at {seconds(min(op.time for _, op in longer))}."
         )
     return Verdict(False, " ".join(parts), evidence, details)
+
+
+def _granted(some: int, total: int) -> str:
+    return f"{some} of {total} holds {'was' if some == 1 else 'were'} granted"
 
 
 def _untested(kind: str, history: History, granted: list[Hold]) -> list[str]:

@@ -42,6 +42,8 @@ def check(history: History, test: Mapping[str, Any]) -> Verdict:
         return Verdict("unknown", f"Faults were requested ({wanted}) and none was injected.")
     if not found:
         return Verdict(True, "No faults were requested.")
+    if len(found) == 1:
+        return Verdict(True, "The fault has its receipts, and was healed.")
     return Verdict(True, f"All {len(found)} faults have their receipts, and were healed.")
 
 

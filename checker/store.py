@@ -81,6 +81,8 @@ def store(history: History, test: Mapping[str, Any]) -> Verdict:
         if r.answers and not r.followed
     ]
     words = f"All {answers} answers of the resource fit one order."
+    if answers == 1:
+        words = "The resource gave one answer, which fits."
     return Verdict(True, noted(words, untested), [], details)
 
 

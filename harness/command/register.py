@@ -21,8 +21,8 @@ def register(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Only rows that concern the versions in this requirements.txt, "
-            "package-lock.json or go.mod; exit 1 if there is one.",
+            help="Only rows that concern the versions in this requirements.txt, uv.lock, "
+            "poetry.lock, pylock.toml, package-lock.json or go.mod; exit 1 if there is one.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

@@ -27,16 +27,20 @@ _FINE = {5: time.CLOCK_REALTIME, 6: time.CLOCK_MONOTONIC}
 """Clocks of coarse steps, and the ones that show the same more finely."""
 _STANDS = -(1 << 32)
 """The rate of a clock that stands still (node/stubs.py)."""
-_RUNTIMES = ("node", "nodejs", "java")
+_NODE, _JVM = ("node", "nodejs"), "java"
 _GO = b"\xff Go buildinf:"
 """At the begin of a section of each program that Go has built (debug/buildinfo)."""
 _ROWS = struct.Struct("<" + "qqqQ" * ENTRIES)
 
 
 class ProgramClocks:
-    """The clocks of one process. OSError or Refused if they cannot be set on this machine."""
+    """The clocks of one process. OSError or Refused if they cannot be set on this machine.
 
-    def __init__(self, pid: int) -> None:
+    `jumps`: the process reads them again after a stop (hunt/live/timeouts.py).
+    """
+
+    def __init__(self, pid: int, jumps: bool) -> None:
+        self.jumps = jumps
         vdso.skew(pid, {})
         self._table = image(pid).start + code_at(vdso.pristine()) - TABLE_SIZE
         self._memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
@@ -68,14 +72,11 @@ def of_program(pid: int) -> ProgramClocks | None:
     """Return the clocks of a process; None if they cannot be set, as on macOS, or if its waits
     would not follow them."""
     try:
-        return ProgramClocks(pid) if _waits_for_durations(pid) else None
+        program = Path(f"/proc/{pid}/exe")
+        jumps = program.readlink().name in _NODE or is_of_go(program)
+        return ProgramClocks(pid, jumps) if jumps or program.readlink().name == _JVM else None
     except (OSError, Refused):
         return None
-
-
-def _waits_for_durations(pid: int) -> bool:
-    program = Path(f"/proc/{pid}/exe")
-    return program.readlink().name in _RUNTIMES or is_of_go(program)
 
 
 def is_of_go(program: Path) -> bool:

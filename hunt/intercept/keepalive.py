@@ -6,6 +6,10 @@ import socket
 
 # Linux' values, in s and in probes, by option.
 _USUAL = {"TCP_KEEPIDLE": 7200, "TCP_KEEPINTVL": 75, "TCP_KEEPCNT": 9}
+# Of this system; macOS has no TCP_KEEPIDLE.
+_NAMES = {
+    (socket.IPPROTO_TCP, getattr(socket, name)): name for name in _USUAL if hasattr(socket, name)
+}
 
 
 class Keepalive:
@@ -18,9 +22,8 @@ class Keepalive:
     def set(self, level: int, option: int, value: object) -> None:
         if (level, option) == (socket.SOL_SOCKET, socket.SO_KEEPALIVE):
             self.on = bool(value)
-        for name in _USUAL:
-            if level == socket.IPPROTO_TCP and option == getattr(socket, name, None):
-                self._values[name] = int(str(value))
+        elif name := _NAMES.get((level, option)):
+            self._values[name] = int(str(value))
 
     @property
     def after_ns(self) -> int:

@@ -207,10 +207,13 @@ _THOROUGHLY = ("kazoo",)
 """Libraries whose classes and functions keep imported names, and that use the order of sets."""
 _replaced: dict[int, Any] = {}
 _seen: set[str] = set()
+_latest = (0, "")
+"""How many modules there were in the last call, and the name of the last."""
 
 
 def put() -> None:
     """Install the replacements, also in modules that were imported since the last call."""
+    global _latest
     if not _replaced:
         # Tasks that fail or are destroyed are the code's under test, and their log has no reader.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
@@ -223,6 +226,11 @@ def put() -> None:
             real = getattr(owner, name)
             _replaced[id(real)] = (real, stand_in)
             setattr(owner, name, stand_in)
+    # The loop below compares all names; an import adds one at the end.
+    latest = len(sys.modules), next(reversed(sys.modules))
+    if latest == _latest:
+        return
+    _latest = latest
     for name in sys.modules.keys() - _seen:
         _seen.add(name)
         module = sys.modules[name]

@@ -12,7 +12,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The clocks of one program, in ns of its monotonic clock."""
+    """The clocks of one program, in ns of its monotonic clock. `jumps`: the program reads them
+    again once it was stopped, so that they may jump to the end of its timeout."""
+
+    jumps: bool
 
     def stand(self, shown_ns: int) -> None: ...
     def run(self, shown_ns: int, since_ns: int) -> None: ...
@@ -33,6 +36,7 @@ class Clocks:
     def __init__(self, clocks: Sequence[Clock], base_ns: int) -> None:
         self._clocks = clocks
         self.base_ns = base_ns
+        self.jumps = all(one.jumps for one in clocks)
 
     def stand(self, now: int) -> None:
         """Stop them at this time of the run."""
@@ -44,7 +48,10 @@ class Clocks:
         for one in self._clocks:
             one.run(self.base_ns + now, since_ns)
 
-    def set_right(self, since_ns: int) -> None:
-        """Let them show the real time again, after the run."""
+    def set_right(self, now: int, since_ns: int) -> int:
+        """Let them show the real time again, after the run. Clocks that have jumped ahead of it
+        stay ahead, because a monotonic clock must not go back. Return by how much, in ns."""
+        ahead = max(0, self.base_ns + now - since_ns)
         for one in self._clocks:
-            one.run(since_ns, since_ns)
+            one.run(since_ns + ahead, since_ns)
+        return ahead

@@ -226,10 +226,14 @@ class Conductor:
                 self._late(lane)
 
     def _widen(self, busy: list[_Lane]) -> None:
-        """Play more schedules side by side as long as no client starts and none is late."""
+        """Play more schedules side by side as long as no client starts and none is late. Where time
+        jumps, clients do not wait for it, and the first few use the processors up."""
         now_s = time.monotonic()
         runs = [lane.run for lane in busy if lane.run is not None]
-        starting = any(not program.version for run in runs for program in run.programs)
+        programs = [program for run in runs for program in run.programs]
+        if any(one.clock is not None and one.clock.jumps for one in programs):
+            return
+        starting = any(not program.version for program in programs)
         if not starting and now_s - self._widened_s > _WIDENS_S:
             late, self._lag_ns = self._lag_ns > self._setting.ttl_ns // 5, 0
             self._wide = max(_NARROW, self._wide - 1) if late else self._wide + 1

@@ -20,7 +20,9 @@ import msgspec
 
 from fencepost.hunt.live.clocks import Clock, OfProgram
 from fencepost.hunt.live.rest import Rest
+from fencepost.hunt.live.timeouts import Timeouts
 from fencepost.hunt.sim.unknown import Unknown
+from fencepost.hunt.sim.world import NEVER
 
 VERSIONS = (1, 2)
 """The versions of the line protocol: 2 has `reset` (docs/protocol.md)."""
@@ -46,7 +48,7 @@ class Program:
 
     `hear(message)` receives each line of its output. `version`: of the protocol; 0 before it is
     ready. `awaited`: the number of its missing answers to `setup` and `reset`. `clock`: its clocks,
-    if they can be set.
+    if they can be set. `ahead_ns`: how far earlier runs have left them ahead of the real ones.
     """
 
     def __init__(self, command: Command, hear: Callable[[dict[str, Any]], None]) -> None:
@@ -58,6 +60,8 @@ class Program:
         self.extends = True
         self.stopped = self.dead = False
         self.clock: Clock | None = None
+        self.ahead_ns = 0
+        self._timeouts: Timeouts | None = None
         try:
             self._process = subprocess.Popen(
                 command.words, cwd=command.folder, env={**os.environ, **command.env},
@@ -91,10 +95,23 @@ class Program:
                 self._resting.close()
                 self._resting = Rest(pid)
                 self.clock = clock(pid)
+                if self.clock is not None and self.clock.jumps:
+                    self._timeouts = Timeouts(pid)
 
     def waits(self) -> bool:
         """Whether it does nothing until something happens."""
         return self.dead or self.stopped or self._resting.waits()
+
+    def wakes_ns(self, now: int) -> int | None:
+        """Return until when it waits, in ns of the run, if nothing happens; None: it is at work."""
+        if self.dead or self.stopped or self._timeouts is None:
+            return NEVER
+        return self._timeouts.earliest(now)
+
+    def wake(self) -> None:
+        """Let it look at its clock."""
+        self.stop()
+        self.resume()
 
     def worked_s(self) -> float:
         """Return the processor time that it has taken."""
@@ -165,6 +182,8 @@ class Program:
         self._errors.close()
         if self.clock is not None:
             self.clock.close()
+        if self._timeouts is not None:
+            self._timeouts.close()
 
 
 def _message(line: bytes) -> dict[str, Any]:

@@ -34,6 +34,8 @@ from fencepost.workloads.client.client import Client
 
 _LEASES, _MORE = 20, 2000 * MS
 """A run takes at most this many leases, the bound of liveness, and some time."""
+_LOOKS = 40
+"""How often to look at a client of which some thread is at work, until time passes as usual."""
 _MOST_WORK_S = 2.0
 """A run in which the clients take more processor time, and never rest, is ended."""
 
@@ -68,6 +70,7 @@ class RealRun(Run):
         self.asked = False
         self.started_ns = -1
         self.late_ns = self.stood_ns = 0
+        self._looks = 0
         self.worked_s = self._worked_before_s = 0.0
         self.moments = [0] * len(self.clients)
         self._due = dict(schedule.injections)
@@ -101,7 +104,10 @@ class RealRun(Run):
         """Return the clocks of the programs, if all of them can be set."""
         found = [one.clock for one in self.programs if one.clock is not None]
         whole = len(found) == len(self.programs)
-        return Clocks(found, time.monotonic_ns() - MS) if whole else None
+        if not whole:
+            return None
+        ahead = max(one.ahead_ns for one in self.programs)
+        return Clocks(found, time.monotonic_ns() + ahead - MS)
 
     def calms(self, patience_ns: int) -> bool:
         """Let time pass if all clients wait; return whether it passes."""
@@ -118,7 +124,8 @@ class RealRun(Run):
                 return False
             self._bound_work()
         self.stood_ns = world.rest() if world.stirred else 0
-        self.late_ns = max(self.late_ns, self.stood_ns)
+        if not self._can_jump or self.stood_ns > STILL_NS:
+            self.late_ns = max(self.late_ns, self.stood_ns)
         return True
 
     def _bound_work(self) -> None:
@@ -146,7 +153,38 @@ class RealRun(Run):
             self.world.run()
         except Exception as error:
             self._fail(error)
-        self.world.go_on()
+        if not self._jumps():
+            self.world.go_on()
+
+    @property
+    def _can_jump(self) -> bool:
+        clocks = self.world.clocks
+        return clocks is not None and clocks.jumps
+
+    def _jumps(self) -> bool:
+        """Let time jump to the next event or the next timeout of a client, whichever comes first.
+        Return whether nothing is left to do: no client may be at work for longer."""
+        world = self.world
+        if not self._can_jump:
+            return False
+        if world.stirred or world.over or world.is_due:
+            return True
+        wakes = [one.wakes_ns(world.now) for one in self.programs]
+        if None in wakes:
+            # A thread of which the client's first one does not know, as a garbage collector.
+            self._looks += 1
+            if self._looks > _LOOKS:
+                return False
+            world.stir()
+            return True
+        self._looks = 0
+        to = min(world.due_ns, self.started_ns + self._end_ns + 1, *cast(list[int], wakes))
+        world.jump(max(to, world.now))
+        for one, at in zip(self.programs, wakes, strict=True):
+            if at is not None and at <= world.now:
+                world.stir()
+                one.wake()
+        return True
 
     def fail(self, error: BaseException) -> None:
         """End the run with an error."""
@@ -155,7 +193,10 @@ class RealRun(Run):
     def end(self) -> None:
         """Stop the clients' tasks, and put the history in order."""
         steps = self.world.step
-        self.world.ends()
+        if self.world.clocks is not None:
+            ahead = self.world.ends()
+            for one in self.programs:
+                one.ahead_ns = ahead
         if self._witness is not None:
             self._witness.ends(self.world)
         self.unasked = bool(self.network.duplexes)

@@ -80,11 +80,10 @@ class Drawer:
         self._lengths = (4, 4 + 3 * len(setting.servers), 10 * len(setting.servers))
         self._measured = lengths
         # For each client: actions that let it work past its lease, or bring its messages late.
+        slow = [(n, one.client) for n, one in drawn if _family(one).slows]
+        late = [n for n, one in drawn if _family(one).late]
         self._stalls = [
-            [
-                [n for n, one in drawn if one.client == client and _family(one).slows],
-                [n for n, one in drawn if _family(one).late],
-            ]
+            [[n for n, whose in slow if whose == client], late]
             for client in range(len(setting.clients))
         ]
 

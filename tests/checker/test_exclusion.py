@@ -35,7 +35,7 @@ def test_the_evidence_names_holders_times_lengths_and_active_faults():
     story.grant(2, "h2", at=400, until=1400)
     verdict = lease_exclusion(story.history(), {})
     assert verdict.summary == (
-        "1 of 2 holds were granted during another believed hold; the first at 0.400 s "
+        "1 of 2 holds was granted during another believed hold; the first at 0.400 s "
         "(likely: redis-3 jumps)."
     )
     assert verdict.evidence == [
@@ -73,7 +73,7 @@ def test_the_evidence_of_a_strict_overlap_says_when_and_how_the_first_hold_was_g
     story.release(1, "h1", at=1600)
     verdict = mutual_exclusion(story.history(), {})
     assert verdict.summary == (
-        "1 of 2 holds were granted during another strict hold; the first at 1.010 s "
+        "1 of 2 holds was granted during another strict hold; the first at 1.010 s "
         "(its holder kept it past its lease)."
     )
     assert verdict.evidence == [

@@ -23,7 +23,7 @@ def test_a_grant_that_arrives_after_its_own_deadline_is_the_locks_failure(story)
     found = verdict(story)
     assert (found.valid, found.details["late"]) == (False, 1)
     assert found.summary == (
-        "1 of 1 holds were granted when their lease had expired; the first at 3.700 s."
+        "1 of 1 holds was granted when its lease had expired; the first at 3.700 s."
     )
     assert found.evidence[0]["what"] == (
         "client-1 (process 1) was granted hold a at 3.700 s: the grant arrived 0.700 s after its "
@@ -102,7 +102,7 @@ def test_an_overlap_and_a_late_grant_are_both_named(story):
     story.grant(3, "c", at=6000, until=8000)
     found = verdict(story)
     assert [row["holds"] for row in found.evidence] == [["a"], ["b", "c"]]
-    assert found.summary.count("of 3 holds were granted") == 2
+    assert found.summary.count("of 3 holds was granted") == 2
 
 
 def extend(story, *, at=3700, until=3000, **answer):

@@ -31,6 +31,12 @@ LOCKED = json.dumps({"name": "x", "lockfileVersion": 3, "packages": {
     "": {"name": "x"}, "node_modules/redlock": {"version": "4.2.0"},
     "node_modules/a/node_modules/redis": {"version": "4.6.1", "dev": True},
 }}).encode()  # fmt: skip
+TOML_LOCK = b"""version = 1
+[[package]]
+name = "redis"
+version = "8.1.0"
+dependencies = [{ name = "async-timeout", marker = "python_full_version < '3.11.3'" }]
+"""
 GO = b"""module example.org/x
 
 go 1.21
@@ -192,6 +198,7 @@ def doors() -> list[Door]:
             "register package-lock.json", LOCKED, spoil.json_text,
             _register("package-lock.json", "--json"),
         ),
+        Door("register uv.lock", TOML_LOCK, spoil.words, _register("uv.lock")),
         Door("register go.mod", GO, spoil.words, _register("go.mod")),
         Door("defects --keep", DEFECTS, spoil.json_text, _keep("defects", "kept.json")),
         Door("track-record --keep", RECORD, spoil.json_text, _keep("track record", "kept.json")),

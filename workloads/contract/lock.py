@@ -30,8 +30,9 @@ class Failed(Exception):
     """
 
     def __init__(self, kind: str = "", text: str = "") -> None:
-        # Bytes that are no text may come as half of a surrogate pair, which no file can have.
-        text = text.encode("utf-8", "backslashreplace").decode()
+        if not text.isascii():
+            # Bytes that are no text may come as half of a surrogate pair, which no file can have.
+            text = text.encode("utf-8", "backslashreplace").decode()
         super().__init__(text or kind)
         self.kind = kind
         self.text = text

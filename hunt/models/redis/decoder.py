@@ -41,7 +41,7 @@ class Decoder:
         try:
             while not self._over and (words := self._next()) is not None:
                 if words:
-                    found.append(tuple(_text(word) for word in words))
+                    found.append(tuple([_text(word) for word in words]))
         except _Malformed as error:
             self._over = True
             found.append((MALFORMED, f"ERR Protocol error: {error}"))
@@ -78,8 +78,11 @@ class Decoder:
                 return None, 0
             if data[at] != _DOLLAR:
                 raise _Malformed(f"expected '$', got '{_text(data[at : at + 1])}'")
-            begin = end + 2
-            end = begin + _number(data[at + 1 : end], "invalid bulk length", 0, _LONGEST)
+            begin, digits = end + 2, data[at + 1 : end]
+            size = _FREQUENT.get(digits)
+            if size is None:
+                size = _number(digits, "invalid bulk length", 0, _LONGEST)
+            end = begin + size
             at = end + 2
             if len(data) < at:
                 return None, 0
@@ -93,9 +96,6 @@ class Decoder:
 
 
 def _number(digits: bytes, words: str, least: int, most: int) -> int:
-    found = _FREQUENT.get(digits)
-    if found is not None:
-        return found
     try:
         found = integer(_text(digits))
     except CommandError:

@@ -93,7 +93,7 @@ class Session:
 
     def commands(self, data: bytes) -> list[Command]:
         found = [(one[0].upper(), *one[1:]) for one in self._decoder.feed(data)]
-        if not self.unasked and any(one[0] in SUBSCRIBES for one in found):
+        if not self.unasked and not SUBSCRIBES.isdisjoint([one[0] for one in found]):
             self.unasked = True
         return found
 

@@ -125,7 +125,7 @@ def test_a_family_may_be_asked_for_with_its_targets_and_times(story, entry):
     story.fault("pause", 50, 100, ["redis-1"])
     found = verdict(story, nemesis=[entry])
     assert found.valid is True
-    assert found.summary == "All 1 faults have their receipts, and were healed."
+    assert found.summary == "The fault has its receipts, and was healed."
 
 
 def test_a_violation_stays_false_though_a_fault_lacks_its_receipt(story):

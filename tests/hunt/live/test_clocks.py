@@ -12,7 +12,8 @@ from fencepost.hunt.sim.world import MS, Timer
 class Clock:
     """A program's clock, in the process of the test."""
 
-    def __init__(self):
+    def __init__(self, jumps=False):
+        self.jumps = jumps
         self.stood, self.since = 0, None
 
     def stand(self, shown_ns):
@@ -29,8 +30,8 @@ class Clock:
         return self.stood if self.since is None else self.stood + time.monotonic_ns() - self.since
 
 
-def begun():
-    made, clock = RealWorld(), Clock()
+def begun(jumps=False):
+    made, clock = RealWorld(), Clock(jumps)
     base_ns = time.monotonic_ns() - MS
     made.begin(Clocks([clock], base_ns))
     return made, clock, base_ns
@@ -88,3 +89,32 @@ def test_the_clocks_are_right_after_the_run():
     made.ends()
     before = time.monotonic_ns()
     assert before <= clock.shown <= time.monotonic_ns()
+
+
+def test_clocks_that_jump_show_a_later_time_at_once_and_stand():
+    made, clock, base_ns = begun(jumps=True)
+    made.at(9_000 * MS, Timer(made.nowhere, made.stir))
+    made.rest()
+    made.jump(made.due_ns)
+    assert clock.shown - base_ns == made.look() == 9_000 * MS
+    made.run()
+    assert made.stirred and clock.shown - base_ns == 9_000 * MS
+
+
+def test_a_time_behind_clocks_that_have_jumped_is_that_of_a_program_with_the_real_ones():
+    made, _, base_ns = begun(jumps=True)
+    made.rest()
+    made.jump(9_000 * MS)
+    real, shown = time.monotonic_ns() - made.origin_ns, base_ns + 9_000 * MS - made.origin_ns
+    assert made.shows(shown) and not made.shows(real)
+    assert made.time_of(shown, True) == made.time_of(real) == 9_000 * MS
+
+
+def test_a_clock_that_has_jumped_ahead_does_not_go_back_after_the_run():
+    made, clock, base_ns = begun(jumps=True)
+    made.rest()
+    made.jump(9_000 * MS)
+    before = clock.shown
+    ahead = made.ends()
+    assert clock.shown >= before
+    assert 0 < ahead <= base_ns + 9_000 * MS - made.origin_ns

@@ -46,9 +46,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def hunt_of(folder, defect="", command="", **more):
+def hunt_of(folder, defect="", command="", ttl="300ms", **more):
     program = command or f"{sys.executable} lock.py {defect or 'none'}"
-    settings = {"seed": 1, "ttl": "300ms"}
+    settings = {"seed": 1, "ttl": ttl}
     return described("", {}, settings, servers="redis:1", program=program, ship=folder, **more)
 
 
@@ -98,6 +98,37 @@ def test_a_client_that_is_paused_is_stopped_until_its_pause_ends(folder):
     assert ended - begun >= 1.1 * hunt.setting.ttl_ns * 0.99
     # Its next event comes after it has continued.
     assert not [time for time in heard if begun + 20_000_000 < time < ended]
+
+
+@pytest.fixture(params=["node", "go"])
+def command(request, folder):
+    """Return the command of a lock whose runtime reads its clocks again after a stop."""
+    if not shutil.which(request.param):
+        pytest.skip(f"needs {request.param}")
+    if request.param == "node":
+        return "node lock.js none"
+    (folder / "fencepost").mkdir()
+    shutil.copy(SDK / "go" / "fencepost.go", folder / "fencepost")
+    shutil.copy(LOCK.with_suffix(".go"), folder / "main.go")
+    (folder / "go.mod").write_text("module lock\n\ngo 1.19\n")
+    env = {**os.environ, "CGO_ENABLED": "0"}
+    subprocess.run(["go", "build", "-o", "worker", "."], cwd=folder, env=env, check=True)
+    return "./worker none"
+
+
+def test_long_leases_take_no_time(folder, command):
+    hunt = hunt_of(folder, command=command, ttl="600s", faults="pause:client")
+    # The third message of client-1: it holds the lock.
+    paused = Schedule((), ((5, action(hunt, "pause", 0)),))
+    with conductor(hunt.spec, hunt.setting, 1) as made:
+        first, second = made.play([Job(paused), Job(paused)])
+        if any(one.clock is None for one in second.programs):
+            pytest.skip("the clocks of a program cannot be set here")
+        passed_s = [run.world.now / 1e9 for run in (first, second)]
+    assert min(passed_s) > 600
+    assert not first.late_ns and not second.late_ns
+    for run in (first, second):
+        assert ("ok", "acquire") in ops(run, 0) and ("ok", "acquire") in ops(run, 1)
 
 
 @pytest.mark.parametrize(

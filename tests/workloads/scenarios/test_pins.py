@@ -12,7 +12,6 @@ from fencepost.workloads.scenarios.register.rows import ROWS
 
 REQUIREMENTS = """\
 # a comment
--r other.txt
 redis[hiredis]==8.1.0 \\
     --hash=sha256:aa \\
     --hash=sha256:bb
@@ -32,6 +31,34 @@ def test_requirements_with_hashes_extras_markers_and_ranges(tmp_path):
     assert read_as(tmp_path, "requirements.txt", REQUIREMENTS) == [
         Pin("pypi", "redis", "8.1.0"), Pin("pypi", "sqlalchemy-dlock", "0.9.0"),
         Pin("pypi", "tooz", ""), Pin("pypi", "requests", ""), Pin("pypi", "mine", ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["-r other.txt", "-rother.txt", "--requirement=other.txt"])
+def test_requirements_of_a_file_that_another_names(tmp_path, word):
+    (tmp_path / "other.txt").write_text("-r requirements.txt\nredis==8.1.0\n")
+    assert read_as(tmp_path, "requirements.txt", f"{word}  # why\nkazoo==2.11.0\n") == [
+        Pin("pypi", "redis", "8.1.0"), Pin("pypi", "kazoo", "2.11.0")
+    ]  # fmt: skip
+    with pytest.raises(Unreadable, match=r"none\.txt: No such file"):
+        read_as(tmp_path, "requirements.txt", "-r none.txt\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("uv.lock", "package"), ("poetry.lock", "package"), ("pylock.toml", "packages")],
+)
+def test_locks_of_pythons_installers(tmp_path, name, table):
+    content = f"""version = 1
+[[{table}]]
+name = "SQLAlchemy_Dlock"
+version = "0.9.0"
+[[{table}]]
+name = "mine"
+source = {{ editable = "." }}
+"""
+    assert read_as(tmp_path, name, content) == [
+        Pin("pypi", "sqlalchemy-dlock", "0.9.0"), Pin("pypi", "mine", "")
     ]  # fmt: skip
 
 
@@ -63,6 +90,11 @@ def test_a_go_mod_has_single_and_grouped_requirements(tmp_path):
         ("package-lock.json", '{"dependencies": {}}', "has no `packages`"),
         ("package-lock.json", '{"packages": {"node_modules/a": 3}}', "has no `packages`"),
         ("package-lock.json", "[" * 3000 + "]" * 3000, "has no `packages`"),
+        ("uv.lock", "{", "no list of packages"),
+        ("uv.lock", "package = 3", "no list of packages"),
+        ("uv.lock", "[[package]]\nname = 3", "no list of packages"),
+        ("uv.lock", "x = " + "[" * 3000, "no list of packages"),
+        ("yarn.lock", "redis@1:\n  version 1\n", "no list of packages"),
         ("go.mod", "hello", "no line `module ...`"),
         ("requirements.txt", "{'a': 1}", "is not a requirement"),
         ("requirements.txt", "two words", "is not a requirement"),

@@ -1,8 +1,10 @@
-"""The versions that a project pins: requirements.txt, package-lock.json, go.mod."""
+"""The versions that a project pins: requirements.txt, locks of Python's installers in TOML,
+package-lock.json, go.mod."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from fencepost import plainfile, strictjson
 from fencepost.workloads.scenarios.register.row import Row
 
 _REQUIRED = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)")
+_INCLUDED = re.compile(r"(?:-r\s*|--requirement[\s=]\s*)(.+)")
 _PINNED = re.compile(r"===?\s*([\w.+!]+)$")
 _LONGEST = 100  # characters of a version that is compared
 
@@ -29,12 +32,17 @@ class Unreadable(Exception):
 
 
 def read(path: Path) -> list[Pin]:
-    """Return the packages in a file, each once. Its name decides how it is read: go.mod, *.json, or
-    else requirements.
+    """Return the packages in a file, each once. Its name decides how it is read: go.mod, *.json,
+    *.lock and *.toml (uv.lock, poetry.lock, pdm.lock, pylock.toml), or else requirements, with
+    those of the files that `-r` names.
 
     Raises:
-        Unreadable: the file is missing, or has another format than its name says.
+        Unreadable: a file is missing, or has another format than its name says.
     """
+    return list(dict.fromkeys(_pins(path, set())))
+
+
+def _pins(path: Path, seen: set[Path]) -> Iterable[Pin]:
     try:
         content = plainfile.read(path).decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -42,13 +50,22 @@ def read(path: Path) -> list[Pin]:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise Unreadable(f"cannot read {path}: {why}") from error
-    reader = _go if path.name == "go.mod" else _npm if path.suffix == ".json" else _pypi
-    return list(dict.fromkeys(reader(path, content)))
+    if path.name == "go.mod":
+        yield from _go(path, content)
+    elif reader := _READERS.get(path.suffix):
+        yield from reader(path, content)
+    else:
+        yield from _pypi(path, content, seen)
 
 
-def _pypi(path: Path, content: str) -> Iterable[Pin]:
+def _pypi(path: Path, content: str, seen: set[Path]) -> Iterable[Pin]:
+    seen.add(path.resolve())
     for line in content.replace("\\\n", " ").splitlines():
         wanted = re.split(r"(?:^|\s)#", line)[0].split(" --")[0].split(";")[0].strip()
+        if included := _INCLUDED.fullmatch(wanted):
+            other = path.parent / included[1]
+            if other.resolve() not in seen:
+                yield from _pins(other, seen)
         if not wanted or wanted.startswith("-"):
             continue
         found = _REQUIRED.fullmatch(wanted)
@@ -57,6 +74,17 @@ def _pypi(path: Path, content: str) -> Iterable[Pin]:
             raise Unreadable(f"cannot read {path}: {what}")
         pinned = _PINNED.fullmatch(found[2].strip())
         yield Pin("pypi", plain(found[1]), pinned[1] if pinned else "")
+
+
+def _toml(path: Path, content: str) -> Iterable[Pin]:
+    try:
+        found = tomllib.loads(content)
+        # pylock.toml (PEP 751) has `packages`, the others `package`.
+        for one in found["packages"] if "packages" in found else found["package"]:
+            yield Pin("pypi", plain(one["name"]), str(one.get("version", "")))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        why = "it has no list of packages as uv.lock, poetry.lock and pylock.toml have it"
+        raise Unreadable(f"cannot read {path}: {why}") from error
 
 
 def _npm(path: Path, content: str) -> Iterable[Pin]:
@@ -81,6 +109,9 @@ def _go(path: Path, content: str) -> Iterable[Pin]:
                 "." in package and version.startswith("v")
             ):
                 yield Pin("go", package, version[1:])
+
+
+_READERS = {".json": _npm, ".lock": _toml, ".toml": _toml}
 
 
 def plain(name: str) -> str:
