@@ -50,7 +50,7 @@ def usual_times(own: UserLock) -> tuple[int, float]:
 
 
 def _jumps(own: UserLock) -> bool:
-    """Return whether time jumps in a hunt of this program: it is one of Node.js or Go on Linux."""
+    """Return whether time jumps in a hunt of this program, which needs Linux, and Node.js or Go."""
     if not sys.platform.startswith("linux"):
         return False
     from fencepost.harness.hunting.clocks import may_jump
