@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from heapq import heappop, heappush
 from types import FrameType
+from typing import Any
 
 from greenlet import GreenletExit
 
@@ -145,6 +146,17 @@ class Run:
     def start_clients(self) -> None:
         for client in self.clients:
             self.begin(client, partial(self._live, client))
+
+    @property
+    def test(self) -> Mapping[str, Any]:
+        """Return its test, as test.json has it. It tells when the servers ended sessions, if they
+        know: then no checker has to suppose that a fault did."""
+        known = [one.session_ends for one in self.servers if one.session_ends is not None]
+        if len(known) < len(self.servers) or self.setting.ends_with != "connection":
+            return self.setting.test
+        names = self.setting.clients
+        ends = {name: sorted(at for one in known for at in one.get(name, ())) for name in names}
+        return {**self.setting.test, "session_ends": ends}
 
     def check_failure(self) -> None:
         """Raise the error with which the run has ended, if there is one."""

@@ -9,6 +9,9 @@ only some locks allow; the test says which (`lock.ends_with`):
     connection   also the loss of its connection: its client killed or cut off, or the server
                  gone (PostgreSQL)
 
+A fault that may have cut a client off may have ended its grant. A simulated server knows which
+sessions it ended, and when (`session_ends`); then no fault counts but these ends.
+
 An end is seldom known to the nanosecond, and rounding it either way blames the wrong party. So an
 end has two bounds. Before `earliest` the client certainly held the lock: a second grant by then is
 a double grant. At `latest` the client had certainly given it up: from then on the lock must become
@@ -45,6 +48,25 @@ def ends_with(test: Mapping[str, Any] | None) -> str:
     if way not in ENDS_WITH:
         raise ValueError(f"lock.ends_with {way!r}: choose one of {', '.join(ENDS_WITH)}")
     return str(way)
+
+
+SessionEnds = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def session_ends(test: Mapping[str, Any] | None) -> SessionEnds:
+    """Return when the servers ended sessions of each client (ns), where the test tells it, as that
+    of a simulated run does: pairs of a node and its times, sorted.
+
+    Raises:
+        ValueError: it is no object of lists of integers.
+    """
+    told = (test or {}).get("session_ends")
+    if told is None:
+        return ()
+    try:
+        return tuple(sorted((node, tuple(sorted(map(int, at)))) for node, at in told.items()))
+    except (AttributeError, TypeError) as error:
+        raise ValueError("session_ends is no object of lists of times") from error
 
 
 class End(Struct, frozen=True, gc=False):
@@ -87,8 +109,15 @@ class _Life:
 class Departures:
     """When the clients of a history closed, died or disappeared, by process."""
 
-    def __init__(self, history: History, ends_with: str, servers: frozenset[str]) -> None:
+    def __init__(
+        self,
+        history: History,
+        ends_with: str,
+        servers: frozenset[str],
+        sessions: SessionEnds = (),
+    ) -> None:
         self._ends_with, self._servers = ends_with, servers
+        self._sessions = dict(sessions)
         self._faults = faults(history) if self._ends_with == "connection" else []
         self._cuts: dict[str | None, list[tuple[int, float]]] = {}
         self._kills = kills(history)
@@ -158,8 +187,12 @@ class Departures:
         stopped a server.
 
         That may precede the arrival of its grant, which then came late. A cut before it asked did
-        not prevent the answer. An extend that was answered ok dismisses earlier cuts.
+        not prevent the answer. An extend that was answered ok dismisses earlier cuts. Where the
+        ends of its sessions are known, no other moment counts.
         """
+        known = self._sessions.get(str(asked.node))
+        if known is not None:
+            return next((at for at in known if at >= extended), FOREVER)
         if asked.node not in self._cuts:
             self._cuts[asked.node] = sorted(
                 (fault.start, fault.end if fault.healed and fault.end is not None else FOREVER)

@@ -16,7 +16,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fencepost.checker.facts.ends import FOREVER, Departures, ends_with, first
+from fencepost.checker.facts.ends import (
+    FOREVER,
+    Departures,
+    SessionEnds,
+    ends_with,
+    first,
+    session_ends,
+)
 from fencepost.checker.facts.grant_events import GrantEvents, lock_of
 from fencepost.checker.facts.second_grants import doubled, ended_together
 from fencepost.checker.history.history import Call, History, Op
@@ -120,11 +127,11 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     hold has ended, by it or before it) or "nothing" (the hold continues).
     """
     known = facts(test)
-    keeps_on, ends, servers, counts = known
+    keeps_on, ends, servers, counts, sessions = known
 
     def found() -> list[Hold]:
         events = GrantEvents(history, keeps_on)
-        departures = Departures(history, ends, servers)
+        departures = Departures(history, ends, servers, sessions)
         grants = [_hold(call, events, departures) for call in events.grants]
         grants.sort(key=attrgetter("start", "index"))
         return grants if counts else _as_one(grants)
@@ -132,14 +139,17 @@ def holds(history: History, test: Mapping[str, Any] | None = None) -> list[Hold]
     return history.once(("holds", known), found)
 
 
-def facts(test: Mapping[str, Any] | None) -> tuple[bool, str, frozenset[str], bool]:
+def facts(
+    test: Mapping[str, Any] | None,
+) -> tuple[bool, str, frozenset[str], bool, SessionEnds]:
     """Return the facts of the test that holds depend on: whether a hold continues after a failed
-    release, how it may end early, the servers, and whether the lock promises to count the grants of
-    one process."""
+    release, how it may end early, the servers, whether the lock promises to count the grants of
+    one process, and when sessions ended, if that is known."""
     settings = test or {}
     keeps_on = settings.get("failed_release", "ended") == "nothing"
     counts = bool((settings.get("promises") or {}).get("reentrant"))
-    return keeps_on, ends_with(test), frozenset(settings.get("servers") or ()), counts
+    servers = frozenset(settings.get("servers") or ())
+    return keeps_on, ends_with(test), servers, counts, session_ends(test)
 
 
 def _as_one(grants: list[Hold]) -> list[Hold]:

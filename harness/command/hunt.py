@@ -180,6 +180,7 @@ def hunt(
         _print_clean_hunt(asked, tried, covered)
         if setting.live:
             _print_late(tried)
+            _print_patience(tried, asked.setting.lease_ns)
         else:
             _print_busy(tried, parallel or processors.count())
     else:
@@ -290,6 +291,17 @@ def _print_late(tried: Tried) -> None:
         screen.write(
             f"Dropped: {tried.dropped:,} violations that did not come again. The machine may be "
             "busy, or the program may keep data from one schedule to the next."
+        )
+
+
+def _print_patience(tried: Tried, lease_ns: int) -> None:
+    """Say so if the clients' time-outs are too long for their lease."""
+    if tried.patience_ns * 2 > lease_ns:
+        ms, lease_ms = tried.patience_ns // 1_000_000, lease_ns // 1_000_000
+        screen.write(
+            f"A client waits {ms:,} ms for an answer, and a lease takes {lease_ms:,} ms. So a "
+            "time-out comes when little or nothing is left of its lease, and shows less. Search "
+            f"again with a shorter time-out, or with --ttl {3 * ms}ms."
         )
 
 

@@ -12,10 +12,12 @@ from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.package import PACKAGE
 
 FILES = {
+    "csharp": "Fencepost.cs",
     "go": "fencepost.go",
     "java": "Fencepost.java",
     "javascript": "fencepost.js",
     "python": "fencepost_sdk.py",
+    "rust": "fencepost.rs",
 }
 
 

@@ -73,10 +73,15 @@ def of_program(pid: int) -> ProgramClocks | None:
     would not follow them."""
     try:
         program = Path(f"/proc/{pid}/exe")
-        jumps = program.readlink().name in _NODE or is_of_go(program)
+        jumps = may_jump(program)
         return ProgramClocks(pid, jumps) if jumps or program.readlink().name == _JVM else None
     except (OSError, Refused):
         return None
+
+
+def may_jump(program: Path) -> bool:
+    """Return whether the clocks of a program's processes may jump. Raises OSError."""
+    return program.resolve().name in _NODE or is_of_go(program)
 
 
 def is_of_go(program: Path) -> bool:
@@ -84,8 +89,12 @@ def is_of_go(program: Path) -> bool:
     with open(program, "rb") as file:
         if file.read(6) != b"\x7fELF\x02\x01":
             return False
-        with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as elf:
+        with (
+            mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as elf,
+            suppress(struct.error),  # it is cut short
+        ):
             return any(elf[at : at + len(_GO)] == _GO for _, _, _, _, at, *_ in sections(elf))
+        return False
 
 
 def _ahead_ns() -> list[int | None]:

@@ -18,7 +18,7 @@ from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
 from fencepost.harness.hunting import replays
-from fencepost.harness.hunting.programs import BOUND_S, TTL_MS, conductor
+from fencepost.harness.hunting.programs import BOUND_S, TTL_MS, conductor, usual_times
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn, now
@@ -138,7 +138,7 @@ class Hunt:
         folder = results.create(f"hunt-{self.spec.name}")
         compared = self.compared(tried, find)
         test: dict[str, Any] = {
-            **self.setting.test,
+            **find.run.test,
             "compared": compared[-1] if find.compared else None,
             "name": folder.parent.name,
             "nemesis": list(find.run.faults.families),
@@ -243,7 +243,8 @@ def described(
     live = (own is not None and bool(own.program)) or (own is None and _is_program(name))
     real: dict[str, Any] = {}
     if live:
-        real = {"ttl": f"{_lease_ms(name, own)}ms", "liveness_bound": BOUND_S}
+        ttl_ms, bound_s = _usual_times(name, own)
+        real = {"ttl": f"{ttl_ms}ms", "liveness_bound": bound_s}
     spec = from_arguments.spec(name, options, real | given | {"concurrency": clients}, own)
     if "stops" in given and not spec.lock_type.elector:
         raise BadArguments(f"--stops is for electors, and {spec.lock} is a lock: leave it out")
@@ -291,12 +292,14 @@ def described(
     return Hunt(spec, setting, budget_s, lock, user_lock, words, depth, inherent, replays_only)
 
 
-def _lease_ms(lock: str, own: UserLock | None) -> int:
-    """Return the default lease in real time; the timeouts of a library need a longer one."""
+def _usual_times(lock: str, own: UserLock | None) -> tuple[int, float]:
+    """Return the default lease (ms) of a real client, and the bound of liveness (s). The timeouts
+    of a library need a longer lease."""
     if own is None:
-        return 2 * max(TTL_MS, LOCKS[lock].least_ttl_ms)
+        return 2 * max(TTL_MS, LOCKS[lock].least_ttl_ms), BOUND_S
     model = model_of(own.servers.kind)
-    return max(TTL_MS, 0 if model is None else model.least_ttl_ms)
+    ttl_ms, bound_s = usual_times(own)
+    return max(ttl_ms, 0 if model is None else model.least_ttl_ms), bound_s
 
 
 def _is_program(lock: str) -> bool:

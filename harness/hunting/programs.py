@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path, PurePosixPath
 
 from fencepost import processors
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.spec.spec import Spec
+from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.hunt.live.conductor import Conductor
 from fencepost.hunt.live.program import Command
 from fencepost.hunt.sim.setting import Setting
@@ -20,7 +22,10 @@ from fencepost.workloads.resources.registry import GUARDS
 LANES = 20
 """Schedules that are played side by side, for each processor: they mostly wait."""
 TTL_MS, BOUND_S = 150, 1.5
-"""The default lease, and the bound of liveness: real time passes."""
+"""The default lease, and the bound of liveness, where real time passes."""
+_LONG_TTL_MS, _LONG_BOUND_S = 3000, 5.0
+"""The same where time jumps: there a long lease costs nothing. The time-outs of most clients, up to
+a second, then end while their lease runs."""
 _ON_NODES = "/run/fencepost/code/fencepost/"
 _LIBRARIES = "/opt/fencepost/libraries/"
 
@@ -40,16 +45,39 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
     return Conductor(setting, made, write_script(rule), lanes, of_program)
 
 
+def usual_times(own: UserLock) -> tuple[int, float]:
+    """Return the default lease (ms) of a user lock's program, and the bound of liveness (s)."""
+    return (_LONG_TTL_MS, _LONG_BOUND_S) if _jumps(own) else (TTL_MS, BOUND_S)
+
+
+def _jumps(own: UserLock) -> bool:
+    """Return whether time jumps in a hunt of this program, which needs Linux, and Node.js or Go."""
+    if not sys.platform.startswith("linux"):
+        return False
+    from fencepost.harness.hunting.clocks import may_jump
+
+    word = own.program[0]
+    found = str(_folder(own) / word) if "/" in word else shutil.which(word)
+    try:
+        return found is not None and may_jump(Path(found))
+    except OSError:
+        return False  # its start says why
+
+
 def _of_user(spec: Spec) -> Command:
     """Return the command of a user lock; it runs in the folder that was named with --ship."""
     own = spec.own
     assert own is not None
-    folder = Path.cwd()
-    for name, path in own.files.items():
-        folder = path.absolute().parents[len(PurePosixPath(name).parts) - 1]
-        break
+    folder = _folder(own)
     _must_exist(own.program[0], folder, spec.lock)
     return Command(own.program, folder, {})
+
+
+def _folder(own: UserLock) -> Path:
+    """Return the folder that was named with --ship."""
+    for name, path in own.files.items():
+        return path.absolute().parents[len(PurePosixPath(name).parts) - 1]
+    return Path.cwd()
 
 
 def _of_library(spec: Spec) -> Command:

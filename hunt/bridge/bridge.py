@@ -117,7 +117,7 @@ def _proven_at_ns(run: Run, checker: str, since_ns: int) -> int:
     for place, row in enumerate(run.rows):
         ends = row[1] != NEMESIS and row[2] != "invoke"
         if row[0] >= since_ns and ends:
-            judged = Judged(to_history(run.rows[: place + 1]), run.setting.test)
+            judged = Judged(to_history(run.rows[: place + 1]), run.test)
             if CHECKERS[checker].check(judged).valid is False:
                 return row[0]
     return run.healed_ns

@@ -39,5 +39,5 @@ def play(
         Unknown: the models of its servers lack a request.
     """
     run = LongRun(setting, seed, faults, work).execute()
-    judged = Judged(to_history(run.rows), setting.test)
+    judged = Judged(to_history(run.rows), run.test)
     return {name: CHECKERS[name].check(judged) for name in setting.test["checkers"]}

@@ -3,8 +3,9 @@
 A schedule takes real time here, so a search plays far fewer of them than a simulation. Most
 defects need at most one fault, if it strikes the right message while another client is about to
 ask. So the search first tries some set-ups without a fault, then each fault of client-1 and of a
-message at each message of client-1. The clients run the same program, so one of them is enough.
-Faults of the servers come later: they often break a promise whatever the client does.
+message at each message of client-1, in one set-up after the other. The clients run the same
+program, so one of them is enough. Faults of the servers come later: they often break a promise
+whatever the client does.
 """
 
 from __future__ import annotations
@@ -28,27 +29,44 @@ def simple(setting: Setting, actions: Sequence[Action], messages: int) -> Iterat
     run."""
     heads, clients = list(set_ups(setting)), len(setting.clients)
     yield from map(Schedule, heads)
-    for number, some in _first(actions, heads):
+    for head, numbers in _passes(actions, heads):
         for place in range(messages + _MORE):
-            for head in some:
+            for number in numbers:
                 yield Schedule(head, ((1 + place * clients, number),))
 
 
-def _first(
+def _passes(
     actions: Sequence[Action], heads: Sequence[Head]
-) -> Iterator[tuple[int, Sequence[Head]]]:
-    """Yield the numbers of the actions, the first of each kind before all others, each with its
-    set-ups. One is enough for the death of client-1; for the others of a kind, a few."""
+) -> Iterator[tuple[Head, Sequence[int]]]:
+    """Yield set-ups, each with the numbers of the actions to try in it at every message.
+
+    A busy machine plays only a hundred schedules or so. So each kind of fault comes in the first
+    set-up before any comes in the second, and the first action of a kind before its second, in
+    diagonals. One set-up is enough for the death of client-1; for the later actions of a kind, a
+    few.
+    """
     kinds: dict[str, list[int]] = {}
     for number, action in enumerate(actions, 1):
         if _is_near(action):
             kinds.setdefault(action.kind, []).append(number)
-    for nth in range(max(map(len, kinds.values()), default=0)):
-        for numbers in kinds.values():
-            if nth < len(numbers):
-                kills = SIMULATED[family_of(actions[numbers[nth] - 1].kind)].kills
-                few = 1 if kills else _FEW if nth else len(heads)
-                yield numbers[nth], heads[:few]
+    most = max(map(len, kinds.values()), default=0)
+    for diagonal in range(len(heads) + most - 1):
+        for nth in reversed(range(min(diagonal + 1, most))):
+            place = diagonal - nth
+            numbers = [
+                found[nth]
+                for found in kinds.values()
+                if nth < len(found) and place < _set_ups(actions[found[nth] - 1], nth, len(heads))
+            ]
+            if numbers:
+                yield heads[place], numbers
+
+
+def _set_ups(action: Action, nth: int, every: int) -> int:
+    """Return how many set-ups the nth action of a kind gets."""
+    if SIMULATED[family_of(action.kind)].kills:
+        return 1
+    return min(every, _FEW) if nth else every
 
 
 def _is_near(action: Action) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
+from fencepost.hunt.faults.packet import LOSS
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.live.client import RealClient
 from fencepost.hunt.live.clocks import Clocks
@@ -206,6 +207,10 @@ class RealRun(Run):
         self._forget()
         self.world.step = steps
         self.rows.sort(key=lambda row: row[0])
+
+    def is_lost(self, number: int) -> bool:
+        """Return whether the action with this number loses a message."""
+        return self._actions[number - 1].kind == LOSS
 
     def check_failure(self) -> None:
         if isinstance(self.failure, Faulty):

@@ -312,8 +312,20 @@ def _broken(run: RealRun, goals: Sequence[str], surely: bool = False) -> dict[st
     return violations(run, goals, surely)
 
 
+def _patience_ns(run: RealRun) -> int:
+    """Return how long client-1 waited for the answer to its first acquire, if its only message was
+    lost; 0: it was not."""
+    (step, number), *more = run.injected or ((0, 0),)
+    if more or step != 1 or not run.is_lost(number):
+        return 0
+    mine = [row for row in run.rows if row[1] == 0 and row[3] == "acquire"]
+    begun = next((row[0] for row in mine if row[2] == "invoke"), 0)
+    return next((row[0] - begun for row in mine if row[2] != "invoke"), 0)
+
+
 def _count(tried: Tried, run: RealRun) -> None:
     tried.schedules += 1
+    tried.patience_ns = max(tried.patience_ns, _patience_ns(run))
     tried.steps += sum(run.moments)
     tried.events += len(run.rows)
     known = len(tried.states)

@@ -28,7 +28,7 @@ def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str
         asked = _suspicious(asked, frozenset(shown))
     if not asked:
         return {}
-    judged = Judged(to_history(run.rows), setting.test)
+    judged = Judged(to_history(run.rows), run.test)
     checked = [CHECKERS[name] for name in asked]
     # A client without a timeout waits here for longer than TCP would take.
     hangs = run.network.silence > setting.bound_ns

@@ -40,7 +40,8 @@ class Tried:
 
     With real clients (hunt/live), `late` schedules met a busy machine. `hung` ones were not judged,
     because an op did not end, and `unasked` ones, because kept programs sent nothing. `dropped`
-    violations did not come again each time.
+    violations did not come again each time. `patience_ns`: how long a client waited for an answer
+    that was lost; 0: unknown.
 
     `inherent`: the earlier counterexamples that are inherent to the servers (inherent.py).
 
@@ -74,6 +75,7 @@ class Tried:
     hung: int = 0
     unasked: int = 0
     dropped: int = 0
+    patience_ns: int = 0
 
     @property
     def drawn(self) -> int:

@@ -21,12 +21,15 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     """Yield the set-ups. The other clients ask when client-1's lease has just expired, all ask at
     once, or client-1 asks while another holds the lock. The others hold it for part of a lease:
     then a release that is refused shows that the lock was taken away. Otherwise client-1's second
-    hold shows it. Clients of a user lock hurry as well (work.py), or client-1 is the last at work,
-    or its hold outlasts the lease without the extension."""
+    hold shows it. An extend in the middle of a long hold is answered, if it is late, when another
+    client may have the lock. Clients of a user lock hurry as well (work.py), or client-1 is the
+    last at work."""
     late, longest = len(begin_times(setting)) - 1, len(work_times(setting)) - 1
     part = {BEGINS: late, HOLDS_FOR: _PART}
     yield _head(setting, {HOLDS_FOR: longest}, part)
     yield _head(setting, {}, {HOLDS_FOR: _PART})
+    if setting.extends:
+        yield _head(setting, {HOLDS_FOR: longest, EXTENDS: 1}, part)
     yield _head(setting, {MORE: 1}, part)
     yield _head(setting, {MORE: 1}, {BEGINS: late, HOLDS_FOR: longest})
     yield _head(setting, {BEGINS: 1}, {HOLDS_FOR: _PART, MORE: 1})
@@ -37,8 +40,6 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     hurried = {EXTENDS: HURRIES, HOLDS_FOR: _PART}
     yield _head(setting, {EXTENDS: HURRIES, MORE: 1}, {BEGINS: 1, **hurried})
     yield _head(setting, {BEGINS: late, MORE: 1}, {})
-    if setting.extends:
-        yield _head(setting, {EXTENDS: 1, HOLDS_FOR: longest}, part)
 
 
 def _head(setting: Setting, first: Mapping[int, int], others: Mapping[int, int]) -> Head:

@@ -36,13 +36,15 @@ class Server(Node, ABC):
 
     `boots`: how often it was restarted. `kept`: its data survive a crash. `port`: the port for
     libraries that bring their own connections. `duplex`: both sides speak on those at any time
-    (hunt/intercept/duplex.py); a session answers on its `line`.
+    (hunt/intercept/duplex.py); a session answers on its `line`. `session_ends`: when it ended a
+    session of each client (ns), by node; None if a session is no client's.
     """
 
     __slots__ = ("boots", "clock", "kept")
 
     port = 0
     duplex = False
+    session_ends: dict[str, list[int]] | None = None
 
     def __init__(self, name: str, index: int) -> None:
         super().__init__(name, index)

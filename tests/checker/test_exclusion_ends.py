@@ -198,6 +198,44 @@ def test_a_hold_of_a_lock_that_ends_with_its_connection_may_end_while_its_client
     assert verdicts(story, servers=["s2"], lock={"ends_with": "connection"}) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("ends", "kept"),
+    [
+        ({"client-1": []}, False),
+        ({"client-1": [300]}, True),
+        ({"client-1": [401]}, False),
+        ({"client-2": [300]}, True),  # of client-1 nothing is known: the cut may have ended it
+    ],
+)
+def test_where_the_ends_of_sessions_are_known_a_fault_ends_none(ends, kept):
+    """A time-out taken for a grant: client-1 was cut off, and its session never ended."""
+    story = Story()
+    links = {"links": [["client-1", "s1"]]}
+    story.fault("partition", 100, 900, ["client-1"], arguments=links)
+    story.grant(1, "h1", asked=50, at=200, until=None)
+    story.grant(2, "h2", asked=150, at=400, until=None)
+    known = {node: [at * MS for at in times] for node, times in ends.items()}
+    test = {"servers": ["s1"], "lock": {"ends_with": "connection"}, "session_ends": known}
+    assert verdicts(story, **test)[0] is kept
+
+
+def test_an_extend_shows_that_a_hold_survived_the_end_of_another_session():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.extend(1, "h1", at=400, until=1300)
+    story.grant(2, "h2", at=600, until=1600)
+    test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
+    for end, kept in ((300, False), (500, True)):
+        assert verdicts(story, **test, session_ends={"client-1": [end * MS]})[0] is kept
+
+
+def test_times_that_are_no_times_of_sessions_are_refused():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    with pytest.raises(ValueError, match="session_ends is no object of lists"):
+        holds(story.history(), {"session_ends": ["client-1"]})
+
+
 def test_a_cut_without_recorded_targets_may_have_ended_the_connection():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)

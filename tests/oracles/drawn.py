@@ -70,6 +70,12 @@ class Drawing:
         for number in range(clients):
             self._client(number, clients, random.randint(1, most))
         self.ops = in_order(self.ops)
+        if random.random() < 0.3:
+            self.test["session_ends"] = {
+                f"client-{n}": [random.randrange(span) * MS for _ in range(random.randrange(3))]
+                for n in range(clients)
+                if random.random() < 0.8
+            }
 
     def op(
         self,

@@ -341,7 +341,12 @@ def _survived(ops: list[Op], mine: list[Op], fault: Op) -> bool:
 
 def _cut(ops: list[Op], test: dict[str, Any], asked: Op, mine: list[Op]) -> float:
     """Return when a server was first down, or cut off from this client, after its request, and no
-    extend shows that the hold survived that."""
+    extend shows that the hold survived that. Where the test tells when the servers ended its
+    sessions, this was the first time."""
+    ends = test.get("session_ends", {}).get(asked.node)
+    if ends is not None:
+        longer = [op.time for op in mine if _extended(ops, op)]
+        return min((at for at in ends if at >= max([asked.time, *longer])), default=FOREVER)
     found = FOREVER
     for op in ops:
         if op.process != "nemesis" or op.type != "invoke" or op.value.get("phase") == "end":
@@ -363,6 +368,11 @@ def _cut(ops: list[Op], test: dict[str, Any], asked: Op, mine: list[Op]) -> floa
         if (unknown or far & set(test.get("servers", far))) and op.time >= asked.time:
             found = min(found, op.time)
     return found
+
+
+def _extended(ops: list[Op], op: Op) -> bool:
+    done = completion(ops, op) if (op.f, op.type) == ("extend", "invoke") else None
+    return done is not None and done.type == "ok"
 
 
 def _leases(ops: list[Op], mine: list[Op], grant: Op) -> list[tuple[float, float]]:

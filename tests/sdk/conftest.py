@@ -24,7 +24,7 @@ from tests.harness.talk import Talk
 HERE = Path(__file__).parent
 PUPPETS = HERE / "puppets"
 SDK = HERE.parents[1] / "sdk"
-LANGUAGES = ("python", "javascript", "go", "java")
+LANGUAGES = ("python", "javascript", "go", "java", "rust", "csharp")
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,37 @@ def _java(folder):
     return Built(("java", *quick, "-cp", str(folder), "Puppet"), {}, typed=True)
 
 
-_BUILD = {"python": _python, "javascript": _javascript, "go": _go, "java": _java}
-_NEEDS = {"python": "python3", "javascript": "node", "go": "go", "java": "javac"}
+def _rust(folder):
+    shutil.copy(SDK / "rust" / "fencepost.rs", folder)
+    shutil.copy(PUPPETS / "puppet.rs", folder / "main.rs")
+    strict = ["--edition", "2021", "-D", "warnings"]
+    _must(["rustc", *strict, "-o", "puppet", "main.rs"], folder)
+    return Built((str(folder / "puppet"),), {}, typed=True)
+
+
+def _csharp(folder):
+    files = [str(SDK / "csharp" / "Fencepost.cs"), str(PUPPETS / "Puppet.cs")]
+    strict = ["-langversion:6", "-warn:4", "-warnaserror+"]
+    _must(["mcs", *strict, "-out:puppet.exe", *files], folder)
+    return Built(("mono", str(folder / "puppet.exe")), {}, typed=True)
+
+
+_BUILD = {
+    "python": _python,
+    "javascript": _javascript,
+    "go": _go,
+    "java": _java,
+    "rust": _rust,
+    "csharp": _csharp,
+}
+_NEEDS = {
+    "python": "python3",
+    "javascript": "node",
+    "go": "go",
+    "java": "javac",
+    "rust": "rustc",
+    "csharp": "mcs",
+}
 
 
 def _must(command, folder):

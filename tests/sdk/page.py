@@ -13,8 +13,14 @@ import pytest
 from fencepost.harness.command.sdk import sdk
 
 PAGE = Path(__file__).parents[2] / "docs" / "your-lock.md"
-FILES = {"go": "main.go", "javascript": "build/worker.js", "java": "MyLock.java"}
-_NEEDS = {"go": "go", "javascript": "node", "java": "javac"}
+FILES = {
+    "go": "main.go",
+    "javascript": "build/worker.js",
+    "java": "MyLock.java",
+    "rust": "main.rs",
+    "csharp": "MyLock.cs",
+}
+_NEEDS = {"go": "go", "javascript": "node", "java": "javac", "rust": "rustc", "csharp": "mcs"}
 
 
 def build(

@@ -79,6 +79,12 @@ def test_an_op_is_an_invocation_and_a_completion_in_time_and_at_the_end_it_close
     assert program.program.wait(120) == 0
 
 
+def test_names_of_any_characters_come_back_unchanged(program):
+    name = 'a "name" \\ with\ttabs,\nlines, \x01, é, \u2028 and \U0001f600'
+    done = program.acquire(name)
+    assert (done["type"], done["value"]["lock"]) == ("ok", name)
+
+
 def test_a_deadline_is_a_time_of_the_test(program):
     """As requested, by the monotonic clock, by the wall clock where the language has both."""
     for lock, left_s in (("orders", 1.0), ("short", 0.5), ("over", -1.0)):

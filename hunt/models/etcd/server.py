@@ -20,8 +20,9 @@ import msgspec
 from fencepost.hunt.models.etcd import gateway
 from fencepost.hunt.models.etcd.queue import Queue
 from fencepost.hunt.models.etcd.requests import Body, Range, Txn, parse
+from fencepost.hunt.models.etcd.session import Session
 from fencepost.hunt.models.etcd.state import Refused, State
-from fencepost.hunt.models.http_session import Session
+from fencepost.hunt.models.etcd.watches import AllWatches, Watches
 from fencepost.hunt.sim.link import SimLink
 from fencepost.hunt.sim.network import LATER, Network, Request, Server, Wire
 from fencepost.hunt.sim.world import MS, Timer
@@ -47,6 +48,7 @@ class Cluster:
         self.world = network.world
         self.state = State()
         self.queue = Queue(self.state, looks)
+        self.watches = AllWatches(self.state, self.world)
         self._looks = looks
         self.servers: list[EtcdServer] = []
         self._leader = 0
@@ -94,6 +96,8 @@ class Cluster:
         finally:
             if self.state.deleted:
                 self._notify()
+            elif self.state.events is not None:
+                self.watches.notify()
         return 200, msgspec.json.encode(answer)
 
     def version(self) -> Answer:
@@ -150,11 +154,14 @@ class Cluster:
         self._watching = [one for one in self._watching if one[0] is not server]
         self._parked = [one for one in self._parked if one[0] is not server]
         self.queue.crashed(server)
+        self.watches.gone(server)
         self.leads()
 
     def _notify(self) -> None:
         """Notify the watchers of deleted keys."""
         gone, self.state.deleted = set(self.state.deleted), []
+        if self.state.events is not None:
+            self.watches.notify()
         if gone:
             notified = [one for one in self._watching if one[2] in gone and self._there(one[0])]
             self._watching = [one for one in self._watching if one not in notified]
@@ -190,9 +197,10 @@ class Cluster:
 
 
 class EtcdServer(Server):
-    """One server. A command is a path of the gateway and the body of its request, as JSON."""
+    """One server. A command is a path of the gateway and the body of its request, as JSON.
+    `watches`: those of clients that speak gRPC."""
 
-    __slots__ = ("_cluster",)
+    __slots__ = ("_cluster", "watches")
 
     port = gateway.PORT
 
@@ -200,10 +208,11 @@ class EtcdServer(Server):
         super().__init__(name, index)
         self._cluster = cluster
         self.kept = True
+        self.watches = Watches(cluster.watches, self)
         cluster.servers.append(self)
 
     def session(self) -> Session:
-        return Session("etcd", gateway.command)
+        return Session(self)
 
     def handle(self, command: tuple[Any, ...]) -> Any:
         if command[0] == gateway.VERSION:
@@ -225,6 +234,9 @@ class EtcdServer(Server):
             self._cluster.park(self, request)
 
     def left(self, link: Wire) -> None:
+        session = getattr(link, "session", None)
+        if isinstance(session, Session):
+            session.left()
         self._cluster.left(link)
 
     def crash(self, power: bool) -> None:

@@ -24,6 +24,8 @@ from fencepost.hunt.models.etcd.requests import (
 )
 from fencepost.hunt.sim.unknown import Unknown
 
+_FIRST_CHANGE = 2
+"""The revision of the first change of a new cluster."""
 _INVALID, _NOT_FOUND, _PRECONDITION = 3, 5, 9
 _ANSWERED = {
     Range: "response_range",
@@ -65,13 +67,16 @@ def _text(data: bytes) -> str:
 
 
 class State:
-    """The state of the cluster. `deleted`: keys that the last change deleted, for watchers."""
+    """The state of the cluster. `deleted`: keys that the last change deleted, for watchers of the
+    gateway. `events`: each change of a key, with its revision; None: no client can ask for them."""
 
     def __init__(self) -> None:
         self.revision = 1
         self.keys: dict[bytes, Key] = {}
         self.leases: dict[int, Lease] = {}
         self.deleted: list[bytes] = []
+        self.events: list[tuple[int, bytes, Body]] | None = None
+        self._events_from = 0
         self._ids = 7_587_000_000_000_000_000
 
     def execute(self, path: str, request: Body | Range | Txn, now: int) -> Body:
@@ -106,6 +111,25 @@ class State:
 
     def _header(self) -> Body:
         return {"revision": str(self.revision)}
+
+    def header(self) -> Body:
+        """Return the header of an answer."""
+        return self._header()
+
+    # Events.
+
+    def keep_events(self) -> None:
+        """Keep all events from now on: a client may watch."""
+        if self.events is None:
+            self.events, self._events_from = [], self.revision + 1
+
+    def since(self, revision: int) -> list[tuple[int, bytes, Body]]:
+        """Return the events from a revision on: revision, key and event."""
+        if self.events is None or (
+            revision < self._events_from and self._events_from > _FIRST_CHANGE
+        ):
+            raise Unknown(f"the model of etcd kept no events of the revision {revision}")
+        return [event for event in self.events if event[0] >= revision]
 
     # Leases.
 
@@ -285,9 +309,14 @@ class State:
             old.version += 1
         if lease:
             self.leases[lease].keys.add(name)
+        if self.events is not None:
+            self.events.append((revision, name, {"kv": self._row(name)}))
 
     def _remove(self, name: bytes) -> None:
         key = self.keys.pop(name)
         if key.lease in self.leases:
             self.leases[key.lease].keys.discard(name)
         self.deleted.append(name)
+        if self.events is not None:
+            gone = {"key": _text(name), "mod_revision": str(self.revision)}
+            self.events.append((self.revision, name, {"type": "DELETE", "kv": gone}))

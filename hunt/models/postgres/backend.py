@@ -24,7 +24,7 @@ _TIMEOUT = PgError("57014", "canceling statement due to statement timeout")
 
 class Backend(Queries):
     """`say` sends bytes to the client; `hang_up` closes its connection. `ready`: called when it
-    waits for the next query, for a pooler."""
+    waits for the next query, for a pooler. `client`: the node of the client."""
 
     def __init__(
         self, server: Any, pid: int, user: str, database: str,
@@ -35,6 +35,7 @@ class Backend(Queries):
         self.secret = pid * 7919 + 17
         self.user = user
         self.database = database
+        self.client = ""
         self.over = False
         self.say = say
         self.hang_up = hang_up

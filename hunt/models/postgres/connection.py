@@ -55,7 +55,8 @@ class Connection:
         given = dict(given)
         user = given.pop("user", "")
         database = given.pop("database", user)
-        self.backend = self.server.connect(user, database, self.say, self.hang_up)
+        client = "" if self.line is None else self.line.client.name
+        self.backend = self.server.connect(user, database, self.say, self.hang_up, client)
         self.backend.greet(given)
         self._probe()
 

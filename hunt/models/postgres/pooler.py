@@ -37,6 +37,7 @@ class PgBouncer(PostgresServer):
     def __init__(self, name: str, index: int, network: Network) -> None:
         super().__init__(name, index, network)
         self.clients = 0
+        self.session_ends = None  # a session is no client's
         self._empty()
 
     def _empty(self) -> None:

@@ -22,7 +22,8 @@ class PostgresServer(Server):
     session has a lock while it waits for its next query, from each time (ns) on."""
 
     __slots__ = ("_keepers", "_numbers", "_oids", "_pids", "_proceeds", "commits", "keeps",
-                 "locks", "network", "relations", "sequences", "sessions", "world")  # fmt: skip
+                 "locks", "network", "relations", "sequences", "session_ends", "sessions",
+                 "world")  # fmt: skip
 
     port = 5432
     duplex = True
@@ -38,6 +39,7 @@ class PostgresServer(Server):
         self.sequences: dict[str, Sequence_] = {}
         self.sessions: dict[int, Backend] = {}
         self.keeps: list[tuple[int, bool]] = []
+        self.session_ends: dict[str, list[int]] | None = {}
         self._keepers: set[int] = set()
         self._numbers = 700
         self._oids = 16384
@@ -49,10 +51,13 @@ class PostgresServer(Server):
     def session(self) -> Session:
         return Connection(self)
 
-    def connect(self, user: str, database: str, say: Any, hang_up: Any) -> Backend:
-        """Begin a session."""
+    def connect(
+        self, user: str, database: str, say: Any, hang_up: Any, client: str = ""
+    ) -> Backend:
+        """Begin a session. `client`: the node of its client."""
         self._pids += 1
         made = Backend(self, self._pids, user, database, say, hang_up)
+        made.client = client
         self.sessions[made.pid] = made
         return made
 
@@ -67,8 +72,13 @@ class PostgresServer(Server):
             self.keeps.append((self.world.now, keeps))
 
     def ended(self, session: Backend) -> None:
+        self._note_end(session)
         self._keepers.discard(session.pid)
         self.sessions.pop(session.pid, None)
+
+    def _note_end(self, session: Backend) -> None:
+        if self.session_ends is not None:
+            self.session_ends.setdefault(session.client, []).append(self.world.now)
 
     def proceed(self) -> None:
         """Resume the sessions whose locks have been granted."""
@@ -153,6 +163,7 @@ class PostgresServer(Server):
         self.boots += 1
         for one in list(self.sessions.values()):
             one.over = True
+            self._note_end(one)
             one.rollback_in_crash()
         self.sessions.clear()
         self.locks.clear()

@@ -34,5 +34,5 @@ def test_a_file_that_is_another_stays(tmp_path):
 
 
 def test_a_language_without_one_is_refused_with_those_that_have_one():
-    with pytest.raises(BadArguments, match=r"no SDK for 'cobol'; choose one of: go, java"):
+    with pytest.raises(BadArguments, match=r"no SDK for 'cobol'; choose one of: csharp, go, java"):
         sdk("cobol")

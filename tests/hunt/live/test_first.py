@@ -50,3 +50,44 @@ def test_each_message_of_client_1_is_met_and_more(first):
 def test_faults_of_servers_alone_leave_the_set_ups(first):
     schedules, _ = first(faults="clock")
     assert schedules and not any(one.injections for one in schedules)
+
+
+def test_each_kind_of_fault_strikes_each_message_before_a_second_set_up_comes(first):
+    schedules, actions = first()
+    faulty = [one for one in schedules if one.injections]
+    kinds = ("pause", "delay", "packet/loss", "kill")
+    begin = faulty[: 12 * len(kinds)]  # 8 messages, and 4 more
+    assert {one.head for one in begin} == {faulty[0].head}
+    struck = [(step, actions[number - 1].kind) for one in begin for step, number in one.injections]
+    assert set(struck) == {(1 + 2 * place, kind) for place in range(12) for kind in kinds}
+    # Shorter pauses and delays come before the fourth set-up of the longest.
+    heads = list(dict.fromkeys(one.head for one in schedules))
+    shorter = next(
+        place
+        for place, one in enumerate(faulty)
+        if one.injections[0][1] == [n for n, a in enumerate(actions, 1) if a.kind == "delay"][1]
+    )
+    assert shorter < next(place for place, one in enumerate(faulty) if one.head == heads[3])
+
+
+def test_the_order_leaves_no_schedule_out(first):
+    schedules, actions = first()
+    heads = list(dict.fromkeys(one.head for one in schedules))
+    delays = [number for number, one in enumerate(actions, 1) if one.kind == "delay"]
+    met = {(one.head, one.injections[0][1]) for one in schedules if one.injections}
+    assert {(head, delays[0]) for head in heads} <= met
+    assert {(head, delays[3]) for head in heads[:2]} <= met
+    assert len(set(schedules)) == len(schedules)
+
+
+def test_no_two_delays_have_the_same_length(first):
+    _, actions = first(faults="delay")
+    lasts = [one.inject.args[0] // 1_000_000 for one in actions]
+    assert lasts == [165, 100, 25, 75]
+
+
+def test_a_lock_with_extend_extends_in_a_long_hold(first):
+    schedules, _ = first()
+    heads = list(dict.fromkeys(one.head for one in schedules))
+    # Of client-1: when it begins, how long it holds, whether it extends, how many more holds.
+    assert (0, 3, 1, 0) in [head[1:5] for head in heads[:3]]

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fencepost.harness.command.hunt import _print_patience
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.hunting import replays
 from fencepost.harness.hunting.hunts import described
@@ -21,6 +22,8 @@ from fencepost.harness.hunting.programs import conductor
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.live import conductor as live
 from fencepost.hunt.live.conductor import Job
+from fencepost.hunt.live.search import _count
+from fencepost.hunt.search.search import Tried
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.strictjson import decode
 from fencepost.workloads.scenarios import file
@@ -182,6 +185,22 @@ def test_a_program_on_the_sdk_for_go_is_kept_and_its_defect_is_found(folder):
     hunt = hunt_of(folder, command="./worker no-owner-check", faults="pause,delay", budget="120s")
     found = hunt.carry_out(8)[1]
     assert found is not None and {"ownership", "lease_exclusion"} & set(found.broken)
+
+
+@node
+def test_the_patience_of_a_client_is_seen_and_a_lease_that_suits_it_is_named(folder, capsys):
+    hunt = hunt_of(folder, command="node lock.js none", faults="packet/loss")
+    lost, sound = played(hunt, Schedule((), ((1, action(hunt, "packet/loss", None)),)), Schedule())
+    tried = Tried()
+    for run in (sound, lost):
+        _count(tried, run)
+    # It gives up after 100 ms.
+    assert 90_000_000 < tried.patience_ns < 250_000_000
+    _print_patience(tried, 2 * tried.patience_ns)
+    assert not capsys.readouterr().out
+    _print_patience(Tried(patience_ns=100_000_000), 150_000_000)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "waits 100 ms for an answer, and a lease takes 150 ms" in said and "--ttl 300ms" in said
 
 
 @node

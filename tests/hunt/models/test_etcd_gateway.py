@@ -150,8 +150,3 @@ def test_what_the_model_lacks_is_named(method, path, body, why):
     model = Modelled("3.5")
     with pytest.raises(Unknown, match=why):
         model.server.handle(gateway.command((method, path, "", "", body)))
-
-
-def test_grpc_is_refused():
-    with pytest.raises(Unknown, match="no HTTP/2, and so no gRPC"):
-        Modelled("3.5").session.commands(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")

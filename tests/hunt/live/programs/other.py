@@ -18,7 +18,14 @@ def postgres():
         def acquire(self, name, ttl):
             return Grant(deadline=None) if super().acquire(name, ttl) else False
 
-    return {"sound": Impatient}
+    class SilenceIsConsent(Impatient):
+        def acquire(self, name, ttl):
+            try:
+                return super().acquire(name, ttl)
+            except TimeoutError:
+                return Grant(deadline=None)
+
+    return {"sound": Impatient, "silence-is-consent": SilenceIsConsent}
 
 
 def zookeeper():
