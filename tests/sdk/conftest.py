@@ -25,6 +25,9 @@ HERE = Path(__file__).parent
 PUPPETS = HERE / "puppets"
 SDK = HERE.parents[1] / "sdk"
 LANGUAGES = ("python", "javascript", "go", "java")
+PUMP = (sys.executable, "-m", "fencepost.workloads.client.pump")
+"""Starts a program again that cannot do that itself."""
+_CLASSES = {"puppet": "Puppet", "elector": "ElectorPuppet"}
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,9 @@ def _python(folder, name="puppet"):
     return Built((sys.executable, str(program)), {"PYTHONPATH": str(SDK / "python")})
 
 
-def _javascript(folder):
+def _javascript(folder, name="puppet"):
     sdk = str(SDK / "javascript" / "fencepost")
-    return Built(("node", str(PUPPETS / "puppet.js")), {"FENCEPOST_SDK": sdk})
+    return Built(("node", str(PUPPETS / f"{name}.js")), {"FENCEPOST_SDK": sdk})
 
 
 def _go(folder, name="puppet"):
@@ -59,12 +62,13 @@ def _go(folder, name="puppet"):
     return Built((str(folder / "puppet"),), {}, typed=True)
 
 
-def _java(folder):
-    files = [str(SDK / "java" / "Fencepost.java"), str(PUPPETS / "Puppet.java")]
+def _java(folder, name="puppet"):
+    main = _CLASSES[name]
+    files = [str(SDK / "java" / "Fencepost.java"), str(PUPPETS / f"{main}.java")]
     strict = ["-Xlint:all", "-Werror", "--release", "11"]
     _must(["javac", *strict, "-d", str(folder), *files], folder)
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-    return Built(("java", *quick, "-cp", str(folder), "Puppet"), {}, typed=True)
+    return Built(("java", *quick, "-cp", str(folder), main), {}, typed=True)
 
 
 _BUILD = {"python": _python, "javascript": _javascript, "go": _go, "java": _java}
