@@ -11,6 +11,7 @@ from fencepost.workloads.electors import (
     kubernetes_aio,
     kubernetes_client,
     postgres_leader,
+    tooz_leader,
 )
 from fencepost.workloads.locks import (
     broken,
@@ -72,6 +73,7 @@ LOCKS = Registry(
         curator_selector.ELECTOR,
         postgres_leader.ELECTOR,
         postgres_leader.POOLED,
+        tooz_leader.ELECTOR,
         broken.HERD,
         broken.NONE,
         broken.ALWAYS_YES,
