@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import socketserver
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fakeredis import TcpFakeServer
+from fakeredis import FakeRedis, TcpFakeServer
 
 from fencepost.harness.clients.answer import decode
 from fencepost.harness.clients.event import decode as decode_event
@@ -105,6 +107,27 @@ def store():
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+class _Inline(socketserver.StreamRequestHandler):
+    """A Redis in memory, with the inline commands that the programs of the pages use."""
+
+    def handle(self):
+        for line in self.rfile:
+            reply = self.server.redis.execute_command(*shlex.split(line.decode()))
+            said = "+OK" if reply is True else "$-1" if reply is None else f":{reply}"
+            self.wfile.write(f"{said}\r\n".encode())
+
+
+@pytest.fixture(scope="session")
+def redis():
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Inline)
+    server.daemon_threads = True
+    server.redis = FakeRedis(decode_responses=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
     server.shutdown()
     server.server_close()
 

@@ -171,21 +171,32 @@ def test_a_mistake_of_an_elector_is_told(elector, name, why):
     assert why in broken["why"]
 
 
-def test_the_elector_of_the_page_leads_alone_and_hands_over(tmp_path, monkeypatch, start_command):
-    options = page.build("go", tmp_path, monkeypatch, PAGE)
-    monkeypatch.chdir(tmp_path / options["--ship"])
+@pytest.fixture
+def kubernetes(tmp_path):
+    """Serve the model of Kubernetes' API; return its address."""
     api = serve.server("127.0.0.1", 0, serve.source_of(str(tmp_path / "objects.json")))
     threading.Thread(target=api.serve_forever, daemon=True).start()
-    at = ("127.0.0.1", api.server_address[1])
-    words = shlex.split(options["--program"])
+    yield ("127.0.0.1", api.server_address[1])
+    api.shutdown()
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "python"])
+def test_the_elector_of_the_page_leads_alone_and_hands_over(
+    language, tmp_path, monkeypatch, start_command, kubernetes, redis
+):
+    (tmp_path / "page").mkdir()
+    options = page.build(language, tmp_path / "page", monkeypatch, PAGE)
+    monkeypatch.chdir(tmp_path / "page" / options["--ship"])
+    at = kubernetes if options["--servers"].startswith("kubernetes") else redis.server_address
+    words = [*PUMP, *shlex.split(options["--program"])]
     first, second = (start_command(words, at, stops="exit", process=process) for process in (3, 4))
     first.hear(), second.hear()
     ttl_ms = 60_000  # a request may take an eighth of it
     held = first.acquire("page", ttl_ms)
+    assert held["type"] == "ok"
     second.say(f="acquire", value={"lock": "page", "ttl": ttl_ms * 1_000_000})
     assert second.hear()["type"] == "invoke"
     resigned = first.op("release", lock="page", hold=held["value"]["hold"])
     led = second.hear()
-    api.shutdown()
     assert (resigned["type"], led["type"]) == ("ok", "ok")
     assert led["time"] + second.setup["origin_ns"] > held["time"] + first.setup["origin_ns"]

@@ -2,9 +2,9 @@
 
 The application calls `heartbeat` and `run_watchers` in a loop, and `watch_elected_as_leader` names
 the function that is called once it leads. Nothing is called when it leads no more, and this driver
-has neither `get_leader` nor `stand_down_group_leader`: a leader leads until its requests fail, or it
-leaves. The library reports no deadline and no token. Its timeout is the lease, and also the timeout
-of its sockets, unless `request_timeout_ms` names another one.
+has neither `get_leader` nor `stand_down_group_leader`. A leader leads until its requests fail, or
+it leaves. The library reports no deadline and no token. Its timeout is the lease, and also the
+timeout of its sockets, unless `request_timeout_ms` names another one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ToozLeader:
         url = f"{self._url}?timeout={ttl:g}"
         if self._request_timeout_ms:
             url += f"&socket_timeout={self._request_timeout_ms / 1000:g}"
-        led = []
+        led: list[object] = []
 
         def elected(event: object) -> None:
             # It is called again if the lock was lost and acquired again. It has led all the while.
