@@ -8,7 +8,8 @@ keepalives and drops none before that.
 With `reconnects=yes` it connects again after an error, and works on without the lock: so does a
 connection pool that replaces a broken connection in silence.
 
-Behind PgBouncer with pool_mode = transaction, two clients share a session of the server.
+Behind PgBouncer with pool_mode = transaction, two clients share a session of the server. It takes
+no settings of a session.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _BROKEN = (OSError, Refused)
 
 class PostgresLeader:
     """An elector of the plain contract."""
+
+    pooled = False
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class PostgresLeader:
             "tcp_keepalives_count": 1,
             "tcp_user_timeout": round(ttl * 1000) + 1000,
         }
-        return PostgresLink(self._server, self._timeout_s, probes)
+        return PostgresLink(self._server, self._timeout_s, {} if self.pooled else probes)
 
     def _campaign(self, session: PostgresLink, number: int, ttl: float) -> float | None:
         """Return until when it leads, once it has the lock; None if it has resigned before."""
@@ -113,8 +116,18 @@ class PostgresLeader:
         self._resigned.set()
 
 
+class PooledLeader(PostgresLeader):
+    """The same behind PgBouncer."""
+
+    pooled = True
+
+
 def _make(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> ElectorLock:
     return ElectorLock("postgres-leader", PostgresLeader, env, nodes, options)
+
+
+def _make_pooled(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> ElectorLock:
+    return ElectorLock("pgbouncer-leader", PooledLeader, env, nodes, options)
 
 
 ELECTOR = LockType(
@@ -143,5 +156,6 @@ POOLED = replace(
     ELECTOR,
     name="pgbouncer-leader",
     what="the same through PgBouncer with pool_mode = transaction",
+    make=_make_pooled,
     kind="pgbouncer",
 )

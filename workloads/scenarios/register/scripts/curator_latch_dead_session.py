@@ -79,6 +79,7 @@ public final class Show {
         // A server ends a session at the first look after its timeout. So that it looks as late as
         // possible, the connection ends shortly after a look.
         Thread.sleep(tickMs + 300 - System.nanoTime() / 1_000_000 % tickMs);
+        first.checkExists().forPath("/job"); // the server hears from the session just now
         first.checkExists().forPath("/cut"); // returns when it is connected again
         int before = stops.get();
         boolean led = one.await(2, TimeUnit.SECONDS);
