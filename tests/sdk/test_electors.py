@@ -59,7 +59,7 @@ LEFT = [(3, "close", "invoke"), (3, "close", "ok")]
 
 
 def left(program):
-    """Return the events of an end, and the pid of the successor if the program has told one."""
+    """Return the events of an end, and the pid of the successor if the program reports one."""
     lines = [program.hear(), program.hear()]
     told = [lines.pop()] if "control" in lines[1] else []
     pid = told[0]["pid"] if told else program.ready["pid"]

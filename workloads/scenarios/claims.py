@@ -392,8 +392,8 @@ _DEFECTS = _of(
     ),
     Claim(
         "L13",
-        "tooz 9.1.0, Redis driver: a leader is told that it was elected, and never that it leads "
-        "no more.",
+        "tooz 9.1.0, Redis driver: the library calls a leader when it is elected, and never when "
+        "it leads no more.",
         source="the code of `RedisDriver.run_elect_coordinator` and `RedisLock.heartbeat`",
     ),
 )

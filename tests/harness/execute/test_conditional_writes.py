@@ -1,4 +1,4 @@
-"""Conditional writes of S3-like services: broken ones are told, sound ones are not accused."""
+"""Conditional writes of S3-like services: broken ones are found, sound ones are not accused."""
 
 from __future__ import annotations
 

@@ -308,12 +308,13 @@ ROWS = (
         "mariadb-get-lock-reconnect", "MariaDB GET_LOCK with PyMySQL", "pymysql", ("1.2.4",),
         "silent",
         "ping() reconnects without an error, and the session's GET_LOCK is lost",
-        "The server ends the session, another client acquires the lock, and `ping()` of the first "
-        "returns as if nothing had happened.",
+        "The server ends the session, by a KILL or because it was idle for longer than its "
+        "`wait_timeout`. Another client acquires the lock, and `ping()` of the first returns as if "
+        "nothing had happened.",
         "A caller that depends on its session learns that it is another one.",
         "`reconnect=True` is the default of `ping`; locks belong to the session that ended.",
         "Call `ping(reconnect=False)` while GET_LOCK is held, or compare CONNECTION_ID().",
-        ("pymysql",), ("mariadbd",), _THREE,
+        ("pymysql",), ("mariadbd",), Runs(6, 6, _TODAY, "2026-11-28"),
     ),
     Row(
         "portalocker-paused-holder", "portalocker, RedisLock", "portalocker",

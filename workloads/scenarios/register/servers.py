@@ -150,7 +150,7 @@ ROWS = (
         "again only if the key is expected not to exist.",
         "Compare with the writes on their way, too, as 2.10.27 does; or keep the bucket on one "
         "server.",
-        ("nats",), ("nats-server",), Runs(1, 1, _TODAY, _TODAY), ecosystem="", mended="2.10.27",
+        ("nats",), ("nats-server",), Runs(4, 5, _TODAY, _TODAY), ecosystem="", mended="2.10.27",
         thread="https://github.com/nats-io/nats-server/issues/4320",
     ),
     Row(
