@@ -123,6 +123,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "workloads/transport/nats_bucket.py": ("a module's name", "nats"),
     "workloads/transport/postgres_link.py": (OTHER, "postgres"),
     "workloads/transport/request_link.py": (OTHER, "http"),
+    "workloads/transport/s3_link.py": (OTHER, "http"),
 }
 
 
