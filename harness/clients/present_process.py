@@ -37,17 +37,23 @@ class PresentProcess:
         self._closing, self._gone = closing, gone
         self._told = 0
         self._restarts = False
-        self.last: Process | None = None
+        self._last: Process | None = None
 
     def begin(self, pid: int, restarts: bool) -> bool:
         """Take the pid of `ready`; return whether it is a client's."""
-        self.last = own(self._remote, pid, CLIENT) if pid > 0 else None
+        self._last = own(self._remote, pid, CLIENT) if pid > 0 else None
         self._told, self._restarts = pid, restarts
-        return self.last is not None
+        return self._last is not None
 
     def succeed(self, pid: int) -> None:
         """Take the pid of a successor. `changed` must be held."""
         self._told = pid
+
+    def latest(self) -> Process | None:
+        """Return the latest process, which may have ended; None before `ready`."""
+        if self._last is not None and self._told != self._last.pid:
+            self._last = own(self._remote, self._told, CLIENT) or self._last
+        return self._last
 
     def now(self) -> Process | None:
         """Return the present process, once it has begun; None before `ready`.
@@ -55,15 +61,12 @@ class PresentProcess:
         A process that is stopped while it closes is still the present one.
         """
         end = time.monotonic() + _SUCCESSOR_S
-        while self.last is not None and self._restarts and time.monotonic() < end:
+        while (last := self.latest()) and self._restarts and time.monotonic() < end:
             with self._changed:
-                told, closing, gone = self._told, self._closing(), self._gone()
-            if told != self.last.pid:
-                self.last = own(self._remote, told, CLIENT) or self.last
-            if gone or (told == self.last.pid and not closing):
-                break
-            if self._remote.state(self.last.pid, self.last.started) == "T":
+                if self._gone() or (self._told == last.pid and not self._closing()):
+                    break
+            if self._remote.state(last.pid, last.started) == "T":
                 break
             with self._changed:
                 self._changed.wait(_LOOK_S)
-        return self.last
+        return last

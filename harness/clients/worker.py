@@ -190,7 +190,7 @@ class Worker:
         if gone:
             doing = "its program has ended"
         elif op is not None:
-            last = self._present.last
+            last = self._present.latest()
             loops = last and always_runs(self._remote, last.pid, last.started)
             hint = ", and its program never waits: it may be in an endless loop"
             doing = f"its {op.f} has no answer yet{hint if loops else ''}"
@@ -328,7 +328,7 @@ class Worker:
         self._streams.close(self._kill)
 
     def _kill(self) -> None:
-        if last := self._present.last:
+        if last := self._present.latest():
             self._remote.signal(last.pid, signal.SIGKILL, last.started)
         else:
             kill_marked(self._remote, CLIENT)

@@ -83,6 +83,13 @@ def test_a_process_that_closes_is_followed_by_its_successor(client, node):
     assert client.process.now().started == "s8"
 
 
+def test_the_latest_process_is_known_without_waiting_for_the_end_of_a_close(client):
+    client.closing = True
+    assert client.process.latest().pid == 7
+    client.process.succeed(8)
+    assert client.process.latest().pid == 8
+
+
 def test_a_program_that_executes_itself_again_keeps_its_pid(node):
     client = Client(node)
     client.process.begin(7, restarts=False)
