@@ -122,7 +122,6 @@ class Kind:
       data. The checker `server-log` searches for both.
     - `ends_with`: how a grant of a lock on such servers ends, unless the lock declares another way.
     - `around_s`: the duration of a run in addition to the clients' work (s, estimated).
-    - `hunts_only`: no test of a lock has such servers, only hunts.
     - `model`: the model that the hunt simulates them with (hunt/models); "" if there is none.
     """
 
@@ -163,7 +162,6 @@ class Kind:
     ends_with: EndsWith = "lease"
     around_s: float = 6.0
     model: str = ""
-    hunts_only: bool = False
 
     @property
     def starts(self) -> bool:

@@ -121,9 +121,11 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "workloads/contract/guard.py": ("an option's value", "paired"),
     "workloads/contract/locktype.py": (DEFAULT, "redis"),
     "workloads/contract/store.py": (DEFAULT, "redis"),
+    "workloads/transport/curator.py": ("the name of a jar", "zookeeper"),
     "workloads/transport/nats_bucket.py": ("a module's name", "nats"),
     "workloads/transport/postgres_link.py": (OTHER, "postgres"),
     "workloads/transport/request_link.py": (OTHER, "http"),
+    "workloads/transport/s3_link.py": (OTHER, "http"),
 }
 
 

@@ -14,7 +14,8 @@ class Ready(msgspec.Struct, tag_field="control", tag="ready"):
     """The client is up. `pid`: its pid on its node; `version`: of the protocol that it uses;
     `generates`: it runs the generator itself; `extends`: its lock has that verb;
     `promises`: those of its lock in addition to exclusion, None if it does not name them;
-    `elector`: it elects a leader, which can step down if it `resigns`."""
+    `elector`: it elects a leader, which can step down if it `resigns`; `restarts`: its successor is
+    a new program, with a new pid."""
 
     pid: Number
     version: Number = 1
@@ -23,6 +24,13 @@ class Ready(msgspec.Struct, tag_field="control", tag="ready"):
     promises: list[str] | None = None
     elector: bool = False
     resigns: bool = True
+    restarts: bool = False
+
+
+class Successor(msgspec.Struct, tag_field="control", tag="successor"):
+    """The program was started again, and has this pid."""
+
+    pid: Number
 
 
 class Idle(msgspec.Struct, tag_field="control", tag="idle"):
@@ -76,7 +84,7 @@ class Over(msgspec.Struct, tag_field="control", tag="over"):
     code: Number | None = None
 
 
-Answer = Ready | Idle | Point | Clock | Cancelled | Stopped | Broken | Cut | Over
+Answer = Ready | Successor | Idle | Point | Clock | Cancelled | Stopped | Broken | Cut | Over
 
 decode = msgspec.json.Decoder(Answer).decode
 """Parse a line as an answer. Raise ValueError with the reason if it is none."""

@@ -45,6 +45,11 @@ class OpenOp:
         return [event for event in (self._open, self._closing) if event is not None]
 
     @property
+    def closing(self) -> bool:
+        """Whether it has begun its close, and not completed it."""
+        return self._closing is not None
+
+    @property
     def unheard(self) -> bool:
         """Whether the client may have acted without a recorded event.
 

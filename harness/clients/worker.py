@@ -30,6 +30,7 @@ from fencepost.harness.clients.answer import (
     Point,
     Ready,
     Stopped,
+    Successor,
     refusal,
 )
 from fencepost.harness.clients.answers import Answered, Answers
@@ -37,13 +38,14 @@ from fencepost.harness.clients.client_events import ClientEvents
 from fencepost.harness.clients.driven_hold import DrivenHold
 from fencepost.harness.clients.driver import Driver
 from fencepost.harness.clients.open_op import OpenOp
+from fencepost.harness.clients.present_process import PresentProcess
 from fencepost.harness.clients.recorder import Recorder
 from fencepost.harness.clients.reigns import STOPPED, work_of
 from fencepost.harness.clients.streams import Streams
 from fencepost.harness.cluster.cluster import Spawn
 from fencepost.harness.errors import Crashed
 from fencepost.harness.lines import TooLong
-from fencepost.harness.remote.processes import CLIENT, always_runs, kill_marked, own
+from fencepost.harness.remote.processes import CLIENT, always_runs, kill_marked
 from fencepost.harness.remote.remote import Remote
 from fencepost.workloads.client.critical_section import work_seed
 from fencepost.workloads.client.wire import Setup, written
@@ -82,8 +84,6 @@ class Worker:
         spawn: Spawn | None = None,
     ) -> None:
         self.node = remote.node
-        self.pid = 0
-        self.started: str | None = None
         self._called = f"{called} on {remote.node}"
         self._remote = remote
         self._own = setup.own is not None
@@ -102,6 +102,9 @@ class Worker:
         self._changed = threading.Condition()
         self._answers = Answers(self._changed)
         self._doing = OpenOp(setup.process, setup.stride)
+        self._present = PresentProcess(
+            remote, self._changed, lambda: self._doing.closing, lambda: self.gone
+        )
         self.at_point: str | None = None
         self.connection = 0
         self.cancelled, self.cancelled_later = 0, False
@@ -122,6 +125,16 @@ class Worker:
         """The client's present process number."""
         return self._doing.process
 
+    @property
+    def pid(self) -> int:
+        process = self._present.now()
+        return process.pid if process else 0
+
+    @property
+    def started(self) -> str | None:
+        process = self._present.now()
+        return process.started if process else None
+
     def wait_ready(self, say: Callable[[str], None] = lambda words: None) -> None:
         """Wait until it is up; report it if that takes long.
 
@@ -137,13 +150,11 @@ class Worker:
         ready = self._answer(Ready, _START_S, slow)
         if why := refusal(ready, self._stops is not None):
             raise Crashed(f"{self._called} {why}")
-        process = own(self._remote, ready.pid, CLIENT) if ready.pid > 0 else None
-        if process is None:
+        if not self._present.begin(ready.pid, ready.restarts):
             raise Crashed(
                 f"the client on {self.node} reports pid {ready.pid}, which no process of its own "
                 "has: `ready` needs the pid of the program itself (docs/protocol.md)"
             )
-        self.pid, self.started = process.pid, process.started
         self._generates, self.extends = ready.generates, ready.extends
         self._resigns = ready.resigns
         self.promises = ready.promises
@@ -179,7 +190,8 @@ class Worker:
         if gone:
             doing = "its program has ended"
         elif op is not None:
-            loops = self.pid and always_runs(self._remote, self.pid, self.started)
+            last = self._present.latest()
+            loops = last and always_runs(self._remote, last.pid, last.started)
             hint = ", and its program never waits: it may be in an endless loop"
             doing = f"its {op.f} has no answer yet{hint if loops else ''}"
         else:
@@ -316,8 +328,8 @@ class Worker:
         self._streams.close(self._kill)
 
     def _kill(self) -> None:
-        if self.pid:
-            self._remote.signal(self.pid, signal.SIGKILL, self.started)
+        if last := self._present.latest():
+            self._remote.signal(last.pid, signal.SIGKILL, last.started)
         else:
             kill_marked(self._remote, CLIENT)
 
@@ -367,6 +379,8 @@ class Worker:
                     self._doing.declined(STOPPED)
                 case Broken(why):
                     self.broken = why
+                case Successor(pid):
+                    self._present.succeed(pid)
                 case Over(code):
                     self._heard_all, self._code = True, code
                 case _:

@@ -1,4 +1,7 @@
-"""`fencepost check`: checks whether a user lock keeps the contract of clients."""
+"""`fencepost check`: does a user lock keep the contract of clients?
+
+With `--s3`: can objects of an S3-like service be locks?
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ from fencepost.harness.command.options import (
     Ship,
     with_settings,
 )
+from fencepost.harness.errors import BadArguments
+from fencepost.harness.execute.conditional_writes import ConditionalWrites
 from fencepost.harness.execute.contract import Trial
 from fencepost.harness.execute.contract_steps import Found
 from fencepost.harness.execute.elector_contract import ElectorTrial
@@ -33,6 +38,7 @@ from fencepost.harness.results import results
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.needs import cluster_for
 from fencepost.harness.userlock.resolve import LockRequest, resolve
+from fencepost.workloads.transport.s3_link import S3Link, keys_of
 
 _WORD: dict[Valid, str] = {True: "ok", False: "WRONG", "unknown": "-"}
 
@@ -52,8 +58,13 @@ def check(
     ttl: Annotated[str, typer.Option(help="The lease of a grant.")] = "2s",
     remote: Remote = "docker",
     hosts: HostsFile = None,
+    s3: Annotated[
+        str, typer.Option(help="Check conditional writes of this service: its URL/BUCKET instead.")
+    ] = "",
     **settings: Any,
 ) -> int:
+    if s3:
+        return _check_s3(s3, lock or servers or program)
     settings = {word: value for word, value in settings.items() if value is not None}
     beside = from_arguments.beside(servers, settings)
     asked = LockRequest(
@@ -81,15 +92,27 @@ def check(
         ended = run_once(folder, spec, cluster, progress, [], play=play)
     if ended.failure is not None:
         raise ended.failure
-    return _report(found, str(folder))
+    events = f" Events of the clients: {folder}/history.jsonl"
+    return _report(found, "It keeps the contract.", events)
 
 
-def _report(found: list[Found], folder: str) -> int:
+def _check_s3(url: str, beside: str) -> int:
+    if beside:
+        raise BadArguments(f"--s3 checks a service, not the lock {beside}: leave one of them out")
+    try:
+        trial = ConditionalWrites(S3Link(url, keys_of()), screen.say)
+    except ValueError as error:
+        raise BadArguments(f"--s3: {error}") from error
+    screen.say(f"Checking conditional writes at {url}")
+    trial.play()
+    return _report(trial.found, "Its objects can be locks.")
+
+
+def _report(found: list[Found], kept: str, more: str = "") -> int:
     table = screen.table("", "", "", whole=1)
     for one in found:
         table.add_row(_WORD[one.valid], one.what, one.how)
     screen.console().print(table)
     wrong = sum(one.valid is False for one in found)
-    words = "It keeps the contract." if not wrong else f"{wrong} to fix."
-    screen.write(f"{words} Events of the clients: {folder}/history.jsonl")
+    screen.write(f"{f'{wrong} to fix.' if wrong else kept}{more}")
     return EXIT[not wrong]

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fencepost.node.kind import Clock, Image, Kind, Mark, Start
 from fencepost.node.places import HOME, RUN
@@ -15,7 +15,7 @@ from fencepost.node.watch import Bounds, Watch
 _SERVER = "/usr/lib/postgresql/15/bin/postgres"
 _EMPTY = f"{HOME}/postgres"
 """An empty database cluster that each server starts from; initdb would take too long in a test."""
-_AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
+AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
 SOCKETS = f"{RUN}/postgres"
 _TIMEOUT_S = 2.0
 
@@ -35,30 +35,41 @@ def _command(start: Start) -> Sequence[str]:
         shutil.chown(folder, "postgres")
         os.chmod(folder, 0o700)
     where = ["-D", start.data, "-k", SOCKETS, "-h", ",".join(start.listen)]
-    return [*_AS_POSTGRES, _SERVER, *where, "-c", "max_connections=200"]
+    return [*AS_POSTGRES, _SERVER, *where, "-c", "max_connections=200"]
 
 
 def _health() -> bool:
-    _query("select 1")
+    query("select 1")
     return True
 
 
 def _version() -> str:
-    return f"PostgreSQL {_query('show server_version')}"
+    return f"PostgreSQL {query('show server_version')}"
 
 
 def _wall(mark: Mark) -> Bounds:
+    return wall(query)
+
+
+def wall(ask: Callable[[str], str]) -> Bounds:
+    """Return bounds of the server's wall clock, which `ask` queries."""
     watch = Watch(time.CLOCK_REALTIME)
-    second, _, micro = _query("select extract(epoch from clock_timestamp())").partition(".")
+    second, _, micro = ask("select extract(epoch from clock_timestamp())").partition(".")
     return watch.bounds(int(second) * 10**9 + int(micro) * 1000, grain_ns=1000)
 
 
-def _query(statement: str) -> str:
-    command = [*_AS_POSTGRES, "psql", "-h", SOCKETS, "-qAtc", statement]
+def query(statement: str, *where: str) -> str:
+    """Return psql's output. `where`: its options for another server than this node's. Raises
+    OSError."""
+    return run([*AS_POSTGRES, "psql", *(where or ("-h", SOCKETS)), "-qAtc", statement])
+
+
+def run(command: Sequence[str]) -> str:
+    """Return a command's output. Raises OSError if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=True)
     except subprocess.SubprocessError as error:
-        raise OSError(f"psql: {error}") from error
+        raise OSError(f"{command[0]}: {error}") from error
     return done.stdout.decode().strip()
 
 

@@ -66,17 +66,6 @@ def warn_of_numbers(spec: Spec, say: Callable[[str], None]) -> None:
         say(f"The numbers of this election cannot be safe: {why}")
 
 
-def _must_be_real(spec: Spec) -> None:
-    """Raise BadArguments if a test can only be simulated."""
-    role = spec.lock_type.kind
-    kind = chosen(role, spec.server_version)[0] if role in KINDS else None
-    if kind is not None and kind.hunts_only:
-        raise BadArguments(
-            f"{spec.lock} cannot be tested on real servers: no test has servers of {kind.name}. "
-            f"`fencepost hunt {spec.lock}` simulates them"
-        )
-
-
 def images(specs: Sequence[Spec]) -> set[tuple[str, bool]]:
     """Return the images of clients that have their own, and whether each needs a Python."""
     owns = [spec.own for spec in specs if spec.own and spec.own.image]
@@ -105,8 +94,6 @@ def cluster_for(
     Raises, before anything is started:
         BadArguments: there is no such remote, or a file cannot be read or lacks a node.
     """
-    for spec in specs:
-        _must_be_real(spec)
     # Imported here: describing or judging a test needs no Docker, and most clusters need no SSH.
     from fencepost.harness.cluster.provision import Way, brought_up
 

@@ -65,6 +65,7 @@ def cell(id: str, title: str, row: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "leaders": led.said(total["leaders"]),
         "overlap": led.longest(total["leaders"]),
+        "without": led.without(total["leaders"]),
         "checkers": total["checkers"],
         "nemesis": ", ".join(row["nemesis"]) or "none",
         "runs": [

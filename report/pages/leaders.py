@@ -39,6 +39,11 @@ def longest(found: Mapping[str, Any] | None) -> str:
     return leaders.seconds(found["overlap_longest_s"]["longest"])
 
 
+def without(found: Mapping[str, Any] | None) -> str:
+    """Return the median of the time without a leader of a cell's runs; "" for a lock."""
+    return leaders.seconds(found["without_leader_s"]["median"]) if found else ""
+
+
 def table(rows: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> dict[str, Any]:
     """Return a row for each cell of an elector that has run, from its `id` and `title` and its sum.
 

@@ -1,26 +1,31 @@
 import java.io.BufferedInputStream;
-import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.FileDescriptor;
+import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.math.BigDecimal;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -38,6 +43,8 @@ import java.util.function.Consumer;
  *     }
  * }
  * </pre>
+ *
+ * It does the same for an elector (docs/your-elector.md), by {@link #runElector}.
  */
 public final class Fencepost {
     // Of the protocol; 2 has `reset`.
@@ -46,6 +53,12 @@ public final class Fencepost {
     // A write that is delayed in the network must be able to arrive late.
     private static final int REPLY_MS = 120_000;
     private static final long NS_PER_S = 1_000_000_000L;
+    // The exit code of an elector's process whose successor has to be started, and the variable that
+    // names the file in which it leaves its state.
+    private static final int LEAVES = 75;
+    private static final String SUCCESSION = "FENCEPOST_SUCCESSION";
+    // How long a client campaigns before its process gives up, in leases.
+    private static final int CAMPAIGNS_FOR = 4;
 
     private Fencepost() {
     }
@@ -75,6 +88,224 @@ public final class Fencepost {
     /** Makes the lock, once for each process; after a reset, again. */
     public interface Open {
         Lock open(Client client) throws Exception;
+    }
+
+    /** Elects a leader among candidates. Each elector runs once. */
+    public interface Elector {
+        /**
+         * Campaigns, calls `started` of its candidacy once it leads, and returns when it leads no
+         * more, after `stopped`. An exception ends the process of its candidate.
+         */
+        void run(Candidacy candidacy) throws Exception;
+
+        /** Steps down: run returns within a lease. Another thread than that of run calls it. */
+        default void resign() throws Exception {
+            throw new Failed("the elector has no resign", "not-possible");
+        }
+
+        /** With `--stops checked`, the client asks this before each read and write of a leader. */
+        default boolean isLeader() throws Exception {
+            return true;
+        }
+    }
+
+    /** Makes the elector, once for each candidacy. */
+    public interface OpenElector {
+        Elector open(Client client) throws Exception;
+    }
+
+    /**
+     * One run of an elector. The identity is unique to it, `ttl` is the lease. Its methods may be
+     * called from any thread.
+     */
+    public static final class Candidacy {
+        public final String name;
+        public final String identity;
+        public final Duration ttl;
+        private final Worker worker;
+        private final Client client;
+        private final Elector elector;
+        // It leads, or run has ended; run has ended.
+        private final CountDownLatch changed = new CountDownLatch(1);
+        private final CountDownLatch ended = new CountDownLatch(1);
+        private Grant grant;
+        private boolean leads;
+        private boolean resigns;
+        // How run has ended; null before.
+        private String why;
+
+        private Candidacy(Client client, Elector elector, String name, Duration ttl) {
+            this.worker = client.worker;
+            this.client = client;
+            this.elector = elector;
+            this.name = name;
+            this.ttl = ttl;
+            identity = worker.node + "." + worker.process;
+        }
+
+        /** Reports that it leads from now on, until it says otherwise. */
+        public void started() {
+            started(new Grant());
+        }
+
+        /** Reports that it leads from now on, until the grant's deadline if that has one. */
+        public synchronized void started(Grant given) {
+            if (grant != null) {
+                worker.broken("started was called twice in one run");
+            }
+            if (why != null) {
+                worker.broken("started was called after run had returned");
+            }
+            leads = true;
+            grant = given.asAsked ? given.withoutDeadline() : given;
+            changed.countDown();
+        }
+
+        /** Reports a later deadline of a leader, by System.nanoTime(). */
+        public synchronized void renewed(long nanoTime) {
+            if (leads) {
+                client.renewed(name, nanoTime);
+            }
+        }
+
+        /** Reports that it leads no more. */
+        public synchronized void stopped() {
+            if (grant == null) {
+                worker.broken("stopped was called before started");
+            }
+            stop("stopped was called");
+        }
+
+        private void stop(String reason) {
+            if (leads) {
+                leads = false;
+                client.lost(name, reason);
+            }
+        }
+
+        private void begin() {
+            Thread thread = new Thread(this::run, "candidacy");
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        private void run() {
+            Exception raised = null;
+            try {
+                elector.run(this);
+            } catch (Exception error) {
+                error.printStackTrace();
+                raised = error;
+            } catch (Error error) {
+                error.printStackTrace();
+                worker.broken("run raised " + error + ". That is a bug");
+            }
+            end(raised);
+        }
+
+        /** Ends the reign. An application that waits for the callback alone works on after an error. */
+        private synchronized void end(Exception raised) {
+            why = raised == null ? "run returned" : "run raised " + raised;
+            if (raised == null && leads && !resigns) {
+                worker.broken("run returned while it leads; it should call stopped first");
+            }
+            if (raised == null || !"callback".equals(worker.stops())) {
+                stop(why);
+            }
+            ended.countDown();
+            changed.countDown();
+        }
+
+        private synchronized Grant granted() {
+            return grant;
+        }
+
+        private synchronized String why() {
+            return why;
+        }
+
+        private void resign() throws Exception {
+            synchronized (this) {
+                resigns = true;
+            }
+            elector.resign();
+        }
+    }
+
+    /** The lock that is made of an elector: a reign is a hold. */
+    private static final class Election implements Lock {
+        private final Client client;
+        private final OpenElector open;
+        private final boolean resigns;
+        private Elector next;
+        private Candidacy candidacy;
+
+        Election(Client client, OpenElector open) throws Exception {
+            this.client = client;
+            this.open = open;
+            next = open.open(client);
+            resigns = next.getClass().getMethod("resign").getDeclaringClass() != Elector.class;
+        }
+
+        /** Campaigns until the elector leads. Each candidacy has an elector of its own. */
+        @Override
+        public Grant acquire(String name, Duration ttl) throws Exception {
+            Candidacy old = candidacy;
+            if (old != null && old.granted() != null && !within(old.ended, ttl)) {
+                throw new Failed("run has not returned after stopped", "not-granted");
+            }
+            if (old == null || old.why() != null) {
+                begin(name, ttl);
+            }
+            if (!within(candidacy.changed, ttl.multipliedBy(CAMPAIGNS_FOR))) {
+                String text = "it does not lead after " + CAMPAIGNS_FOR + " leases";
+                throw new Indeterminate(text, "timeout");
+            }
+            Grant grant = candidacy.granted();
+            if (grant == null) {
+                throw new Failed(candidacy.why(), "not-granted");
+            }
+            return grant;
+        }
+
+        private void begin(String name, Duration ttl) throws Failed {
+            Elector elector = next;
+            next = null;
+            try {
+                elector = elector == null ? open.open(client) : elector;
+            } catch (Exception error) {
+                throw new Failed("the elector cannot be made: " + error, "unreachable");
+            }
+            candidacy = new Candidacy(client, elector, name, ttl);
+            candidacy.begin();
+        }
+
+        /** Resigns, and returns once run has returned. */
+        @Override
+        public boolean release(String name) throws Exception {
+            if (candidacy.why() != null) {
+                throw new Failed(candidacy.why(), "not-held");
+            }
+            candidacy.resign();
+            if (!within(candidacy.ended, candidacy.ttl)) {
+                throw new Indeterminate("run did not return within a lease after resign", "timeout");
+            }
+            return true;
+        }
+
+        /** Returns whether the elector says that it leads no more. One that cannot tell does not lead. */
+        boolean denies() {
+            try {
+                return !candidacy.elector.isLeader();
+            } catch (Exception error) {
+                error.printStackTrace();
+                return true;
+            }
+        }
+
+        private static boolean within(CountDownLatch latch, Duration limit) throws Exception {
+            return latch.await(limit.toNanos(), TimeUnit.NANOSECONDS);
+        }
     }
 
     /**
@@ -217,21 +448,89 @@ public final class Fencepost {
      * in addition to exclusion, by name.
      */
     public static void run(Open open, String... promises) throws IOException {
+        serve(open, false, promises);
+    }
+
+    /**
+     * Runs an elector as a client of fencepost, and does not return. Only the end of this program ends
+     * the threads and connections of an elector, so fencepost starts it again and again.
+     */
+    public static void runElector(OpenElector open) throws IOException {
+        serve(client -> new Election(client, open), true);
+    }
+
+    private static void serve(Open open, boolean elects, String... promises) throws IOException {
         OutputStream out = new FileOutputStream(FileDescriptor.out);
         // Standard output is reserved for events: other output goes to standard error.
         System.setOut(System.err);
-        BufferedReader in =
-            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        String setup = in.readLine();
-        if (setup != null) {
-            Worker worker = new Worker(map(new Json(setup).read()), open, promises, out);
-            worker.start();
-            for (String line = in.readLine(); line != null; line = in.readLine()) {
-                worker.order(map(new Json(line).read()));
+        Orders in = new Orders();
+        Worker worker = null;
+        String left = elects ? left() : "";
+        if (!left.isEmpty()) {
+            Map<String, Object> heritage = map(new Json(left).read());
+            in.inherit((String) heritage.get("heard"));
+            worker = new Worker(map(heritage.get("setup")), open, promises, in, out, elects);
+            worker.succeed(heritage);
+        }
+        for (String line = in.next(); line != null; line = in.next()) {
+            Map<String, Object> order = map(new Json(line).read());
+            if (worker != null) {
+                worker.order(order);
+            } else {
+                worker = new Worker(order, open, promises, in, out, elects);
+                worker.start();
             }
+        }
+        if (worker != null) {
             worker.close();
         }
         System.exit(0);
+    }
+
+    /** Returns the state that a predecessor has left, and empties the file; "" without one. */
+    private static String left() throws IOException {
+        String path = System.getenv(SUCCESSION);
+        String left = path == null ? "" : Files.readString(Path.of(path));
+        if (!left.isEmpty()) {
+            Files.writeString(Path.of(path), "");
+        }
+        return left;
+    }
+
+    /** Standard input, line by line. It keeps what is read and not used, for a successor. */
+    private static final class Orders {
+        private final InputStream in = new FileInputStream(FileDescriptor.in);
+        private byte[] heard = new byte[0];
+
+        /** Returns the next line; null at the end. */
+        String next() throws IOException {
+            byte[] chunk = new byte[1 << 16];
+            int at = 0;
+            while (true) {
+                for (; at < heard.length; at++) {
+                    if (heard[at] == '\n') {
+                        String line = new String(heard, 0, at, StandardCharsets.UTF_8);
+                        heard = Arrays.copyOfRange(heard, at + 1, heard.length);
+                        return line;
+                    }
+                }
+                int length = in.read(chunk);
+                if (length < 0) {
+                    return null;
+                }
+                heard = Arrays.copyOf(heard, at + length);
+                System.arraycopy(chunk, 0, heard, at, length);
+            }
+        }
+
+        void inherit(String encoded) {
+            heard = Base64.getDecoder().decode(encoded);
+        }
+
+        /** Returns what is read and not used, in base64. */
+        String left() {
+            return Base64.getEncoder().encodeToString(heard);
+        }
     }
 
     /** Returns the time until a deadline, in ns by its own clock. */
@@ -258,7 +557,9 @@ public final class Fencepost {
     private static final class Worker {
         private final Open open;
         private final String[] promises;
+        private final Orders orders;
         private final OutputStream out;
+        private final boolean elects;
         private final Set<String> armed = new HashSet<>();
         private final Map<String, Hold> holds = new LinkedHashMap<>();
         private final List<Consumer<Hold>> late = new ArrayList<>();
@@ -275,10 +576,13 @@ public final class Fencepost {
         private Lock lock;
         private Store store;
 
-        Worker(Map<String, Object> setup, Open open, String[] promises, OutputStream out) {
+        Worker(Map<String, Object> setup, Open open, String[] promises, Orders orders,
+                OutputStream out, boolean elects) {
             this.open = open;
             this.promises = promises;
+            this.orders = orders;
             this.out = out;
+            this.elects = elects;
             begin(setup);
         }
 
@@ -310,7 +614,18 @@ public final class Fencepost {
             if (promises.length > 0) {
                 ready.put("promises", List.of(promises));
             }
+            if (elects) {
+                ready.put("version", 1); // a reset would not end its threads
+                ready.put("extends", false);
+                ready.put("elector", true);
+                ready.put("resigns", lock == null || ((Election) lock).resigns);
+                ready.put("restarts", true);
+            }
             say(ready);
+        }
+
+        String stops() {
+            return (String) setup.get("stops");
         }
 
         /** Returns the newest version of the protocol that both sides speak. */
@@ -372,6 +687,8 @@ public final class Fencepost {
                 tellClock();
             } else if ("reset".equals(control)) {
                 reset(order);
+            } else if ("leave".equals(control)) {
+                leave();
             } else {
                 synchronized (this) {
                     if ("arm".equals(control)) {
@@ -397,6 +714,10 @@ public final class Fencepost {
 
         /** Does one op, from its invocation to its completion. */
         private void apply(String f, Map<String, Object> value) {
+            if ((f.equals("read") || f.equals("write")) && stopped(find(value))) {
+                say(answer("stopped"));
+                return;
+            }
             if (f.equals("write")) {
                 complete(value);
             }
@@ -408,7 +729,9 @@ public final class Fencepost {
                 // A read that got no reply changed nothing.
                 boolean info = !f.equals("read") && !(error instanceof Failed);
                 event(info ? "info" : "fail", f, value, error);
-                if (info) {
+                if (info && elects) {
+                    leave();
+                } else if (info) {
                     close();
                     process += number(setup, "stride");
                     renew();
@@ -555,6 +878,56 @@ public final class Fencepost {
             if (hold.deadline != null && hold.deadline.leftNs() <= 0) {
                 throw new Failed("the client's lease has expired, by its own clock", "refused");
             }
+        }
+
+        /** Returns whether the reign of a hold has ended, for an application that stops its work so. */
+        private boolean stopped(Hold hold) {
+            if (!elects || hold == null) {
+                return false;
+            }
+            synchronized (this) {
+                if (hold.lost || "callback".equals(stops())) {
+                    return hold.lost;
+                }
+                if (hold.deadline != null && hold.deadline.leftNs() <= 0) {
+                    return true;
+                }
+            }
+            return "checked".equals(stops()) && ((Election) lock).denies();
+        }
+
+        /** Ends this program, and with it the threads of its elector, and lets its successor begin. */
+        private synchronized void leave() {
+            String path = System.getenv(SUCCESSION);
+            if (path == null) {
+                broken("nothing starts the successor of this program: " + SUCCESSION + " is not set");
+            }
+            event("invoke", "close", Collections.emptyMap(), null);
+            Map<String, Object> next = new LinkedHashMap<>(setup);
+            next.put("process", process + number(setup, "stride"));
+            Map<String, Object> left = new LinkedHashMap<>();
+            left.put("setup", next);
+            left.put("predecessor", process);
+            left.put("heard", orders.left());
+            left.put("armed", new ArrayList<>(armed));
+            try {
+                Files.writeString(Path.of(path), Json.text(left));
+            } catch (IOException error) {
+                broken("the state of this process cannot be left to its successor: " + error);
+            }
+            Runtime.getRuntime().halt(LEAVES); // without the hooks of a library
+        }
+
+        /** Takes over from the predecessor, whose close is complete now. */
+        void succeed(Map<String, Object> heritage) {
+            Map<String, Object> answer = answer("successor");
+            answer.put("pid", ProcessHandle.current().pid());
+            say(answer);
+            process = number(heritage, "predecessor");
+            event("ok", "close", Collections.emptyMap(), null);
+            process = number(setup, "process");
+            list(heritage.get("armed")).forEach(point -> armed.add((String) point));
+            renew();
         }
 
         /** Closes the lock's connections and the store's, as an op of the current process. */

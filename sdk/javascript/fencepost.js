@@ -27,10 +27,22 @@
 //
 // A lock reports events between requests: client.lost(name, why), or with null for all holds;
 // client.renewed(name, deadline).
+//
+// `run` also takes an elector (docs/your-elector.md), which has `run` and no `acquire`:
+//
+//     class MyElector {
+//       constructor(client) {}
+//       async run({ name, identity, ttlMs, started, renewed, stopped }) {}
+//       async resign() {}            // optional: run returns within a lease
+//       isLeader() {}                // optional, for `--stops checked`
+//     }
+//
+// Its `run` campaigns, calls started({ token, deadline }) once it leads, and returns when it leads
+// no more, after stopped(). Without a deadline it leads until it says otherwise; renewed(deadline)
+// names a later one.
 
 const fs = require('fs');
 const net = require('net');
-const readline = require('readline');
 const { performance } = require('perf_hooks');
 
 // Version 2 has `reset`.
@@ -39,6 +51,12 @@ const CONNECT_MS = 5000;
 // A write that is delayed in the network must be able to arrive late.
 const REPLY_MS = 120000;
 const NS_PER_MS = 1000000n;
+// The exit code of an elector's process whose successor has to be started, and the variable that
+// names the file in which it leaves its state.
+const LEAVES = 75;
+const SUCCESSION = 'FENCEPOST_SUCCESSION';
+// How long a client campaigns before its process gives up, in leases.
+const CAMPAIGNS_FOR = 4;
 
 /** The request was certainly not carried out. Kinds: not-granted, not-held, no-quorum, unreachable. */
 class Failed extends Error {
@@ -122,6 +140,146 @@ class Client {
   /** Marks a place where a test may stop this program, for example 'replies-in-flight'. */
   failpoint(point) {
     this.worker.reach(point);
+  }
+}
+
+/** One run of an elector. */
+class Candidacy {
+  constructor(worker, elector, name, ttlMs) {
+    Object.assign(this, { worker, client: worker.client, elector, name, ttlMs });
+    this.grant = null;
+    this.why = null; // how run has ended
+    this.leads = false;
+    this.resigns = false;
+    this.changed = new Promise((resolve) => { this.change = resolve; });
+    this.ended = this.run();
+  }
+
+  async run() {
+    let raised = null;
+    try {
+      await this.elector.run({
+        name: this.name,
+        identity: `${this.worker.setup.node}.${this.worker.process}`,
+        ttlMs: this.ttlMs,
+        started: (grant = {}) => this.started(grant),
+        renewed: (deadline) => this.renewed(deadline),
+        stopped: () => this.stopped(),
+      });
+    } catch (error) {
+      console.error(error);
+      if (error instanceof ReferenceError || error instanceof SyntaxError) {
+        this.worker.broken(`run raised ${error}. That is a bug`);
+      }
+      raised = error;
+    }
+    this.end(raised);
+  }
+
+  /** Ends the reign. An application that waits for the callback alone works on after an error. */
+  end(raised) {
+    this.why = raised ? `run raised ${raised}` : 'run returned';
+    if (!raised && this.leads && !this.resigns) {
+      this.worker.broken('run returned while it leads; it should call stopped first');
+    }
+    if (!raised || this.worker.setup.stops !== 'callback') this.stop(this.why);
+    this.change();
+  }
+
+  started(grant) {
+    if (this.grant) this.worker.broken('started was called twice in one run');
+    if (this.why) this.worker.broken('started was called after run had returned');
+    try {
+      const { token, deadline } = granted('started', { deadline: null, ...grant });
+      this.grant = { token, deadline };
+    } catch (error) {
+      this.worker.broken(error.message);
+    }
+    this.leads = true;
+    this.change();
+  }
+
+  renewed(deadline) {
+    if (this.leads) this.client.renewed(this.name, deadline);
+  }
+
+  stopped() {
+    if (!this.grant) this.worker.broken('stopped was called before started');
+    this.stop('stopped was called');
+  }
+
+  stop(why) {
+    if (!this.leads) return;
+    this.leads = false;
+    this.client.lost(this.name, why);
+  }
+}
+
+/** Returns whether a promise is fulfilled in time. */
+function within(promise, ms) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms, false);
+    promise.then(() => { clearTimeout(timer); resolve(true); });
+  });
+}
+
+/** The lock that is made of an elector: a reign is a hold. */
+class Election {
+  constructor(worker, elector) {
+    this.worker = worker;
+    this.next = elector;
+    this.candidacy = null;
+    this.resigns = typeof elector.resign === 'function';
+  }
+
+  /** Campaigns until the elector leads. Each candidacy has an elector of its own. */
+  async acquire(name, ttlMs) {
+    const old = this.candidacy;
+    if (old && old.grant && !await within(old.ended, ttlMs)) {
+      throw new Failed('run has not returned after stopped', 'not-granted');
+    }
+    if (!old || old.why) await this.begin(name, ttlMs);
+    if (!await within(this.candidacy.changed, CAMPAIGNS_FOR * ttlMs)) {
+      throw new Indeterminate(`it does not lead after ${CAMPAIGNS_FOR} leases`);
+    }
+    const { grant, why } = this.candidacy;
+    if (!grant) throw new Failed(why, 'not-granted');
+    return grant;
+  }
+
+  async begin(name, ttlMs) {
+    let elector = this.next;
+    this.next = null;
+    try {
+      elector = elector || await this.worker.make(this.worker.client);
+    } catch (error) {
+      throw new Failed(`the elector cannot be made: ${error.message}`, 'unreachable');
+    }
+    this.candidacy = new Candidacy(this.worker, elector, name, ttlMs);
+  }
+
+  /** Resigns, and returns once run has returned. */
+  async release() {
+    const { candidacy } = this;
+    if (candidacy.why) throw new Failed(candidacy.why, 'not-held');
+    if (!this.resigns) throw new Failed('the elector has no resign', 'not-possible');
+    candidacy.resigns = true;
+    await candidacy.elector.resign();
+    if (!await within(candidacy.ended, candidacy.ttlMs)) {
+      throw new Indeterminate('run did not return within a lease after resign');
+    }
+  }
+
+  /** Returns whether the elector says that it leads no more. One that cannot tell does not lead. */
+  async denies() {
+    const { elector } = this.candidacy;
+    if (!elector.isLeader) return false;
+    try {
+      return !await elector.isLeader();
+    } catch (error) {
+      console.error(error);
+      return true;
+    }
   }
 }
 
@@ -243,9 +401,41 @@ function key(resource) {
   return resource === 'account' ? 'resource:register' : `resource:${resource}`;
 }
 
+/** Standard input, line by line. It keeps what is read and not used, for a successor. */
+class Orders {
+  constructor(heard) {
+    this.heard = heard;
+    this.ended = false;
+    this.wake = () => {};
+    process.stdin.on('data', (chunk) => {
+      this.heard = Buffer.concat([this.heard, chunk]);
+      this.wake();
+    });
+    process.stdin.on('end', () => {
+      this.ended = true;
+      this.wake();
+    });
+  }
+
+  /** Returns the next order; null at the end. */
+  async next() {
+    for (;;) {
+      const end = this.heard.indexOf('\n');
+      if (end >= 0) {
+        const line = this.heard.toString('utf8', 0, end);
+        this.heard = this.heard.subarray(end + 1);
+        return JSON.parse(line);
+      }
+      if (this.ended) return null;
+      await new Promise((resolve) => { this.wake = resolve; });
+    }
+  }
+}
+
 /** Reads ops and writes events. */
 class Worker {
-  constructor(setup, open, promises) {
+  constructor(setup, open, promises, orders) {
+    this.orders = orders;
     this.setup = setup;
     this.make = open;
     this.promises = promises;
@@ -259,14 +449,23 @@ class Worker {
   /** Reports readiness once the lock is made, so that no acquire pays for it. */
   async start() {
     await this.open();
-    this.say({
+    const ready = {
       control: 'ready',
       version: Math.max(...VERSIONS.filter((one) => (this.setup.versions || [1]).includes(one)), 1),
       pid: process.pid,
       generates: false,
       extends: !this.lock || Boolean(this.lock.extend), // unknown before it is made
       promises: this.promises,
-    });
+    };
+    if (this.elects) {
+      // No version 2: a reset would not end its timers and connections.
+      Object.assign(ready, { version: 1, elector: true, resigns: this.lock.resigns, restarts: true });
+    }
+    this.say(ready);
+  }
+
+  get elects() {
+    return this.lock instanceof Election;
   }
 
   /**
@@ -287,6 +486,9 @@ class Worker {
     if (this.lock) return this.lock;
     this.client = new Client(this);
     this.lock = await this.make(this.client);
+    if (this.lock && typeof this.lock.run === 'function' && !this.lock.acquire) {
+      this.lock = new Election(this, this.lock);
+    }
     const missing = ['acquire', 'release'].filter((f) => typeof (this.lock || {})[f] !== 'function');
     if (missing.length) this.broken(`the lock has no ${missing.join(' and no ')}`);
     return this.lock;
@@ -298,6 +500,7 @@ class Worker {
     else if (order.control === 'disarm') this.armed.delete(order.point);
     else if (order.control === 'clock') this.tellClock();
     else if (order.control === 'reset') await this.reset(order);
+    else if (order.control === 'leave') this.leave();
   }
 
   /** Closes the lock, forgets everything about it, and makes the next one: another test begins. */
@@ -319,6 +522,10 @@ class Worker {
 
   /** Does one op, from its invocation to its completion. */
   async apply(f, asked) {
+    if ((f === 'read' || f === 'write') && await this.stopped(this.holds.get(asked.hold))) {
+      this.say({ control: 'stopped' });
+      return;
+    }
     const value = f === 'write' ? this.complete(asked) : asked;
     this.event('invoke', f, value);
     let answer;
@@ -329,6 +536,7 @@ class Worker {
       // A read that got no reply changed nothing.
       const info = f !== 'read' && !(error instanceof Failed);
       this.event(info ? 'info' : 'fail', f, value, error);
+      if (info && this.elects) this.leave();
       if (info) await this.succeed();
       return;
     }
@@ -433,6 +641,43 @@ class Worker {
     return { stored: Number(number) };
   }
 
+  /** Returns whether the reign of a hold has ended, for an application that stops its work so. */
+  async stopped(hold) {
+    const { stops } = this.setup;
+    if (!this.elects || !hold) return false;
+    if (hold.lost || stops === 'callback') return hold.lost;
+    if (hold.deadline !== null && leftMs(hold.deadline) <= 0) return true;
+    return stops === 'checked' && this.lock.denies();
+  }
+
+  /**
+   * Ends this program, and with it the timers and connections of its elector, and lets its successor
+   * begin.
+   */
+  leave() {
+    const file = process.env[SUCCESSION];
+    if (!file) this.broken(`nothing starts the successor of this program: ${SUCCESSION} is not set`);
+    this.event('invoke', 'close', {});
+    fs.writeFileSync(file, JSON.stringify({
+      setup: { ...this.setup, process: this.process + this.setup.stride },
+      predecessor: this.process,
+      heard: this.orders.heard.toString('base64'),
+      armed: [...this.armed],
+    }));
+    process.removeAllListeners('exit'); // without the hooks of a library
+    process.exit(LEAVES);
+  }
+
+  /** Takes over from the predecessor, whose close is complete now. */
+  async inherit({ predecessor, armed }) {
+    this.say({ control: 'successor', pid: process.pid });
+    this.process = predecessor;
+    this.event('ok', 'close', {});
+    this.process = this.setup.process;
+    this.armed = new Set(armed);
+    await this.open();
+  }
+
   /** Starts the successor: no state of the process that is gone is left. */
   async succeed() {
     await this.close();
@@ -527,20 +772,34 @@ function certain(error, kind) {
   return error;
 }
 
+/** Returns the state that a predecessor has left, and empties the file; null without one. */
+function inherited() {
+  const file = process.env[SUCCESSION];
+  const left = file ? fs.readFileSync(file, 'utf8') : '';
+  if (!left) return null;
+  fs.writeFileSync(file, '');
+  return JSON.parse(left);
+}
+
 /**
- * Runs a lock as a client of fencepost: `open(client)` makes it, once for each process. `promises`:
- * what it promises in addition to exclusion, by name.
+ * Runs a lock or an elector as a client of fencepost: `open(client)` makes it, once for each process
+ * or candidacy. `promises`: what a lock promises in addition to exclusion, by name.
  */
 async function run(open, { promises } = {}) {
   // Standard output is reserved for events: output of a lock or its library goes to standard error.
   process.stdout.write = process.stderr.write.bind(process.stderr);
+  const heritage = inherited();
+  const orders = new Orders(Buffer.from(heritage ? heritage.heard : '', 'base64'));
   let worker = null;
-  for await (const line of readline.createInterface({ input: process.stdin })) {
-    const order = JSON.parse(line);
+  if (heritage) {
+    worker = new Worker(heritage.setup, open, promises, orders);
+    await worker.inherit(heritage);
+  }
+  for (let order = await orders.next(); order; order = await orders.next()) {
     if (worker) {
       await worker.order(order);
     } else {
-      worker = new Worker(order, open, promises);
+      worker = new Worker(order, open, promises, orders);
       await worker.start();
     }
   }

@@ -70,12 +70,37 @@ def test_an_elector_that_never_stops_is_found(fencepost):
     assert found["overlap_longest_s"] > 0.1
 
 
-def test_kazoo_s_election_is_tested_on_zookeeper(fencepost):
-    code, said, results = fencepost(
-        "test", "kazoo-election", "--time", "20s", "--seed", "1", *PATIENT
-    )
+@pytest.mark.parametrize(
+    "elector",
+    [
+        "kazoo-election",
+        "curator-latch",
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in ("curator-selector", "postgres-leader", "tooz-leader")
+        ),
+    ],
+)
+def test_without_faults_candidates_lead_in_turn(fencepost, elector):
+    code, said, results = fencepost("test", elector, "--time", "20s", "--seed", "1", *PATIENT)
     found = leadership(results)
     assert (code, found["valid"]) == (0, True), said
+    assert found["reigns"] > 1, said
+
+
+def test_two_candidates_lead_behind_pgbouncer_without_any_fault(fencepost):
+    code, said, results = fencepost("test", "pgbouncer-leader", "--time", "15s", "--seed", "1")
+    assert (code, leadership(results)["valid"]) == (1, False), said
+    assert results["checkers"]["lease_exclusion"]["valid"] is False
+
+
+def test_a_program_that_is_started_again_is_paused_and_killed_like_any(fencepost):
+    faults = ("--faults", "pause:client,kill:client", "--interval", "4s", "--time", "30s")
+    code, said, results = fencepost("test", "curator-latch", *faults, "--seed", "2", *PATIENT)
+    assert code in (0, 1), said  # a leader that is paused past its lease works on for a moment
+    assert results["checkers"]["faults"]["valid"] is True, said
+    assert {"pause", "kill"} <= {fault["family"] for fault in results["faults"]}
+    assert leadership(results)["reigns"] > 2, said
 
 
 def test_the_kubernetes_client_is_tested_on_a_model_of_the_api_that_keeps_its_objects(fencepost):

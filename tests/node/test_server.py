@@ -130,6 +130,5 @@ def test_servers_have_users_of_their_own():
     users = {kind.role: kind.user for kind in KINDS.values() if kind.user}
     assert len(set(users.values())) == len(users)
     assert all(kind.user == users[kind.role] for kind in KINDS.values() if kind.role in users)
-    # PostgreSQL's own command changes to its user.
-    real = (kind for kind in KINDS.values() if not kind.hunts_only)
-    assert {kind.name for kind in real if not kind.user} == {"postgres"}
+    # Their commands change to PostgreSQL's user.
+    assert {kind.name for kind in KINDS.values() if not kind.user} == {"postgres", "pgbouncer"}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import socketserver
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fakeredis import TcpFakeServer
+from fakeredis import FakeRedis, TcpFakeServer
 
 from fencepost.harness.clients.answer import decode
 from fencepost.harness.clients.event import decode as decode_event
@@ -25,6 +27,9 @@ HERE = Path(__file__).parent
 PUPPETS = HERE / "puppets"
 SDK = HERE.parents[1] / "sdk"
 LANGUAGES = ("python", "javascript", "go", "java", "rust", "csharp")
+PUMP = (sys.executable, "-m", "fencepost.workloads.client.pump")
+"""Starts a program again that cannot do that itself."""
+_CLASSES = {"puppet": "Puppet", "elector": "ElectorPuppet"}
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,9 @@ def _python(folder, name="puppet"):
     return Built((sys.executable, str(program)), {"PYTHONPATH": str(SDK / "python")})
 
 
-def _javascript(folder):
+def _javascript(folder, name="puppet"):
     sdk = str(SDK / "javascript" / "fencepost")
-    return Built(("node", str(PUPPETS / "puppet.js")), {"FENCEPOST_SDK": sdk})
+    return Built(("node", str(PUPPETS / f"{name}.js")), {"FENCEPOST_SDK": sdk})
 
 
 def _go(folder, name="puppet"):
@@ -59,12 +64,13 @@ def _go(folder, name="puppet"):
     return Built((str(folder / "puppet"),), {}, typed=True)
 
 
-def _java(folder):
-    files = [str(SDK / "java" / "Fencepost.java"), str(PUPPETS / "Puppet.java")]
+def _java(folder, name="puppet"):
+    main = _CLASSES[name]
+    files = [str(SDK / "java" / "Fencepost.java"), str(PUPPETS / f"{main}.java")]
     strict = ["-Xlint:all", "-Werror", "--release", "11"]
     _must(["javac", *strict, "-d", str(folder), *files], folder)
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-    return Built(("java", *quick, "-cp", str(folder), "Puppet"), {}, typed=True)
+    return Built(("java", *quick, "-cp", str(folder), main), {}, typed=True)
 
 
 def _rust(folder):
@@ -130,6 +136,27 @@ def store():
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+class _Inline(socketserver.StreamRequestHandler):
+    """A Redis in memory, with the inline commands that the programs of the pages use."""
+
+    def handle(self):
+        for line in self.rfile:
+            reply = self.server.redis.execute_command(*shlex.split(line.decode()))
+            said = "+OK" if reply is True else "$-1" if reply is None else f":{reply}"
+            self.wfile.write(f"{said}\r\n".encode())
+
+
+@pytest.fixture(scope="session")
+def redis():
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Inline)
+    server.daemon_threads = True
+    server.redis = FakeRedis(decode_responses=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
     server.shutdown()
     server.server_close()
 

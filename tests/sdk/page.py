@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "your-lock.md"
 FILES = {
     "go": "main.go",
     "javascript": "build/worker.js",
-    "java": "MyLock.java",
+    "java": "{name}.java",
     "rust": "main.rs",
     "csharp": "MyLock.cs",
 }
@@ -37,7 +37,9 @@ def build(
     *commands, test = re.findall(r"(?m)^    (.*)$", rest.split("\n###")[0])
     monkeypatch.chdir(folder)
     (folder / "build").mkdir()
-    (folder / FILES[language]).write_text(snippet)
+    named = re.search(r"final class (\w+) implements Fencepost", snippet)
+    file = FILES[language].format(name=named and named[1])
+    (folder / file).write_text(snippet)
     for command in commands:
         words = shlex.split(command)
         if words[:2] == ["fencepost", "sdk"]:

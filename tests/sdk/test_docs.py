@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import socketserver
-import threading
 
-import fakeredis
 import pytest
 
 from tests.sdk.page import FILES, build
 
 pytestmark = pytest.mark.slow
-
-
-class Inline(socketserver.StreamRequestHandler):
-    """A Redis in memory, with the inline commands that the page's locks use."""
-
-    def handle(self):
-        for line in self.rfile:
-            reply = self.server.redis.execute_command(*shlex.split(line.decode()))
-            said = "+OK" if reply is True else "$-1" if reply is None else f":{reply}"
-            self.wfile.write(f"{said}\r\n".encode())
-
-
-@pytest.fixture(scope="module")
-def redis():
-    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Inline)
-    server.daemon_threads = True
-    server.redis = fakeredis.FakeRedis(decode_responses=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture(params=FILES)

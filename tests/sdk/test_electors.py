@@ -1,17 +1,19 @@
-"""The SDKs for Go and Python turn an elector into a client that conforms to docs/protocol.md."""
+"""The SDKs turn an elector into a client that conforms to docs/protocol.md."""
 
 from __future__ import annotations
 
 import itertools
+import os
 import shlex
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fencepost.hunt.models.kubernetes import serve
 from tests.sdk import page
-from tests.sdk.conftest import build
+from tests.sdk.conftest import LANGUAGES, PUMP, build
 
 pytestmark = pytest.mark.slow
 
@@ -19,9 +21,18 @@ PAGE = Path(__file__).parents[2] / "docs" / "your-elector.md"
 RESOURCES = (f"reign-{number}" for number in itertools.count())
 
 
-@pytest.fixture(scope="session", params=["python", "go"])
-def built(request, tmp_path_factory):
-    return build(request.param, tmp_path_factory, "elector")
+RESTARTS = ("javascript", "java")
+
+
+@pytest.fixture(scope="session", params=LANGUAGES)
+def language(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def built(language, tmp_path_factory):
+    found = build(language, tmp_path_factory, "elector")
+    return replace(found, command=(*PUMP, *found.command)) if language in RESTARTS else found
 
 
 @pytest.fixture
@@ -47,11 +58,22 @@ def beat(program, hold):
 LEFT = [(3, "close", "invoke"), (3, "close", "ok")]
 
 
-def test_it_reports_that_it_is_an_elector(elector):
+def left(program):
+    """Return the events of an end, and the pid of the successor if the program reports one."""
+    lines = [program.hear(), program.hear()]
+    told = [lines.pop()] if "control" in lines[1] else []
+    pid = told[0]["pid"] if told else program.ready["pid"]
+    return short([*lines, *(program.hear() for _ in told)]), pid
+
+
+def test_it_reports_that_it_is_an_elector(elector, language):
     program = elector()
+    restarts = language in RESTARTS
+    pid = program.ready.pop("pid")
+    assert (pid == program.program.pid) is not restarts and os.path.exists(f"/proc/{pid}")
     assert program.ready == {
-        "control": "ready", "version": 1, "pid": program.program.pid, "generates": False,
-        "extends": False, "elector": True, "resigns": True,
+        "control": "ready", "version": 1, "generates": False, "extends": False,
+        "elector": True, "resigns": True, **({"restarts": True} if restarts else {}),
     }  # fmt: skip
 
 
@@ -96,14 +118,16 @@ def test_what_ends_the_work_is_for_the_test_to_say(elector, name, stops, works):
     assert beat(program, program.hold(name)) == works
 
 
-def test_a_process_that_leaves_is_replaced_by_another_one_with_the_same_pid(elector):
+def test_a_process_that_leaves_is_replaced_by_another_one(elector, language):
     program = elector()
     hold = program.hold("stuck")
     program.say(control="arm", point="before-write")
     program.say(control="leave")
     program.say(control="clock")
-    assert short([program.hear(), program.hear()]) == LEFT
-    assert program.hear()["control"] == "clock"
+    events, pid = left(program)
+    assert events == LEFT
+    assert (pid == program.ready["pid"]) is (language not in RESTARTS)
+    assert program.hear()["control"] == "clock" and os.path.exists(f"/proc/{pid}")
     assert beat(program, hold) == "ok"  # this process has no such hold
     next_hold = program.hold("leads")
     assert next_hold.startswith("8-") and program.program.poll() is None
@@ -115,7 +139,7 @@ def test_a_campaign_without_an_end_ends_the_process(elector):
     program = elector()
     unknown = program.acquire("never", ttl_ms=10)
     assert (unknown["type"], unknown["error"][0]) == ("info", "timeout")
-    assert short([program.hear(), program.hear()]) == LEFT
+    assert left(program)[0] == LEFT
     assert program.acquire("leads")["process"] == 8
 
 
@@ -130,7 +154,7 @@ def test_a_leader_that_does_not_resign_in_time_ends_its_process(elector):
     program = elector()
     hold = program.hold("stuck", ttl_ms=10)
     assert program.op("release", lock="stuck", hold=hold)["type"] == "info"
-    assert short([program.hear(), program.hear()]) == LEFT
+    assert left(program)[0] == LEFT
 
 
 @pytest.mark.parametrize(
@@ -147,21 +171,32 @@ def test_a_mistake_of_an_elector_is_told(elector, name, why):
     assert why in broken["why"]
 
 
-def test_the_elector_of_the_page_leads_alone_and_hands_over(tmp_path, monkeypatch, start_command):
-    options = page.build("go", tmp_path, monkeypatch, PAGE)
-    monkeypatch.chdir(tmp_path / options["--ship"])
+@pytest.fixture
+def kubernetes(tmp_path):
+    """Serve the model of Kubernetes' API; return its address."""
     api = serve.server("127.0.0.1", 0, serve.source_of(str(tmp_path / "objects.json")))
     threading.Thread(target=api.serve_forever, daemon=True).start()
-    at = ("127.0.0.1", api.server_address[1])
-    words = shlex.split(options["--program"])
+    yield ("127.0.0.1", api.server_address[1])
+    api.shutdown()
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "python"])
+def test_the_elector_of_the_page_leads_alone_and_hands_over(
+    language, tmp_path, monkeypatch, start_command, kubernetes, redis
+):
+    (tmp_path / "page").mkdir()
+    options = page.build(language, tmp_path / "page", monkeypatch, PAGE)
+    monkeypatch.chdir(tmp_path / "page" / options["--ship"])
+    at = kubernetes if options["--servers"].startswith("kubernetes") else redis.server_address
+    words = [*PUMP, *shlex.split(options["--program"])]
     first, second = (start_command(words, at, stops="exit", process=process) for process in (3, 4))
     first.hear(), second.hear()
     ttl_ms = 60_000  # a request may take an eighth of it
     held = first.acquire("page", ttl_ms)
+    assert held["type"] == "ok"
     second.say(f="acquire", value={"lock": "page", "ttl": ttl_ms * 1_000_000})
     assert second.hear()["type"] == "invoke"
     resigned = first.op("release", lock="page", hold=held["value"]["hold"])
     led = second.hear()
-    api.shutdown()
     assert (resigned["type"], led["type"]) == ("ok", "ok")
     assert led["time"] + second.setup["origin_ns"] > held["time"] + first.setup["origin_ns"]

@@ -7,6 +7,10 @@ then safe with the kernel, whatever happens to the program. And a write wakes no
 pipe would wake four between here and the harness for every line: that cost more than the lock's own
 work. A file on a disk cost some 5 us per op. The program itself does not notice, and speaks its
 line protocol on standard input and output.
+
+Only the end of an elector's program ends its threads and connections (docs/protocol.md,
+"Electors"). A program that cannot execute itself again leaves its state in the file that SUCCESSION
+names, and ends with the exit code LEAVES. Then the pump starts it again.
 """
 
 from __future__ import annotations
@@ -24,6 +28,10 @@ from fencepost.workloads.client.spool import Spool
 QUIET_S = 0.004
 BUSY_S = 0.05
 _BUSY = 2048
+LEAVES = 75
+SUCCESSION = "FENCEPOST_SUCCESSION"
+"""The environment variable that names the file in which a program leaves its state to its
+successor, which empties it."""
 
 
 def over(code: int) -> bytes:
@@ -38,7 +46,7 @@ def over(code: int) -> bytes:
 
 def main(command: list[str]) -> int:
     spool = Spool()
-    program = subprocess.Popen(command, stdout=spool.fd)
+    program = _Program(command, spool.fd)
     os.set_blocking(1, False)
     try:
         _pump(spool, program)
@@ -47,21 +55,47 @@ def main(command: list[str]) -> int:
     return program.wait()
 
 
-def _pump(spool: Spool, program: subprocess.Popen[bytes]) -> None:
+class _Program:
+    """The program, and those that succeed it."""
+
+    def __init__(self, command: list[str], out: int) -> None:
+        self._command, self._out = command, out
+        self._left = os.memfd_create("fencepost-succession")
+        self._running = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        environment = os.environ | {SUCCESSION: f"/proc/{os.getpid()}/fd/{self._left}"}
+        return subprocess.Popen(self._command, stdout=self._out, env=environment)
+
+    def code(self) -> int | None:
+        """Return its exit code; None while it runs, or its successor does."""
+        code = self._running.poll()
+        if code == LEAVES and os.fstat(self._left).st_size:
+            self._running = self._start()
+            return None
+        return code
+
+    def kill(self) -> None:
+        self._running.kill()
+
+    def wait(self) -> int:
+        return self._running.wait()
+
+
+def _pump(spool: Spool, program: _Program) -> None:
     last = b"\n"
     while True:
         # Checked before the read, which then surely has all output of a dead program.
-        ended = program.poll() is not None
+        code = program.code()
         chunk = spool.read()
         _write(chunk, spool)
         last = chunk[-1:] or last
-        if ended and not chunk:
-            last_line = over(program.returncode)
-            _write(last_line if last == b"\n" else b"\n" + last_line, spool)
+        if code is not None and not chunk:
+            _write(over(code) if last == b"\n" else b"\n" + over(code), spool)
             return
         if chunk:
             spool.done()
-        if not ended:
+        if code is None:
             time.sleep(BUSY_S if len(chunk) > _BUSY else QUIET_S)
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from fencepost.registry import Registry
 from fencepost.workloads.contract.locktype import LockType
-from fencepost.workloads.electors import kazoo_election, kubernetes_aio, kubernetes_client
+from fencepost.workloads.electors import (
+    curator_latch,
+    curator_selector,
+    kazoo_election,
+    kubernetes_aio,
+    kubernetes_client,
+    postgres_leader,
+    tooz_leader,
+)
 from fencepost.workloads.locks import (
     broken,
     chubby,
@@ -61,6 +69,11 @@ LOCKS = Registry(
         kubernetes_client.ELECTOR,
         kubernetes_aio.ELECTOR,
         kazoo_election.ELECTOR,
+        curator_latch.ELECTOR,
+        curator_selector.ELECTOR,
+        postgres_leader.ELECTOR,
+        postgres_leader.POOLED,
+        tooz_leader.ELECTOR,
         broken.HERD,
         broken.NONE,
         broken.ALWAYS_YES,

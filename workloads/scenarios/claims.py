@@ -368,6 +368,34 @@ _DEFECTS = _of(
         "kazoo 2.11.0: a leader learns of a lost connection from a listener only.",
         source="the documentation of `Election` and of `KazooState`",
     ),
+    Claim(
+        "L9",
+        "Curator 5.4.0: LeaderLatch calls `notLeader` when its connection is SUSPENDED.",
+        source="the documentation of `LeaderLatch`, Error Handling",
+    ),
+    Claim(
+        "L10",
+        "Curator 5.4.0: a leader by LeaderSelector that ignores SUSPENDED and LOST leads on; "
+        "LeaderSelectorListenerAdapter has it interrupted.",
+        source="the documentation of `LeaderSelector`, Error Handling",
+    ),
+    Claim(
+        "L11",
+        "PostgreSQL 15: an advisory lock of a session ends with that session; a new session does "
+        "not have it.",
+        source="PostgreSQL's documentation, Advisory Locks",
+    ),
+    Claim(
+        "L12",
+        "PgBouncer 1.18: with transaction pooling, session-level advisory locks are not supported.",
+        source="PgBouncer's documentation, SQL feature map for pooling modes",
+    ),
+    Claim(
+        "L13",
+        "tooz 9.1.0, Redis driver: the library calls a leader when it is elected, and never when "
+        "it leads no more.",
+        source="the code of `RedisDriver.run_elect_coordinator` and `RedisLock.heartbeat`",
+    ),
 )
 _RUNS = (
     Claim(

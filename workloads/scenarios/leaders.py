@@ -18,6 +18,8 @@ _TTL_S = 3.0
 _FIRST_S, _FOR_S, _BETWEEN_S = 8.0, 10.0, 22.0
 KUBERNETES = ("kubernetes-1",)
 ZOOKEEPER = tuple(f"zookeeper-{n}" for n in (1, 2, 3))
+POSTGRES = ("postgres-1",)
+REDIS = ("redis-1",)
 
 _APART: Expected = {"leadership": True, "store": True, "resource": True}
 _TWO_WORK: Expected = {"leadership": False, "mutual_exclusion": False, "store": True}
@@ -51,7 +53,7 @@ def _run(
     }
     return TimedRun(
         name, what, expected, claims=(claim,), source=SEEN, lock=lock, options=options or {},
-        settings=usual | settings, faults=_cuts(servers, how),
+        settings=usual | settings, faults=_cuts(servers, how) if servers else (),
     )  # fmt: skip
 
 
@@ -68,11 +70,15 @@ def _control(lock: str) -> TimedRun:
 
 SUITE = Suite(
     name="leaders",
-    what="leader election: two leaders at work, on Kubernetes' API (a model) and ZooKeeper",
+    what="leader election: two leaders at work, on ZooKeeper, a model of Kubernetes and others",
     lock="kubernetes-client",
     entries=(
         _control("kubernetes-client"),
         _control("kazoo-election"),
+        _control("curator-latch"),
+        _control("curator-selector"),
+        _control("postgres-leader"),
+        _control("tooz-leader"),
         _run(
             "kubernetes-request-hangs",
             "L6",
@@ -112,6 +118,71 @@ SUITE = Suite(
             lock="kazoo-election",
             servers=ZOOKEEPER,
             options={"listens": "no"},
+        ),
+        _run(
+            "curator-latch",
+            "L9",
+            "The leader loses its connection to ZooKeeper. LeaderLatch calls notLeader as soon as "
+            "the connection is SUSPENDED: the work ends in time.",
+            {**_APART, "lease_exclusion": True},
+            lock="curator-latch",
+            servers=ZOOKEEPER,
+        ),
+        _run(
+            "curator-selector",
+            "L10",
+            "The same with LeaderSelector and the adapter that its documentation recommends: "
+            "takeLeadership is interrupted in time.",
+            {**_APART, "lease_exclusion": True},
+            lock="curator-selector",
+            servers=ZOOKEEPER,
+        ),
+        _run(
+            "curator-selector-without-a-listener",
+            "L10",
+            "The same with a listener that ignores the state of the connection: two leaders work "
+            "at once.",
+            _TWO_WORK,
+            lock="curator-selector",
+            servers=ZOOKEEPER,
+            options={"listens": "no"},
+        ),
+        _run(
+            "postgres-leader",
+            "L11",
+            "The leader loses its session with PostgreSQL, gets no answer to its queries, and "
+            "stops at its deadline.",
+            _APART,
+            lock="postgres-leader",
+            servers=POSTGRES,
+        ),
+        _run(
+            "postgres-leader-reconnects",
+            "L11",
+            "The same, and the application replaces its session in silence, as a pool does. The "
+            "server has freed the lock: two leaders work at once.",
+            _TWO_WORK,
+            lock="postgres-leader",
+            servers=POSTGRES,
+            options={"reconnects": "yes"},
+        ),
+        _run(
+            "pgbouncer-leader",
+            "L12",
+            "No fault. Both candidates use the same session of the server, which has the lock "
+            "already when the second one tries: two leaders work at once.",
+            {**_TWO_WORK, "lease_exclusion": False},
+            lock="pgbouncer-leader",
+            servers=(),
+        ),
+        _run(
+            "tooz-leader",
+            "L13",
+            "The leader loses its connection to Redis. Its heartbeat waits for the answer and "
+            "repeats the request; nothing tells the leader that its lock has expired.",
+            _TWO_WORK,
+            lock="tooz-leader",
+            servers=REDIS,
         ),
     ),
 )

@@ -41,7 +41,8 @@ class PostgresLink:
         try:
             self._set_options()
             options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-            self._startup({"user": "postgres", "database": "postgres", "options": options})
+            given = {"options": options} if options else {}
+            self._startup({"user": "postgres", "database": "postgres", **given})
         except BaseException:
             self.close()
             raise

@@ -78,3 +78,25 @@ def test_a_program_whose_output_is_not_read_takes_bounded_memory(spawn):
     assert len(said) < 70 << 20
     assert gap["bytes"] + 100 * (len(rows) - 1) == 150 * 1_000_000
     assert (rows[0], rows[-1]) == (b"%099d" % 0, b"%099d" % 149)
+
+
+RESTARTS = """
+import os, sys
+left = open(os.environ["FENCEPOST_SUCCESSION"], "r+")
+state = left.read()
+os.write(1, f"{len(state)} {sys.stdin.buffer.raw.read(2).decode()}".encode())
+left.seek(0)
+left.truncate()
+left.write(state + "x" if len(state) < 2 else "")
+left.flush()
+os._exit(75)
+"""
+
+
+def test_a_program_that_leaves_a_state_is_started_again_on_the_same_streams(spawn):
+    pump = spawn([*PUMP, RESTARTS])
+    pump.stdin.write(b"a\nb\nc\n")
+    pump.stdin.flush()
+    # The third one ends with the same exit code, and leaves nothing.
+    assert read(pump, 1000) == b"0 a\n1 b\n2 c\n" + over(75)
+    assert pump.wait(120) == 75

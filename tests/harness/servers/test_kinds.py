@@ -101,7 +101,6 @@ def test_a_cluster_has_nodes_of_each_kind_and_a_server_s_starts_it():
     assert {name.rpartition("-")[0] for name in nodes.every()} == {
         *(name for name in roles() if KINDS[name].starts), "client", "",
     }  # fmt: skip
-    assert not any("pgbouncer" in name for name in nodes.every())
     assert service("storage", "an-image").command == ("redis",)
     assert service("etcd-3", "an-image").command == ("etcd",)
     assert service("client-1", "an-image").command == ()

@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencepost.workloads.locks.libraries import kazoo
-
-_JARS = (
-    "curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
-    "guava", "slf4j-api",
-)  # fmt: skip
-_CLASSES = ["/opt/fencepost/libraries/curator", *(f"/usr/share/java/{jar}.jar" for jar in _JARS)]
+from fencepost.workloads.transport.curator import program
 
 LOCK = replace(
     kazoo.LOCK,
@@ -18,9 +13,6 @@ LOCK = replace(
     what="library Curator (JVM, Debian): InterProcessMutex on ZooKeeper",
     make=None,
     library="curator",
-    program=(
-        "java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-        "-cp", ":".join(_CLASSES), "Worker",
-    ),
+    program=program("Worker"),
     renews=False,
-)  # fmt: skip
+)

@@ -308,12 +308,13 @@ ROWS = (
         "mariadb-get-lock-reconnect", "MariaDB GET_LOCK with PyMySQL", "pymysql", ("1.2.4",),
         "silent",
         "ping() reconnects without an error, and the session's GET_LOCK is lost",
-        "The server ends the session, another client acquires the lock, and `ping()` of the first "
-        "returns as if nothing had happened.",
+        "The server ends the session, by a KILL or because it was idle for longer than its "
+        "`wait_timeout`. Another client acquires the lock, and `ping()` of the first returns as if "
+        "nothing had happened.",
         "A caller that depends on its session learns that it is another one.",
         "`reconnect=True` is the default of `ping`; locks belong to the session that ended.",
         "Call `ping(reconnect=False)` while GET_LOCK is held, or compare CONNECTION_ID().",
-        ("pymysql",), ("mariadbd",), _THREE,
+        ("pymysql",), ("mariadbd",), Runs(6, 6, _TODAY, "2026-11-28"),
     ),
     Row(
         "portalocker-paused-holder", "portalocker, RedisLock", "portalocker",
@@ -340,12 +341,9 @@ NOT_SHOWN = (
     NotShown("redlock (npm)", "an extension without a quorum releases the lock", _NO_SCRIPT),
     NotShown("kazoo, Curator", "no call reports the end of the session to a holder that was paused",
              _NO_SCRIPT),
-    NotShown("Curator", "two holders: a client takes a node of its dead session for its own",
-             "with 5.4.0 the answer of a create was lost, and ZooKeeper restarted, so that it kept "
-             "the session: the client deleted the node that it found, and made another one"),
     NotShown("Curator", "a release under a lost connection leaves its node",
-             "with 5.4.0 and one retry `release` raised ConnectionLoss; after the reconnect the "
-             "node was deleted in the background, and both clients acquired the lock again"),
+             "with 5.4.0 and one retry, or two, `release` raised ConnectionLoss; after the "
+             "reconnect the node was deleted in the background, and clients acquired the lock"),
     NotShown("NATS, JetStream", "revisions of a bucket whose keys expire go back after an election",
              "with 2.10.27 a paused server counted lower afterwards; a script that made it the "
              "leader got lower revisions in two of four runs, and no revision within two minutes "

@@ -1,4 +1,4 @@
-"""The rows of kazoo, on ZooKeeper, of the lock API and the Go client of etcd, and of NATS."""
+"""The rows of kazoo and Curator, on ZooKeeper, of etcd's lock API and Go client, and of NATS."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ _go = partial(
     runs=_THREE_TODAY,
 )
 _ZOOKEEPER = ("java", "/usr/share/zookeeper/bin/zkServer.sh")
+_curator = partial(
+    Row,
+    package="curator",
+    ecosystem="",
+    versions=("5.4.0",),
+    impact="two holders",
+    modules=(),
+    programs=("java", "javac"),
+    files=("/usr/share/java/curator-recipes.jar", "/usr/share/java/zookeeper.jar"),
+    runs=_THREE_TODAY,
+)
 
 ROWS = (
     Row(
@@ -41,6 +52,33 @@ ROWS = (
         "The limit holds for the wait in the queue, and not for the requests before it.",
         "Give the requests of `acquire` the rest of the timeout (`get(timeout)`).",
         ("kazoo",), _ZOOKEEPER, _THREE, track_record="kazoo-timeout",
+    ),
+    _curator(
+        "curator-mutex-dead-session", "Curator, InterProcessMutex",
+        title="acquire succeeds by the node of a session that is about to expire",
+        happens="The connection of a client ends when its `acquire` has made a node, and it gets a "
+        "new session before the server ends the old one. `acquire` finds the node first in the "
+        "queue and returns. Some seconds later the server deletes the node, and another client "
+        "acquires the lock. The first one hears of no lost connection after its `acquire`.",
+        expected="`acquire` succeeds by a node of its own session only.",
+        why="It looks at the place of its node in the queue, and not at its `ephemeralOwner`.",
+        fix="Compare `ephemeralOwner` of the node with the session before returning, and begin "
+        "again if they differ, as pull request 500 does for LeaderLatch.",
+        thread="https://github.com/apache/curator/issues/1121",
+    ),
+    _curator(
+        "curator-latch-dead-session", "Curator, LeaderLatch",
+        title="a candidate leads by the node of a session that is about to expire",
+        happens="The connection of a leader ends, `notLeader` is called, and it gets a new session "
+        "before the server ends the old one. It finds its old node first in the queue, and leads. "
+        "Some seconds later the server deletes the node, and another candidate leads, too. "
+        "`hasLeadership` of the first one stays true, and `notLeader` is not called.",
+        expected="A candidate leads by a node of its own session only.",
+        why="After a reconnect it looks for the place of its old node, and not at the node's "
+        "`ephemeralOwner`. A leader does not watch its own node.",
+        fix="Compare `ephemeralOwner` with the session, as pull request 500 does (not run here). "
+        "Until then, close the latch when it calls `notLeader`, and make another one.",
+        thread="https://github.com/apache/curator/pull/500",
     ),
     Row(
         "etcd-expired-waiter", "etcd", "etcd", ("3.4.23",), "two holders",
@@ -112,7 +150,7 @@ ROWS = (
         "again only if the key is expected not to exist.",
         "Compare with the writes on their way, too, as 2.10.27 does; or keep the bucket on one "
         "server.",
-        ("nats",), ("nats-server",), Runs(1, 1, _TODAY, _TODAY), ecosystem="", mended="2.10.27",
+        ("nats",), ("nats-server",), Runs(4, 5, _TODAY, _TODAY), ecosystem="", mended="2.10.27",
         thread="https://github.com/nats-io/nats-server/issues/4320",
     ),
     Row(

@@ -22,24 +22,44 @@ def asks(connection, statement):
         return cursor.fetchone()[0]
 
 
-def show(port):
+def killed(one, two):
+    """The server ends the session, as a failover does."""
+    with two.cursor() as cursor:
+        cursor.execute(f"KILL CONNECTION {one.thread_id()}")
+
+
+def idle(one, two):
+    """The session is idle for longer than its wait_timeout: its client works on something else."""
+    with one.cursor() as cursor:
+        cursor.execute("SET SESSION wait_timeout = 1")
+
+
+def told(port, end):
+    """Return whether a client whose lock is lost hears of it."""
     one, two = (pymysql.connect(host="127.0.0.1", port=port, user="root") for _ in range(2))
     if asks(one, "SELECT GET_LOCK('job', 0)") != 1:
         raise RuntimeError("the lock was not free at the start")
-    # The server ends the session, as wait_timeout and a failover do.
-    with two.cursor() as cursor:
-        cursor.execute(f"KILL CONNECTION {one.thread_id()}")
-    deadline = time.monotonic() + 20
+    end(one, two)
+    deadline = time.monotonic() + 60
     while asks(two, "SELECT GET_LOCK('job', 0)") != 1:
         if time.monotonic() > deadline:
             raise RuntimeError("the lock was not freed")
         time.sleep(0.05)
     try:
         one.ping(reconnect=True)
-        told = False
     except pymysql.Error:
-        told = True
-    assert told, "ping() returned as if nothing had happened: the lock is lost, and another has it"
+        return True
+    finally:
+        two.close()
+    return False
+
+
+def show(port):
+    silent = [end.__name__ for end in (killed, idle) if not told(port, end)]
+    assert not silent, (
+        f"ping() returned as if nothing had happened ({', '.join(silent)}): the lock is lost, and "
+        "another has it"
+    )
 
 
 def free_port():
