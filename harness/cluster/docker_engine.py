@@ -70,7 +70,10 @@ def find() -> Engine:
 
 
 def answering() -> Engine | None:
-    """Return the engine that answers; None if none does. Raise Hung if it runs and does not."""
+    """Return the engine that answers; None if none does, or the docker command is missing. Raise
+    Hung if it runs and does not."""
+    if shutil.which("docker") is None:
+        return None
     try:
         return Engine(version())
     except docker_calls.Hung:

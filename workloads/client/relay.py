@@ -28,13 +28,14 @@ _PUSH = b">"
 
 class Link:
     """A connection: of the program (`down`), and to the server (`up`). `owed`: the numbers of the
-    commands without a reply. `unsent`: bytes that wait for the connection."""
+    commands without a reply. `unsent`: bytes that wait for the connection. `passing`: replies that
+    came together are being passed on."""
 
     def __init__(self, down: socket.socket, up: socket.socket, server: int, opaque: bool) -> None:
         self.down, self.up = down, up
         self.server = server
         self.opaque = opaque
-        self.open = False
+        self.open = self.passing = False
         self.asks = self.answers = self.unsent = b""
         self.owed: deque[int] = deque()
 
@@ -105,8 +106,10 @@ class Relay:
         self._watch(link.up, lambda: self._from_server(link), select.POLLIN | select.POLLOUT)
 
     def awaited(self) -> list[int]:
-        """Return the sockets on which servers owe replies."""
-        return [link.up.fileno() for link in self._links if link.open and link.owed]
+        """Return the sockets on which servers owe replies. Those that come after others which have
+        not been passed on yet must wait."""
+        links = (link for link in self._links if link.open and link.owed and not link.passing)
+        return [link.up.fileno() for link in links]
 
     def take(self, fd: int) -> None:
         """Take the input of a socket."""
@@ -173,11 +176,13 @@ class Relay:
             self._say(link, data)
             return
         replies, link.answers = cut(link.answers + data)
+        link.passing = True
         for reply in replies:
             if reply[:1] != _PUSH and link.owed:
                 self._answered(link.owed.popleft(), partial(self._say, link, reply))
             else:
                 self._say(link, reply)
+        link.passing = False
 
     def _say(self, link: Link, data: bytes) -> None:
         with suppress(OSError):  # its end is seen when it is read
