@@ -489,7 +489,10 @@ func (w *worker) start() {
 		ready["promises"] = w.promises
 	}
 	if w.elects {
-		_, resigns := w.lock.(*election).next.(Resigner)
+		resigns := true // unknown before it is made
+		if made, is := w.lock.(*election); is {
+			_, resigns = made.next.(Resigner)
+		}
 		ready["elector"], ready["resigns"], ready["extends"] = true, resigns, false
 		ready["version"] = 1 // a reset would not end its goroutines
 	}

@@ -459,13 +459,15 @@ class Worker {
     };
     if (this.elects) {
       // No version 2: a reset would not end its timers and connections.
-      Object.assign(ready, { version: 1, elector: true, resigns: this.lock.resigns, restarts: true });
+      const resigns = !this.lock || this.lock.resigns; // unknown before it is made
+      Object.assign(ready, { version: 1, extends: false, elector: true, resigns, restarts: true });
     }
     this.say(ready);
   }
 
   get elects() {
-    return this.lock instanceof Election;
+    // Before it is made: only electors have `stops`.
+    return this.lock ? this.lock instanceof Election : typeof this.setup.stops === 'string';
   }
 
   /**

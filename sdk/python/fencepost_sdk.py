@@ -381,6 +381,13 @@ class _Worker:
     def stops(self) -> str:
         return str(self.setup.get("stops"))
 
+    @property
+    def _elects(self) -> bool:
+        """Whether it is an elector. Before it is made: only electors have `stops`."""
+        if self._lock is None:
+            return isinstance(self.setup.get("stops"), str)
+        return isinstance(self._lock, _Election)
+
     def start(self) -> None:
         """Report readiness once the lock is made, so that no acquire pays for it."""
         self._open()
@@ -394,9 +401,10 @@ class _Worker:
         }
         if self._promises is not None:
             ready["promises"] = list(self._promises)
-        if isinstance(self._lock, _Election):
-            # No version 2: a reset would not end its threads.
-            ready |= {"version": 1, "elector": True, "resigns": self._lock.resigns}
+        if self._elects:
+            # No version 2: a reset would not end its threads. Before it is made, it may resign.
+            resigns = getattr(self._lock, "resigns", True)
+            ready |= {"version": 1, "extends": False, "elector": True, "resigns": resigns}
         self.say(ready)
 
     def order(self, order: Value) -> None:
@@ -472,7 +480,7 @@ class _Worker:
             info = f != "read" and not isinstance(error, Failed)
             self._event("info" if info else "fail", f, value, error)
             if info:
-                self._leave() if isinstance(self._lock, _Election) else self._succeed()
+                self._leave() if self._elects else self._succeed()
             return
         finally:
             hold, self._granted = self._granted, None

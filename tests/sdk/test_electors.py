@@ -77,6 +77,14 @@ def test_it_reports_that_it_is_an_elector(elector, language):
     }  # fmt: skip
 
 
+def test_an_elector_that_cannot_be_made_yet_is_an_elector_all_the_same(start):
+    program = start(stops="exit", process=8, options={"mute": True})
+    ready = program.hear()
+    assert (ready["elector"], ready["resigns"], ready["extends"]) == (True, True, False)
+    refused = program.acquire("leads")
+    assert (refused["type"], refused["error"][0]) == ("fail", "unreachable")
+
+
 def test_a_campaign_is_granted_when_it_is_started_and_a_release_resigns(elector):
     program = elector()
     granted = program.acquire("leads")["value"]

@@ -5,7 +5,13 @@ public final class ElectorPuppet implements Fencepost.Elector {
     private final CountDownLatch resigned = new CountDownLatch(1);
 
     public static void main(String[] arguments) throws Exception {
-        Fencepost.runElector(client -> new ElectorPuppet());
+        Fencepost.runElector(ElectorPuppet::new);
+    }
+
+    private ElectorPuppet(Fencepost.Client client) throws Exception {
+        if (Boolean.TRUE.equals(client.options.get("mute"))) {
+            throw new Exception("no server answers");
+        }
     }
 
     @Override

@@ -49,6 +49,9 @@ func (e *elector) IsLeader() bool { return false }
 
 func main() {
 	fencepost.RunElector(func(client *fencepost.Client) (fencepost.Elector, error) {
+		if client.Options["mute"] == true {
+			return nil, errors.New("no server answers")
+		}
 		return &elector{make(chan struct{})}, nil
 	})
 }
