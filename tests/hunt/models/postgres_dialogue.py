@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from fencepost.hunt.models.postgres.connection import Connection
 from fencepost.hunt.models.postgres.server import PostgresServer
 from fencepost.hunt.sim.network import Network
-from fencepost.hunt.sim.world import MS, World
+from fencepost.hunt.sim.world import MS, Node, World
 from tests.hunt.models.postgres_statements import Step, step_of
 
 RECORD = Path(__file__).parent / "postgres-15.json"
@@ -185,7 +185,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.open = True
-        self.client: Any = None
+        self.client = Node("dialogue", 0)
         self._said = b""
 
     def say(self, data: bytes) -> None:
