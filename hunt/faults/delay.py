@@ -16,10 +16,10 @@ from fencepost.hunt.sim.world import MS, Event
 def _delay(setting: Setting) -> Iterator[Action]:
     timeout = int(setting.options.get("node_timeout_ms", 50)) * MS
     half, longer = setting.ttl_ns // 2, timeout * 3 // 2
-    if setting.live and longer == half:
-        # Two delays of one length would show nothing more. A request of the first half of a lease
-        # then comes when another client, which asks at the end of the lease, has the lock.
-        longer = setting.lease_ns * 2 // 3
+    if setting.live and setting.own is not None:
+        # A request of the first half of a lease then comes when another client, which asks at the
+        # end of the lease, has the lock.
+        longer = max(longer, setting.lease_ns * 2 // 3)
     for by in (setting.lease_ns * 11 // 10, longer, timeout // 2, half):
         yield Action("delay", "message", partial(_late, by))
 
