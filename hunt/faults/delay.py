@@ -16,7 +16,7 @@ from fencepost.hunt.sim.world import MS, Event
 def _delay(setting: Setting) -> Iterator[Action]:
     timeout = int(setting.options.get("node_timeout_ms", 50)) * MS
     half, longer = setting.ttl_ns // 2, timeout * 3 // 2
-    if setting.live and setting.own is not None:
+    if setting.live and "node_timeout_ms" not in setting.options:
         # A request of the first half of a lease then comes when another client, which asks at the
         # end of the lease, has the lock.
         longer = max(longer, setting.lease_ns * 2 // 3)
