@@ -23,10 +23,10 @@ _OPS = ("acquire", "extend", "release")
 def _delay(setting: Setting) -> Iterator[Action]:
     timeout = int(setting.options.get("node_timeout_ms", 50)) * MS
     half, longer = setting.ttl_ns // 2, timeout * 3 // 2
-    if setting.live and longer == half:
-        # Two delays of one length would show nothing more. A request of the first half of a lease
-        # then comes when another client, which asks at the end of the lease, has the lock.
-        longer = setting.lease_ns * 2 // 3
+    if setting.live and "node_timeout_ms" not in setting.options:
+        # A request of the first half of a lease then comes when another client, which asks at the
+        # end of the lease, has the lock.
+        longer = max(longer, setting.lease_ns * 2 // 3)
     yield Action("delay", "message", partial(_late, setting.lease_ns * 11 // 10))
     if setting.own is not None and not setting.elector:
         yield Action("delay", "message", _until_again)

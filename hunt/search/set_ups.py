@@ -27,10 +27,10 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     late, longest = len(begin_times(setting)) - 1, len(work_times(setting)) - 1
     part = {BEGINS: late, HOLDS_FOR: _PART}
     yield _head(setting, {HOLDS_FOR: longest}, part)
-    yield _head(setting, {}, {HOLDS_FOR: _PART})
+    yield _head(setting, {MORE: 1}, part)
     if setting.extends:
         yield _head(setting, {HOLDS_FOR: longest, EXTENDS: 1}, part)
-    yield _head(setting, {MORE: 1}, part)
+    yield _head(setting, {}, {HOLDS_FOR: _PART})
     yield _head(setting, {MORE: 1}, {BEGINS: late, HOLDS_FOR: longest})
     yield _head(setting, {BEGINS: 1}, {HOLDS_FOR: _PART, MORE: 1})
     if setting.extends:
