@@ -212,7 +212,7 @@ def test_a_lock_without_any_release_may_refuse_extends(story):
         story.grant(1, hold, at, at + 900, asked=at)
         asked = {"lock": "orders", "hold": hold, "ttl": 900 * MS}
         story.call(1, "extend", at + 300, at + 300, asked, type="fail", error=["not-held", "-"])
-    story.grant(1, "h4", 4000, 4900)  # nothing more is heard of it
+    story.grant(1, "h4", 4000, 4900)  # no request follows
     assert told(story).valid is False
 
 
