@@ -110,3 +110,20 @@ def test_tokens_of_other_locks_count_for_the_guard(story):
     write(story, 5, 1000, 9, kind=None, hold="h5")
     write(story, 2, 2000, 2, hold="h2")
     assert verdict(story, **LOWER_ONLY).valid is True
+
+
+@pytest.mark.parametrize(("tokens", "valid"), [((1, 2), False), ((1, 3), True), ((3, 1), True)])
+def test_the_highest_token_that_another_client_has_sent_counts(story, tokens, valid):
+    holders(story, 1, 2, 3)
+    for number, token in enumerate(tokens):
+        write(story, 3, 1000 + 100 * number, token, kind="unreachable")
+    write(story, 2, 2000, 2)
+    assert verdict(story, **LOWER_ONLY).valid is valid
+
+
+def test_only_writes_show_tokens_to_the_resource(story):
+    holders(story, 1, 2)
+    asked = {"lock": "orders", "hold": "h1", "token": 9, "resource": "account"}
+    story.call(1, "release", 1000, 1010, asked)
+    write(story, 2, 2000, 2)
+    assert verdict(story, **LOWER_ONLY).valid is False

@@ -204,3 +204,36 @@ def test_a_lock_with_shared_holds_has_no_model(story):
     refused(story, 1, 2, 3)
     story.grant(2, "r", 9000, 9900, shared=True)
     assert told(story).valid == "unknown"
+
+
+def test_a_lock_without_any_release_may_refuse_extends(story):
+    for number in (1, 2, 3):
+        at, hold = 1000 * number, f"h{number}"
+        story.grant(1, hold, at, at + 900, asked=at)
+        asked = {"lock": "orders", "hold": hold, "ttl": 900 * MS}
+        story.call(1, "extend", at + 300, at + 300, asked, type="fail", error=["not-held", "-"])
+    story.grant(1, "h4", 4000, 4900)  # no request follows
+    assert told(story).valid is False
+
+
+def test_a_refusal_at_the_moment_of_the_grant_counts(story):
+    for number in (1, 2, 3):
+        at = 1000 * number
+        story.grant(1, f"h{number}", at, at + 900, asked=at)
+        story.release(1, f"h{number}", at, at, type="fail")
+    assert told(story).valid is False
+
+
+def test_requests_that_failed_otherwise_count_on_neither_side(story):
+    refused(story, 1, 2, 3)
+    extends(story, 4, 5, 6, type="ok")  # three releases are answered ok
+    story.grant(1, "h7", 7000, 7900, asked=7000)
+    story.release(1, "h7", 7100, 7100, type="fail", kind="unreachable")
+    assert told(story).valid is True
+
+
+def test_a_release_after_an_extend_that_was_answered_ok_counts(story):
+    extends(story, 1, 2, 3, type="ok", released="fail")
+    found = told(story)
+    assert found.valid is False
+    assert found.summary.startswith("3 releases of the lock were refused")

@@ -23,7 +23,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     )
     test = drawing.test
     test["servers"] = SERVERS[: random.choice((1, 3, 3, 5, 5))]
-    # One of these alone, where more would hide what it shows.
+    # One of these alone: more of them would hide its verdict.
     alone = random.random() < 0.25
     if alone:
         drawing.ops.clear()
