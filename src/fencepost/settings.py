@@ -182,8 +182,8 @@ class Settings:
     after_cancel: str = _set(
         "on",
         "After a cancelled call",
-        "A client continues with its lock after a cancelled call, if the lock has coroutines and no "
-        "hold (on), or closes it and makes a new one (close)",
+        "A client continues with its lock after a cancelled call, if the lock has coroutines and "
+        "no hold (on), or closes it and makes a new one (close)",
         "--after-cancel",
         choices=("on", "close"),
     )
