@@ -53,7 +53,7 @@ def test_a_client_stops_in_each_gap_between_the_messages_of_each_op():
     for one in stops:
         run = Run(setting, one, actions).execute()
         stopped.update((ops[0], met) for kind, _, met, *ops in run.struck if kind == "pause")
-    assert {op for op, _ in stopped} == {"acquire", "release"}
+    assert {op for op, _ in stopped} == {"acquire", "release", "work"}
 
 
 def test_only_faults_of_the_first_client_and_of_messages_are_injected():
