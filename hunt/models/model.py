@@ -51,8 +51,8 @@ class Model:
       `least_ttl_ms`: its shortest lease in such a hunt, where time is real.
     - `slack_ns`: how long its servers may keep a lease after its end, because they look for such
       leases at times. Faults that are to outlast a lease take longer by as much.
-    - `keeps_ns`: for how long at most its servers keep what the clients of an undisturbed run have
-      asked for, after these clients are gone: their sessions. Faults of a user lock outlast that.
+    - `keeps_ns`: how long the longest session of an undisturbed run lasts after its client is gone.
+      Faults of a user lock outlast it.
     - `gate`: a gate on a client's node knows its requests (workloads/client/gate.py).
     - `sockets`: libraries that bring their own connections can use it.
     - `client`: the library that locks on such servers use, fencepost's own as well: they bring

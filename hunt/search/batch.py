@@ -129,7 +129,7 @@ _CODES = _Codes()
 
 
 def begins_simply(setting: Setting) -> bool:
-    """Return whether a hunt tries simple schedules beside those that it draws: of a user lock."""
+    """Return whether a hunt tries simple schedules, not only drawn ones: that of a user lock."""
     return setting.own is not None and not setting.elector
 
 

@@ -8,7 +8,7 @@ and of its messages at the places of client-1's ops. All clients run the same co
 is enough. Faults of servers are left to the other schedules: most break a promise whatever the
 client does.
 
-What a client does depends on what it has received, so its places are the gaps between its messages.
+A client acts on the messages that it has received, so its places are the gaps between them.
 The middle of each gap comes first, the other steps of a gap later: a clock may be read there.
 """
 

@@ -15,6 +15,10 @@ import uuid
 
 import redis
 
+RELEASE = """
+if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
+return 0
+"""
 DATES = importlib.import_module("datetime")
 SOURCES = {
     "Random": lambda: random.Random().random(),
@@ -52,8 +56,7 @@ class Everything:
         return bool(self.client.set(name, self.secret, nx=True, px=int(ttl * 1000)))
 
     def release(self, name):
-        if self.client.get(name) == self.secret.encode():
-            self.client.delete(name)
+        return self.client.eval(RELEASE, 1, name, self.secret) == 1
 
 
 class Opens(Everything):

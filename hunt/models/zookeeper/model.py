@@ -22,8 +22,8 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
 
 
 def _keeps_ns(server: Server) -> int:
-    """Return the longest timeout of a session, and a tick each until the last one was heard of and
-    until the end is looked for."""
+    """Return the longest timeout of a session, with a tick by which its client was last heard
+    later, and one by which its end comes later."""
     assert isinstance(server, ZooKeeperServer)
     longest_ms = server.ensemble.sessions.longest_ms
     return longest_ms * MS + 2 * USUAL.tick if longest_ms else 0

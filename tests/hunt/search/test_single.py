@@ -53,7 +53,7 @@ def test_a_client_stops_in_each_gap_between_the_messages_of_each_op():
     for one in stops:
         run = Run(setting, one, actions).execute()
         stopped.update((ops[0], met) for kind, _, met, *ops in run.struck if kind == "pause")
-    assert {op for op, _ in stopped} == {"acquire", "release"}
+    assert {op for op, _ in stopped} == {"acquire", "release", "work"}
 
 
 def test_only_faults_of_the_first_client_and_of_messages_are_injected():
@@ -96,5 +96,7 @@ def test_after_the_last_of_them_a_hunt_only_draws():
 def test_faults_that_are_left_out_are_not_injected():
     setting = asked("Right", faults="pause,delay")
     pauses = frozenset(n for n, one in enumerate(table(setting), 1) if one.kind == "pause")
-    made = Searcher(setting).batch(Simple(0, pauses))
-    assert made.tried and set(made.injected) == {"delay"}
+    searcher = Searcher(setting)
+    batches = [searcher.batch(Simple(number, pauses)) for number in range(6)]
+    assert {kind for made in batches for kind in made.injected} == {"delay"}
+    assert {kind for made in (searcher.batch(Simple(0)),) for kind in made.injected} == {"pause"}
