@@ -172,7 +172,7 @@ def test_a_hunt_whose_runs_depend_on_the_order_of_a_set_ends_with_the_first_diff
 def test_a_hunt_whose_runs_depend_on_the_schedule_alone_ends_as_without_a_twin(monkeypatch):
     monkeypatch.setattr(twin, "AFTER_S", 0)
     tried = search(own("Everything", faults="packet/duplicate"), 1, 600, 1, most=400)
-    assert (tried.schedules, tried.found, tried.failure) == (400, None, "")
+    assert tried.schedules >= 400 and (tried.found, tried.failure) == (None, "")
 
 
 # Loops.
