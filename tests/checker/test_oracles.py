@@ -24,7 +24,7 @@ SURE = ("lease-over", "expired-grant", "kept-by-fault", "kept-on", "granted-both
 
 
 def test_a_chain_of_causes_is_one_that_its_oracle_allows():
-    outcomes, wrong = causes.check("unit", 0, 1500)
+    outcomes, wrong = causes.check("unit", 0, 2500)
     assert not wrong, "\n\n".join(wrong[:2])
     assert all(outcomes[f"{sort} sure"] > 3 for sort in SURE)
     assert all(outcomes[f"{sort} likely"] > 5 for sort in ("kept-by-fault", "stolen", "forgot"))
