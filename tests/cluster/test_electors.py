@@ -88,6 +88,7 @@ def test_without_faults_candidates_lead_in_turn(fencepost, elector):
     assert found["reigns"] > 1, said
 
 
+@pytest.mark.long  # a part of `suite leaders`
 def test_two_candidates_lead_behind_pgbouncer_without_any_fault(fencepost):
     code, said, results = fencepost("test", "pgbouncer-leader", "--time", "15s", "--seed", "1")
     assert (code, leadership(results)["valid"]) == (1, False), said
@@ -112,6 +113,7 @@ def test_the_kubernetes_client_is_tested_on_a_model_of_the_api_that_keeps_its_ob
     assert killed and all(one["proved"] for one in killed)
 
 
+@pytest.mark.long  # a part of `suite leaders`
 def test_a_request_that_hangs_leaves_two_leaders_of_the_kubernetes_client_at_work(fencepost):
     code, said, _ = fencepost("suite", "leaders", "--only", "kubernetes-request-hangs")
     assert code == 0 and "1 of 1 came out as published" in said, said
