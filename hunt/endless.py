@@ -51,7 +51,12 @@ class Watch:
 
     def _look_in(self, ns: int) -> None:
         world = self._run.world
-        world.at(world.now + ns, Timer(world.nowhere, self._look))
+        self._next = Timer(world.nowhere, self._look)
+        world.at(world.now + ns, self._next)
+
+    def forget(self) -> None:
+        """Look no more. The next look would keep the run in a reference cycle."""
+        self._next.call = _nothing
 
     def _look(self) -> None:
         run, steps = self._run, self._run.world.step
@@ -84,6 +89,10 @@ class Watch:
             error = Indeterminate("timeout", "the call does not end")
             _, _, _, f, value, _, node, _ = row
             run.rows.append((run.world.now, process, "info", f, value, error, node, run.world.step))
+
+
+def _nothing() -> None:
+    """Do not look."""
 
 
 def _open(rows: list[Row]) -> dict[int | str, Row]:

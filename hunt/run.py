@@ -136,6 +136,7 @@ class Run:
                     raise
             steps = world.step
             world.stop()
+        watch.forget()
         with destruction():
             self._forget()
         world.step = steps

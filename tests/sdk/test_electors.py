@@ -13,7 +13,7 @@ import pytest
 
 from fencepost.hunt.models.kubernetes import serve
 from tests.sdk import page
-from tests.sdk.conftest import LANGUAGES, PUMP, build
+from tests.sdk.conftest import PUMP, build
 
 pytestmark = pytest.mark.slow
 
@@ -21,6 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "your-elector.md"
 RESOURCES = (f"reign-{number}" for number in itertools.count())
 
 
+LANGUAGES = ("python", "javascript", "go", "java")
 RESTARTS = ("javascript", "java")
 
 

@@ -42,7 +42,8 @@ _INTERNAL = 13
 class Serving(Protocol):
     """The server that answers: as by its gateway, and by watches."""
 
-    watches: Watches
+    @property
+    def watches(self) -> Watches: ...
 
     def handle(self, command: Command) -> Any: ...
     def wait(self, request: Request) -> None: ...

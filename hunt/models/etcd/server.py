@@ -197,10 +197,9 @@ class Cluster:
 
 
 class EtcdServer(Server):
-    """One server. A command is a path of the gateway and the body of its request, as JSON.
-    `watches`: those of clients that speak gRPC."""
+    """One server. A command is a path of the gateway and the body of its request, as JSON."""
 
-    __slots__ = ("_cluster", "watches")
+    __slots__ = ("_cluster",)
 
     port = gateway.PORT
 
@@ -208,8 +207,12 @@ class EtcdServer(Server):
         super().__init__(name, index)
         self._cluster = cluster
         self.kept = True
-        self.watches = Watches(cluster.watches, self)
         cluster.servers.append(self)
+
+    @property
+    def watches(self) -> Watches:
+        """Return the watches of clients that speak gRPC. Kept, they would be a reference cycle."""
+        return Watches(self._cluster.watches, self)
 
     def session(self) -> Session:
         return Session(self)
