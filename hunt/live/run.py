@@ -163,7 +163,8 @@ class RealRun(Run):
 
     def _jumps(self) -> bool:
         """Let time jump to the next event or the next timeout of a client, whichever comes first.
-        Return whether nothing is left to do: no client may be at work for longer."""
+        Return False if time must pass as it really does: it cannot jump for these programs, or a
+        thread stays at work although its client waits."""
         world = self.world
         if not self._can_jump:
             return False
