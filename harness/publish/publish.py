@@ -25,7 +25,7 @@ from urllib.parse import quote
 import msgspec
 
 from fencepost import plainfile
-from fencepost.atomic_write import beside
+from fencepost.atomic_write import beside, exchange
 from fencepost.harness.campaigns import nightly
 from fencepost.harness.errors import BadArguments, Crashed
 from fencepost.harness.publish import documents, register
@@ -91,10 +91,12 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
 
 
 def _put(made: Path, to: Path) -> None:
-    """Put a site in its place, and then remove its predecessor. If that fails, keep the
-    predecessor."""
+    """Put a site in its place; the caller removes what is at `made` then. If that fails, keep the
+    predecessor. Where the system can exchange folders, a reader always finds one of the two."""
     if not to.exists():
         made.rename(to)
+        return
+    if exchange(made, to):
         return
     before = beside(to)
     to.rename(before)

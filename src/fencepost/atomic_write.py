@@ -6,10 +6,12 @@ Each writer's temporary name is unique, so that none takes another's half-writte
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import secrets
 import shutil
+import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -17,6 +19,8 @@ from glob import escape
 from pathlib import Path
 
 _LEFT_S = 3600.0
+# Of fcntl.h and stdio.h.
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def replace(path: Path, content: Iterable[bytes]) -> None:
@@ -65,3 +69,13 @@ def rename(scratch: Path, path: Path) -> None:
             raise
     finally:
         os.close(folder)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two files or folders change places in one step, so that neither name is ever free. Return
+    False, with nothing changed, where that is impossible (renameat2 is Linux's)."""
+    call = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    if call is None:
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    return bool(call(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote
@@ -149,11 +150,42 @@ def test_a_site_that_cannot_be_put_in_its_place_leaves_the_one_of_before(tmp_pat
             raise OSError(28, "No space left on device")
         return rename(self, to)
 
+    monkeypatch.setattr(publish, "exchange", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", full)
     with pytest.raises(Crashed, match="No space left"):
         build(site)
     assert (site / "runs" / "old").exists() and (site / "index.html").exists()
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+# It ends before the rename of this number.
+ENDS = """
+import os, signal, sys
+from pathlib import Path
+from fencepost.harness.publish import publish
+
+left = int(sys.argv[3])
+
+def end(event, arguments):
+    global left
+    left -= event == "os.rename"
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(end)
+publish._put(*map(Path, sys.argv[1:3]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges folders")
+@pytest.mark.parametrize("renames", [0, 1, 2])
+def test_a_site_is_in_its_place_whenever_its_writer_is_killed(tmp_path, renames):
+    made, site = tmp_path / "made", tmp_path / "site"
+    for folder in (made, site):
+        folder.mkdir()
+        (folder / "index.html").write_text(folder.name)
+    subprocess.run([sys.executable, "-c", ENDS, made, site, str(renames)], check=False)
+    assert (site / "index.html").read_text() in ("made", "site")
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch, capsys):
