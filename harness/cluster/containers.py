@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any
 
 from docker import DockerClient
 from docker.models.containers import Container
@@ -21,7 +20,6 @@ from fencepost.harness.cluster.docker_calls import Refused, request
 from fencepost.harness.cluster.services import Service
 
 _FINGERPRINT = "com.docker.compose.config-hash"
-_SECOND = 1_000_000_000
 # Number of parallel requests. More than the number of processors is not faster, and Docker 20.10
 # may miscount endpoints if several nodes join or leave a network at the same time (network.py).
 AT_ONCE = max(2, min(8, processors.count()))
@@ -94,14 +92,6 @@ def _kept(there: Iterable[Container], service: Service, image: str) -> bool:
 def _create(
     client: DockerClient, project: str, network: Network, node: str, service: Service
 ) -> Container:
-    health: dict[str, Any] | None = None
-    if service.health:
-        health = {
-            "test": ["CMD", *service.health],
-            "interval": 30 * _SECOND,
-            "timeout": 4 * _SECOND,
-            "retries": 3,
-        }
     name = str(network.name)
     return client.containers.create(
         service.image,
@@ -116,7 +106,6 @@ def _create(
         device_cgroup_rules=list(service.devices),
         mem_limit=service.memory,
         pids_limit=service.processes,
-        healthcheck=health,
         # No restart policy: a container that a test has killed must stay down.
         labels={**labels.labels(project, node), _FINGERPRINT: service.fingerprint},
     )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +15,15 @@ import pytest
 from fencepost.checker import receipts
 from fencepost.checker.verdict import Verdict
 from fencepost.harness.clients.recorder import Recorder, finish
-from fencepost.harness.cluster import image, projects
+from fencepost.harness.cluster import image, projects, provision
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.provision import brought_up
+from fencepost.harness.command import app
 from fencepost.harness.execute.run import Outcome, run
 from fencepost.harness.execute.scripted import of_suite
+from fencepost.harness.execute.server_fleet import ServerFleet
 from fencepost.harness.execute.site import RunSite
+from fencepost.harness.servers.wait import silent
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.spec.validation import validate
 from fencepost.nemesis.director import Director
@@ -25,6 +31,7 @@ from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.scenarios.runs import SHORT
 from fencepost.workloads.scenarios.scenario import Scenario
 from tests.cluster import own
+from tests.cluster.healed import Command
 from tests.cluster.healed import command as fencepost
 
 REDIS = [f"redis-{n}" for n in range(1, 6)]
@@ -38,12 +45,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.cluster)
 
 
-# Modules whose tests one worker runs, in their order: they have a cluster of their own, or compare
-# all of Docker's objects before and after ("others").
+# Modules whose tests one worker runs, in their order: they have a cluster or servers of their own,
+# or compare all of Docker's objects before and after ("others").
 TOGETHER = {
     name: name
-    for name in ("test_clocks", "test_docs_run", "test_elsewhere", "test_models", "test_ssh",
-                 "test_your_lock")
+    for name in ("test_clocks", "test_docs_run", "test_elsewhere", "test_models", "test_ssh")
 } | dict.fromkeys(("test_foreign", "test_foreign_kinds", "test_others"), "others")  # fmt: skip
 
 
@@ -75,7 +81,7 @@ def clusters_of_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def shared(clusters_of_this_process: None) -> Iterator[ComposeCluster]:
     """One cluster for all modules; each adds the nodes that it needs."""
-    with brought_up(["storage", *CLIENTS], print) as nodes:
+    with provision.brought_up(["storage", *CLIENTS], print) as nodes:
         assert isinstance(nodes, ComposeCluster)
         own.SHARED.add(nodes.project)
         yield nodes
@@ -108,6 +114,63 @@ def kept_up() -> Iterator[None]:
     yield
     fencepost("cluster", "down")
     assert own.nodes() == []
+
+
+ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture
+def in_process(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Command]:
+    """Run the command line in this process; return its exit code and output."""
+    handlers = {number: signal.getsignal(number) for number in ENDING}
+
+    def call(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["fencepost", *words])
+        code = app.run()
+        return code, "".join(capfd.readouterr())
+
+    yield call
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def here(
+    in_process: Command, cluster: ComposeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    """Run a command in the test's folder and on the shared cluster, to which it adds its nodes.
+
+    What starts and ends with a command is tested on clusters of its own (test_command.py).
+    """
+
+    @contextmanager
+    def shared(
+        nodes: Iterable[str], say: Any, leave_up: Any, libraries: Iterable[str], way: Any
+    ) -> Iterator[ComposeCluster]:
+        name = image.ensure(print)
+        image.must_hold(name, libraries)
+        cluster.up([*nodes, *cluster.nodes], name)
+        yield cluster
+
+    monkeypatch.setattr(provision, "brought_up", shared)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str]:
+        code, said = in_process(*words)
+        return code, " ".join(said.split())
+
+    return call
+
+
+def anew(cluster: Cluster, lock: str) -> ServerFleet:
+    """Return a lock's servers on these nodes, restarted without data."""
+    fleet = ServerFleet(Spec("anew", lock, LOCKS[lock].read_options({})), cluster)
+    with ThreadPoolExecutor(16) as pool:
+        for starting in fleet.begin_anew(pool, silent):
+            starting.result()
+    return fleet
 
 
 RunTest = Callable[..., Outcome]

@@ -8,15 +8,16 @@ from fencepost.harness.cluster import docker_calls, labels, projects
 
 SHARED: set[str] = set()
 """The cluster that stays up between tests (conftest.py)."""
-_CLUSTERS = len(projects.names())
+_CLUSTERS = projects.names()
 
 
 def share(worker: str, workers: int) -> str:
-    """Return a worker's range of clusters, for FENCEPOST_CLUSTERS."""
-    each, number = _CLUSTERS // workers, int(worker.removeprefix("gw"))
+    """Return a worker's range of the clusters that all of them may use, for FENCEPOST_CLUSTERS."""
+    each, number = len(_CLUSTERS) // workers, int(worker.removeprefix("gw"))
     # The shared one, that of a module, and those of two commands.
-    assert each >= 4, "run these tests with at most four workers (-n 4)"
-    return f"{number * each + 1}-{(number + 1) * each}"
+    assert each >= 4, "run these tests with fewer workers (-n): each needs four clusters"
+    first, last = _CLUSTERS[number * each], _CLUSTERS[(number + 1) * each - 1]
+    return "-".join(name.partition("-")[2] or "1" for name in (first, last))
 
 
 def clusters() -> set[str]:

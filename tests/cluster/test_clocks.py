@@ -8,18 +8,15 @@ import time
 import pytest
 
 from fencepost.harness.cluster.healing import heal
-from fencepost.harness.cluster.nodes import role
-from fencepost.harness.cluster.provision import brought_up
-from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.server import Server
 from fencepost.harness.servers.wait import until
 from fencepost.nemesis import clock
 from fencepost.nemesis.clock import Clock
 from fencepost.nemesis.nemesis import Fault
+from tests.cluster.conftest import anew
 
 ETCD = [f"etcd-{n}" for n in (1, 2, 3)]
 ZOOKEEPER = [f"zookeeper-{n}" for n in (1, 2, 3)]
-NODES = [*ETCD, *ZOOKEEPER, "redis-1"]
+NODES = SERVERS = [*ETCD, *ZOOKEEPER, "redis-1"]
 BOTH = ["wall", "monotonic"]
 
 
@@ -32,7 +29,9 @@ class Site:
         self.cluster = cluster
         self.servers = NODES
         self._servers = {
-            node: Server(cluster.remote(node), KINDS[role(node)], {}) for node in NODES
+            node: server
+            for lock in ("etcd", "zookeeper", "redis")
+            for node, server in anew(cluster, lock).of_lock.items()
         }
 
     def remote(self, node):
@@ -65,12 +64,8 @@ def etcd(server, path, body):
 
 
 @pytest.fixture(scope="module")
-def site():
-    with brought_up(NODES, print) as cluster:
-        site = Site(cluster)
-        for node in NODES:
-            site.server(node).wait_ready()
-        yield site
+def site(cluster):
+    return Site(cluster)
 
 
 @pytest.fixture

@@ -15,9 +15,10 @@ import pytest
 from tests.cluster import own
 from tests.cluster.healed import healed
 
+SERVERS = ["redis-1"]
 FENCEPOST = [sys.executable, "-m", "fencepost"]
-RUN = ["test", "redlock", "--nemesis", "partition,pause", "--time", "40s", "--ttl", "1s"]
-RUN += ["--hold", "0..20ms", "--think", "0..20ms", "--contention", "all"]
+RUN = ["test", "redis", "--nemesis", "partition,pause", "--time", "40s", "--ttl", "1s"]
+RUN += ["--hold", "0..20ms", "--think", "0..20ms", "--contention", "all", "--concurrency", "2"]
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def command(tmp_path):
 def wait_for_ops(folder: Path, count: int) -> Path:
     end = time.monotonic() + 240
     while time.monotonic() < end:
-        for history in folder.glob("redlock/*Z/history.jsonl"):
+        for history in folder.glob("redis/*Z/history.jsonl"):
             if history.read_bytes().count(b"\n") >= count:
                 return history.parent
         time.sleep(0.1)
@@ -77,28 +78,28 @@ def test_a_sound_run_exits_with_0_and_of_several_locks_every_one_is_granted(comm
     assert {op["value"]["resource"] for op in reads if op["type"] == "ok"} == written
 
 
-def test_a_violation_that_is_not_named_stops_no_run(command, tmp_path):
+def test_a_violation_that_is_not_named_stops_no_run(here, results):
     """Two clients hold the lock from the first moment on, and neither ends the other's hold."""
-    code, out = command("test", "broken-always-yes", "--time", "4s", "--until", "ownership",
-                        "--hold", "0..20ms", "--think", "0..20ms")  # fmt: skip
+    code, out = here("test", "broken-always-yes", "--time", "4s", "--until", "ownership",
+                     "--hold", "0..20ms", "--think", "0..20ms")  # fmt: skip
 
     assert code == 1, out
-    results = json.loads((tmp_path / "latest" / "results.json").read_text())
-    assert results["checkers"]["lease_exclusion"]["valid"] is False
+    found = json.loads((results / "latest" / "results.json").read_text())
+    assert found["checkers"]["lease_exclusion"]["valid"] is False
     # Measured from the history, which ends with the last answer: up to one rest before the clients
     # stop.
-    assert results["stats"]["duration_s"] > 3.5
+    assert found["stats"]["duration_s"] > 3.5
 
 
-def test_a_violation_that_is_named_stops_a_run_early(command, tmp_path):
+def test_a_violation_that_is_named_stops_a_run_early(here, results):
     named = "ownership,lease_exclusion"
-    code, out = command("test", "broken-always-yes", "--time", "240s", "--until", named,
-                        "--hold", "0..20ms", "--think", "0..20ms")  # fmt: skip
+    code, out = here("test", "broken-always-yes", "--time", "240s", "--until", named,
+                     "--hold", "0..20ms", "--think", "0..20ms")  # fmt: skip
 
     assert code == 1 and "INVALID" in out, out
-    results = json.loads((tmp_path / "latest" / "results.json").read_text())
-    assert results["stats"]["duration_s"] < 200
-    assert "run" not in results["checkers"]
+    found = json.loads((results / "latest" / "results.json").read_text())
+    assert found["stats"]["duration_s"] < 200
+    assert "run" not in found["checkers"]
 
 
 def test_a_command_that_would_remove_a_run_s_cluster_names_its_owner(command, tmp_path):

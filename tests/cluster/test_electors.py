@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.cluster
 
-ROOT = Path(__file__).parents[2]
+SERVERS = ()  # each test adds those that it needs
 ETCD = Path(__file__).parent / "electors.py"
 # No pause of a server: a leader of etcd that was paused revokes leases which its successor has
 # kept alive, when it continues (etcd 12528, 15247). A sound elector cannot notice that in time.
@@ -22,18 +19,12 @@ PATIENT = ("--liveness-bound", "60s")
 
 
 @pytest.fixture
-def fencepost(tmp_path):
-    """Run a command; return its exit code, its output, and results.json of its run."""
+def tested(here, results):
+    """Test an elector; return the exit code, the output, and results.json of the run."""
 
     def run(*words):
-        done = subprocess.run(
-            [sys.executable, "-m", "fencepost", *words], capture_output=True, text=True,
-            cwd=tmp_path, timeout=600, check=False,
-            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        )  # fmt: skip
-        found = sorted(tmp_path.glob("results/*/*/results.json"))
-        results = json.loads(found[-1].read_text()) if found else {}
-        return done.returncode, " ".join((done.stdout + done.stderr).split()), results
+        code, said = here("test", *words)
+        return code, said, json.loads((results / "latest" / "results.json").read_text())
 
     return run
 
@@ -46,10 +37,10 @@ def leadership(results):
     return results["checkers"]["leadership"]
 
 
-def test_a_sound_elector_is_not_accused_under_faults_of_servers(fencepost):
+def test_a_sound_elector_is_not_accused_under_faults_of_servers(tested):
     for time_s in ("30s", "120s"):  # on a busy machine a short run has few reigns
         sound = (*own("Sound"), *FAULTS, *PATIENT, "--guard", "fenced", "--time", time_s)
-        code, said, results = fencepost("test", *sound)
+        code, said, results = tested(*sound)
         found = leadership(results)
         assert (found["valid"], found["overlap_total_s"]) == (True, 0), said
         if found["reigns"] > 2 and "resign" in found["take_over_s"]:
@@ -59,10 +50,10 @@ def test_a_sound_elector_is_not_accused_under_faults_of_servers(fencepost):
 
 
 @pytest.mark.long
-def test_an_elector_that_never_stops_is_found(fencepost):
+def test_an_elector_that_never_stops_is_found(tested):
     faults = ("--faults", "partition,pause:server", *FAULTS[2:])
     for seed in ("3", "4", "5", "6"):  # not every schedule meets a leader
-        code, said, results = fencepost("test", *own("NeverStops"), *faults, "--seed", seed)
+        code, said, results = tested(*own("NeverStops"), *faults, "--seed", seed)
         found = leadership(results)
         if found["valid"] is False:  # not only two leases at once, for a moment
             break
@@ -81,32 +72,32 @@ def test_an_elector_that_never_stops_is_found(fencepost):
         ),
     ],
 )
-def test_without_faults_candidates_lead_in_turn(fencepost, elector):
-    code, said, results = fencepost("test", elector, "--time", "20s", "--seed", "1", *PATIENT)
+def test_without_faults_candidates_lead_in_turn(tested, elector):
+    code, said, results = tested(elector, "--time", "20s", "--seed", "1", *PATIENT)
     found = leadership(results)
     assert (code, found["valid"]) == (0, True), said
     assert found["reigns"] > 1, said
 
 
 @pytest.mark.long  # a part of `suite leaders`
-def test_two_candidates_lead_behind_pgbouncer_without_any_fault(fencepost):
-    code, said, results = fencepost("test", "pgbouncer-leader", "--time", "15s", "--seed", "1")
+def test_two_candidates_lead_behind_pgbouncer_without_any_fault(tested):
+    code, said, results = tested("pgbouncer-leader", "--time", "15s", "--seed", "1")
     assert (code, leadership(results)["valid"]) == (1, False), said
     assert results["checkers"]["lease_exclusion"]["valid"] is False
 
 
-def test_a_program_that_is_started_again_is_paused_and_killed_like_any(fencepost):
+def test_a_program_that_is_started_again_is_paused_and_killed_like_any(tested):
     faults = ("--faults", "pause:client,kill:client", "--interval", "4s", "--time", "30s")
-    code, said, results = fencepost("test", "curator-latch", *faults, "--seed", "2", *PATIENT)
+    code, said, results = tested("curator-latch", *faults, "--seed", "2", *PATIENT)
     assert code in (0, 1), said  # a leader that is paused past its lease works on for a moment
     assert results["checkers"]["faults"]["valid"] is True, said
     assert {"pause", "kill"} <= {fault["family"] for fault in results["faults"]}
     assert leadership(results)["reigns"] > 2, said
 
 
-def test_the_kubernetes_client_is_tested_on_a_model_of_the_api_that_keeps_its_objects(fencepost):
+def test_the_kubernetes_client_is_tested_on_a_model_of_the_api_that_keeps_its_objects(tested):
     faults = ("--faults", "kill:one", "--interval", "6s", "--time", "25s", "--seed", "2")
-    code, said, results = fencepost("test", "kubernetes-client", *faults, *PATIENT)
+    code, said, results = tested("kubernetes-client", *faults, *PATIENT)
     assert code in (0, 2), said
     assert (leadership(results)["valid"], leadership(results)["reigns"] > 1) == (True, True), said
     killed = [one for one in results["faults"] if "kubernetes-1" in one["targets"]]
@@ -114,17 +105,17 @@ def test_the_kubernetes_client_is_tested_on_a_model_of_the_api_that_keeps_its_ob
 
 
 @pytest.mark.long  # a part of `suite leaders`
-def test_a_request_that_hangs_leaves_two_leaders_of_the_kubernetes_client_at_work(fencepost):
-    code, said, _ = fencepost("suite", "leaders", "--only", "kubernetes-request-hangs")
+def test_a_request_that_hangs_leaves_two_leaders_of_the_kubernetes_client_at_work(here):
+    code, said = here("suite", "leaders", "--only", "kubernetes-request-hangs")
     assert code == 0 and "1 of 1 came out as published" in said, said
 
 
 def test_the_beginning_of_a_reign_is_stamped_within_5_ms_by_the_clock_of_its_elector(
-    fencepost, tmp_path
+    tested, tmp_path
 ):
     """The token of this elector is the clock that it read as it called `started`."""
     work = ("--clients", "2", "--hold", "30ttl..30ttl", "--think", "0..20ms", "--contention", "all")
-    code, said, results = fencepost("test", *own("ByTheClock"), *work, "--time", "20s", *PATIENT)
+    code, said, results = tested(*own("ByTheClock"), *work, "--time", "20s", *PATIENT)
     assert code == 1 and leadership(results)["overlap_longest_s"] > 0.1, said
     [history] = tmp_path.glob("results/*/latest/history.jsonl")
     ops = [json.loads(line) for line in history.read_text().splitlines()]
@@ -142,12 +133,12 @@ def test_the_beginning_of_a_reign_is_stamped_within_5_ms_by_the_clock_of_its_ele
 
 
 @pytest.mark.parametrize(("elector", "code"), [("Sound", 0), ("NeverStops", 1)])
-def test_check_names_the_leader_that_is_not_told_to_stop(fencepost, elector, code):
-    got, said, _ = fencepost("check", *own(elector))
+def test_check_names_the_leader_that_is_not_told_to_stop(here, elector, code):
+    got, said = here("check", *own(elector))
     assert got == code, said
     assert "a leader that cannot renew stops within its lease" in said
 
 
-def test_an_elector_that_starts_twice_ends_the_test_with_a_sentence(fencepost):
-    code, said, _ = fencepost("test", *own("StartsTwice"), "--time", "5s")
+def test_an_elector_that_starts_twice_ends_the_test_with_a_sentence(here):
+    code, said = here("test", *own("StartsTwice"), "--time", "5s")
     assert code == 255 and "started was called twice in one run" in said

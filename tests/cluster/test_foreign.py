@@ -141,7 +141,7 @@ def test_a_stopped_project_is_started_faulted_and_removed(place):
     for time_s in ("12s", "60s"):
         code, said = fencepost(
             "test", "redlock", "--compose", "compose.yml", "--servers", "r1,r2,r3",
-            "--time", time_s, "--interval", "2s", "--seed", "2",
+            "--time", time_s, "--interval", "2s", "--seed", "2", "--concurrency", "2",
             "--nemesis", "partition:one,pause:server,kill:one,delay:r2,clock:r3/+500ms",
         )  # fmt: skip
         if "and none was injected" not in said:
@@ -167,7 +167,8 @@ def test_a_project_that_is_up_is_used_and_left_as_it_was(place, containers):
     try:
         done = subprocess.run(
             [*FENCEPOST, "test", "redis", "--compose", "compose.yml", "--servers", "r1",
-             "--time", "4s", "--seed", "7", "--nemesis", "partition,pause:r1", "--interval", "1s"],
+             "--time", "4s", "--seed", "7", "--nemesis", "partition,pause:r1", "--interval", "1s",
+             "--concurrency", "2"],
             env=environ, capture_output=True, text=True, timeout=900,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -202,7 +203,7 @@ def test_after_a_sigkill_in_the_middle_of_faults_heal_leaves_everything_as_it_wa
     (place / "schedule.json").write_text(json.dumps(schedule))
     command = subprocess.Popen(
         [*FENCEPOST, "test", "redlock", "--containers", "k1,k2,k3", "--time", "100s",
-         "--schedule", "schedule.json"],
+         "--schedule", "schedule.json", "--concurrency", "2"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
@@ -255,7 +256,7 @@ def test_a_server_of_a_user_s_kind_has_clock_leader_and_version(place, container
     containers.append("db1")
     code, said = fencepost(
         "test", "mylock.py:MyLock", "--containers", "./mydb.py=db1", "--time", "6s",
-        "--seed", "3", "--interval", "2s", "--concurrency", "3",
+        "--seed", "3", "--interval", "2s", "--concurrency", "2",
         "--nemesis", "clock:primary/+300ms,pause:primary",
     )  # fmt: skip
     assert "clock" in said.split("Not:")[0], said

@@ -20,11 +20,9 @@ from typing import Any
 import pytest
 
 from fencepost.checker.history import history
-from fencepost.harness.cluster import docker_calls, docker_engine
+from fencepost.harness.cluster import docker_calls, docker_engine, image
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.healing import problems
-from fencepost.harness.cluster.provision import brought_up
-from fencepost.harness.command import app
+from fencepost.harness.cluster.healing import heal, problems
 from fencepost.harness.errors import Crashed
 from fencepost.harness.execute import timed
 from fencepost.harness.execute.run import run
@@ -41,9 +39,10 @@ from fencepost.node.patch import table
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.redis_register import key
 from fencepost.workloads.scenarios.runs import SHORT
-from tests.cluster.healed import healed
+from tests.cluster.healed import Command, healed
 
-NODES = ["redis-1", "storage", "client-1", "client-2"]
+SERVERS = ["redis-1"]
+NODES = [*SERVERS, "storage", "client-1", "client-2"]
 DAEMON, CONTAINERD = (
     Path("/var/run/docker.pid"),
     Path("/var/run/docker/containerd/containerd.pid"),
@@ -60,12 +59,13 @@ def spec(**changed: Any) -> Spec:
 
 
 @pytest.fixture
-def few(results, monkeypatch) -> Iterator[ComposeCluster]:
-    """Start a cluster of this test's own, which it may break."""
+def few(cluster, results, monkeypatch) -> Iterator[ComposeCluster]:
+    """Return the shared cluster, of which a test may break NODES: they are made good after it."""
     monkeypatch.setattr(timed, "_REST_S", 1.0)
-    with brought_up(NODES, print) as nodes:
-        assert isinstance(nodes, ComposeCluster)
-        yield nodes
+    yield cluster
+    monkeypatch.undo()
+    cluster.up([*NODES, *cluster.nodes], image.ensure(print))
+    heal(cluster, NODES)
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def test_a_call_that_fails_once_loses_and_leaves_nothing(few, results, monkeypat
         if (folder / "history.jsonl").stat().st_size:
             assert_nothing_is_lost(folder, counted(few))
         # A run that fails during set-up leaves servers that it has not started yet.
-        left = [what for what in problems(few, few.nodes) if "server is down" not in what]
+        left = [what for what in problems(few, NODES) if "server is down" not in what]
         assert left == [], number
 
 
@@ -199,21 +199,12 @@ def daemons(monkeypatch) -> Iterator[Callable[[Path, int], None]]:
 
 
 @pytest.fixture
-def command(results, monkeypatch, capfd) -> Iterator[Callable[..., tuple[int, str]]]:
+def command(in_process, monkeypatch) -> Command:
     """Run the command line in this process; return its exit code and output."""
     monkeypatch.setattr(timed, "_REST_S", 1.0)
     monkeypatch.setattr(agent, "_SLACK_S", 1.0)
     monkeypatch.setattr(serverlog, "_SEARCH_S", 1.0)
-    handlers = {number: signal.getsignal(number) for number in (2, 3, 15, 1)}
-
-    def call(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["fencepost", *arguments])
-        code = app.run()
-        return code, "".join(capfd.readouterr())
-
-    yield call
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    return in_process
 
 
 RUN = ("test", "redis", "--time", "3s", "--ttl", "500ms", "--concurrency", "2",
@@ -280,7 +271,7 @@ def test_a_full_disk_ends_a_run_with_the_history_that_there_was_room_for(few, re
         assert len(lines) > 200 and all(line.endswith(b"}\n") for line in lines)
         done = sum(op.f == "write" and op.type == "ok" for op in history.read(kept))
         assert done <= counted(few)
-        assert problems(few, few.nodes) == []
+        assert problems(few, NODES) == []
     finally:
         subprocess.run(["umount", results], check=True)
 

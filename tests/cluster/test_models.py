@@ -21,11 +21,6 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from fencepost.harness.cluster.compose import ComposeCluster
-from fencepost.harness.cluster.nodes import role
-from fencepost.harness.cluster.provision import brought_up
-from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.server import Server
-from fencepost.harness.servers.wait import START_S
 from fencepost.hunt.models.etcd.queue import Queue
 from fencepost.hunt.models.etcd.state import Refused, State
 from fencepost.hunt.models.redis.server import RedisServer
@@ -33,6 +28,7 @@ from fencepost.hunt.sim.clock import WallClock
 from fencepost.hunt.sim.network import Network, Refusal
 from fencepost.hunt.sim.world import World
 from fencepost.workloads.transport.etcd_gateway import text
+from tests.cluster.conftest import anew
 from tests.cluster.etcd_requests import EtcdRequests
 from tests.cluster.redis_commands import TIMES, Commands
 from tests.hunt.models.directed import RECORD
@@ -40,22 +36,23 @@ from tests.hunt.models.directed import asked as asked_directly
 
 COMMANDS = 10_000
 FULL = 5_000
+SERVERS = ["redis-1", "etcd-1", "etcd-2", "etcd-3"]
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[ComposeCluster]:
-    with brought_up(["redis-1", *ETCD, "storage", "client-1"], print) as found:
-        for node in ("redis-1", *ETCD):
-            Server(found.remote(node), KINDS[role(node)], {}).wait_ready(timeout_s=START_S)
-        yield found
-
-
-@pytest.fixture(scope="module")
-def redis(nodes: ComposeCluster) -> Iterator[Redis]:
-    client = Redis(nodes.address("redis-1"), 6379, decode_responses=True, protocol=2)
+def redis(cluster: ComposeCluster) -> Iterator[Redis]:
+    anew(cluster, "redis")
+    client = Redis(cluster.address("redis-1"), 6379, decode_responses=True, protocol=2)
     client.flushall()
     yield client
     client.close()
+
+
+@pytest.fixture(scope="module")
+def etcd(cluster: ComposeCluster) -> str:
+    """Return the address of a server."""
+    anew(cluster, "etcd")
+    return cluster.address("etcd-1")
 
 
 def drawn_from() -> tuple[int, Random]:
@@ -115,9 +112,9 @@ class Clock(WallClock):
 
 
 def test_the_recorded_replies_to_directed_commands_are_those_of_redis(
-    nodes: ComposeCluster, redis: Redis
+    cluster: ComposeCluster, redis: Redis
 ) -> None:
-    found = asked_directly((nodes.address("redis-1"), 6379))
+    found = asked_directly((cluster.address("redis-1"), 6379))
     assert {name: [list(pair) for pair in pairs] for name, pairs in found.items()} == json.loads(
         RECORD.read_text()
     )
@@ -224,9 +221,6 @@ def _ms(told_time: Any) -> int:
     return int(seconds) * 1000 + int(micros) // 1000
 
 
-ETCD = ("etcd-1", "etcd-2", "etcd-3")
-
-
 def plainly(answer: Any) -> Any:
     """Return an answer without the fields that identify the cluster."""
     if isinstance(answer, dict):
@@ -235,10 +229,10 @@ def plainly(answer: Any) -> Any:
     return [plainly(one) for one in answer] if isinstance(answer, list) else answer
 
 
-def test_the_model_of_etcd_answers_as_etcd_does(nodes: ComposeCluster) -> None:
+def test_the_model_of_etcd_answers_as_etcd_does(etcd: str) -> None:
     seed, random = drawn_from()
     requests, model = EtcdRequests(random), State()
-    pool = urllib3.HTTPConnectionPool(nodes.address("etcd-1"), 2379, timeout=10.0)
+    pool = urllib3.HTTPConnectionPool(etcd, 2379, timeout=10.0)
     begun = json.loads(pool.request("POST", "/v3/kv/range", body='{"key":"eA=="}').data)
     model.revision = int(begun["header"]["revision"])
     refused = 0
@@ -258,7 +252,7 @@ def test_the_model_of_etcd_answers_as_etcd_does(nodes: ComposeCluster) -> None:
 LOCKS_ASKED = 1_000
 
 
-def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeCluster) -> None:
+def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(etcd: str) -> None:
     """One client at a time, which requests free locks or its own, with existing leases and others.
 
     It unlocks locks that are held and locks that are not.
@@ -266,7 +260,7 @@ def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeClu
     seed, random = drawn_from()
     model = State()
     queue = Queue(model, looks=True)
-    pool = urllib3.HTTPConnectionPool(nodes.address("etcd-1"), 2379, timeout=10.0)
+    pool = urllib3.HTTPConnectionPool(etcd, 2379, timeout=10.0)
 
     def asked(path: str, body: dict[str, Any]) -> Any:
         return json.loads(pool.request("POST", f"/v3/{path}", body=json.dumps(body)).data)
@@ -299,9 +293,9 @@ def test_the_model_of_etcd_s_lock_service_answers_as_etcd_does(nodes: ComposeClu
 
 
 def test_a_waiter_of_the_lock_service_with_an_ended_lease_gets_the_model_s_answer(
-    nodes: ComposeCluster,
+    etcd: str,
 ) -> None:
-    pool = urllib3.HTTPConnectionPool(nodes.address("etcd-1"), 2379, timeout=10.0, maxsize=2)
+    pool = urllib3.HTTPConnectionPool(etcd, 2379, timeout=10.0, maxsize=2)
 
     def asked(path: str, body: dict[str, Any]) -> Any:
         return json.loads(pool.request("POST", f"/v3/{path}", body=json.dumps(body)).data)

@@ -3,30 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from fencepost.harness.cluster.provision import brought_up
-from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.server import Server
-from fencepost.harness.servers.wait import START_S
+from fencepost.harness.cluster.compose import ComposeCluster
+from tests.cluster.conftest import anew
 from tests.cluster.test_models import drawn_from
 from tests.hunt.models.redis_waits import play
 
+SERVERS = ["redis-1"]
 STEPS = 1_500
 
 
-@pytest.fixture
-def address() -> Iterator[tuple[str, int]]:
-    with brought_up(["redis-1"], print) as found:
-        Server(found.remote("redis-1"), KINDS["redis"], {}).wait_ready(timeout_s=START_S)
-        yield found.address("redis-1"), 6379
-
-
 def test_clients_that_wait_for_a_list_or_a_sorted_set_are_answered_as_by_redis(
-    address: tuple[str, int],
+    cluster: ComposeCluster,
 ) -> None:
+    anew(cluster, "redis")
+    address = cluster.address("redis-1"), 6379
     seed, random = drawn_from()
     ends = play(address, random, STEPS)
     # How often a wait times out depends on the draw: draw more until each end was seen often.

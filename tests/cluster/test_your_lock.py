@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("kept_up")
-
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "your-lock.md").read_text(encoding="utf-8")
+SERVERS = ["redis-1"]
+PAGE = (Path(__file__).parents[2] / "docs" / "your-lock.md").read_text(encoding="utf-8")
 
 # A comment ahead of a block gives its purpose: <!-- file: NAME --> or
 # <!-- run: exit N, WORDS -->.
 STEP = re.compile(r"<!-- (file|run): (.*) -->\n\n(?:```\w*\n([\s\S]*?)```|    (.*)\n)")
 
 
-def fencepost(folder, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "fencepost", *words],
-        capture_output=True, text=True, cwd=folder, timeout=600, check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-    )  # fmt: skip
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
-
-
 @pytest.mark.long
-def test_the_tutorial_has_the_described_results(tmp_path):
+def test_the_tutorial_has_the_described_results(here, tmp_path):
     steps = STEP.findall(PAGE)
     assert [kind for kind, *_ in steps].count("run") >= 4
     for kind, about, block, command in steps:
@@ -39,25 +25,25 @@ def test_the_tutorial_has_the_described_results(tmp_path):
             (tmp_path / about).write_text(block)
             continue
         code, _, words = about.removeprefix("exit ").partition(", ")
-        got, said = fencepost(tmp_path, *shlex.split(command)[1:])
+        got, said = here(*shlex.split(command)[1:])
         assert (got, words in said) == (int(code), True), f"{command}\n{said}"
 
 
 @pytest.mark.parametrize("options", [(), ("--asyncio",)])
-def test_the_lock_that_init_writes_keeps_the_contract_and_is_valid(tmp_path, options):
-    assert fencepost(tmp_path, "init", *options)[0] == 0
-    code, said = fencepost(tmp_path, "check")
+def test_the_lock_that_init_writes_keeps_the_contract_and_is_valid(here, options):
+    assert here("init", *options)[0] == 0
+    code, said = here("check")
     assert (code, "It keeps the contract." in said) == (0, True), said
-    code, said = fencepost(tmp_path, "test", "--time", "8s", "--seed", "5")
+    code, said = here("test", "--time", "8s", "--seed", "5")
     assert code == 0, said
 
 
 @pytest.mark.long
-def test_the_lock_that_init_writes_is_detected_if_its_release_deletes_another_s(tmp_path):
-    assert fencepost(tmp_path, "init")[0] == 0
+def test_the_lock_that_init_writes_is_detected_if_its_release_deletes_another_s(here, tmp_path):
+    assert here("init")[0] == 0
     lock = tmp_path / "mylock.py"
     release = "return self.client.eval(RELEASE, 1, name, self.secrets.pop(name)) == 1"
     assert release in lock.read_text()
     lock.write_text(lock.read_text().replace(release, "self.client.delete(name)"))
-    code, said = fencepost(tmp_path, "test", "--seed", "5")
+    code, said = here("test", "--seed", "5")
     assert (code, "the lock service broke its promise" in said) == (1, True), said

@@ -9,29 +9,24 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator
 
 import pytest
 
-from fencepost.harness.cluster.provision import brought_up
-from fencepost.harness.servers.kinds import KINDS
-from fencepost.harness.servers.server import Server
-from fencepost.harness.servers.wait import START_S
+from fencepost.harness.cluster.compose import ComposeCluster
+from tests.cluster.conftest import anew
 from tests.hunt.models import zookeeper_dialogue as dialogue
 
-NODES = ("zookeeper-1", "zookeeper-2", "zookeeper-3")
+SERVERS = ("zookeeper-1", "zookeeper-2", "zookeeper-3")
 PORT = 2181
 DIALOGUES, STEPS = 10, 300
 
 
 @pytest.fixture(scope="module")
-def leader() -> Iterator[tuple[str, int]]:
-    with brought_up([*NODES, "client-1"], print) as nodes:
-        for node in NODES:
-            Server(nodes.remote(node), KINDS["zookeeper"], {}).wait_ready(timeout_s=START_S)
-        addresses = [(nodes.address(node), PORT) for node in NODES]
-        (found,) = (one for one in addresses if b"Mode: leader" in _state(one))
-        yield found
+def leader(cluster: ComposeCluster) -> tuple[str, int]:
+    anew(cluster, "zookeeper")
+    addresses = [(cluster.address(node), PORT) for node in SERVERS]
+    (found,) = (one for one in addresses if b"Mode: leader" in _state(one))
+    return found
 
 
 def _state(address: tuple[str, int]) -> bytes:
