@@ -21,7 +21,7 @@ def test_a_search_that_does_not_end_leaves_it_unknown(story, monkeypatch):
     assert list(found.details) == ["model", "operations", "failed_release", "ends_with"]
 
 
-def test_a_long_history_has_more_time(story, monkeypatch):
+def test_a_long_history_has_more_time_and_no_more_memory(story, monkeypatch):
     """The limit is a minute, and a fifth of a millisecond for each call; of memory, it is 1 GB."""
     limits = []
     starting = Budget.starting_now
