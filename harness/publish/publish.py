@@ -91,8 +91,8 @@ def build(to: Path, docs: Path, most_bytes: int, say: Callable[[str], None]) -> 
 
 
 def _put(made: Path, to: Path) -> None:
-    """Put a site in its place; the caller removes what is at `made` then. If that fails, keep the
-    predecessor. Where the system can exchange folders, a reader always finds one of the two."""
+    """Put a site in its place; if that fails, keep the predecessor. Where the system can exchange
+    folders, a reader always finds one of the two, and `made` is the predecessor afterwards."""
     if not to.exists():
         made.rename(to)
         return
