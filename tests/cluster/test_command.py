@@ -81,7 +81,7 @@ def test_a_sound_run_exits_with_0_and_of_several_locks_every_one_is_granted(comm
 def test_a_violation_that_is_not_named_stops_no_run(here, results):
     """Two clients hold the lock from the first moment on, and neither ends the other's hold."""
     code, out = here("test", "broken-always-yes", "--time", "4s", "--until", "ownership",
-                     "--hold", "0..20ms", "--think", "0..20ms")  # fmt: skip
+                     "--hold", "0..20ms", "--think", "0..20ms", "--concurrency", "2")  # fmt: skip
 
     assert code == 1, out
     found = json.loads((results / "latest" / "results.json").read_text())
@@ -94,7 +94,7 @@ def test_a_violation_that_is_not_named_stops_no_run(here, results):
 def test_a_violation_that_is_named_stops_a_run_early(here, results):
     named = "ownership,lease_exclusion"
     code, out = here("test", "broken-always-yes", "--time", "240s", "--until", named,
-                     "--hold", "0..20ms", "--think", "0..20ms")  # fmt: skip
+                     "--hold", "0..20ms", "--think", "0..20ms", "--concurrency", "2")  # fmt: skip
 
     assert code == 1 and "INVALID" in out, out
     found = json.loads((results / "latest" / "results.json").read_text())
