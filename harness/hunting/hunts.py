@@ -5,6 +5,7 @@ A hunt simulates its servers (hunt/), so it needs no cluster, no Docker and no r
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,13 @@ from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
 from fencepost.harness.hunting import replays
-from fencepost.harness.hunting.programs import BOUND_S, TTL_MS, conductor, usual_times
+from fencepost.harness.hunting.programs import (
+    BOUND_S,
+    TTL_MS,
+    conductor,
+    gives_tokens,
+    usual_times,
+)
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn, now
@@ -259,6 +266,9 @@ def described(
             "always, and not always"
         )
     setting = setting_of(spec, faults, goal, "guard" in given)
+    if own is not None and live and "guard" not in given and gives_tokens(spec, setting):
+        spec = dataclasses.replace(spec, guard="fenced")
+        setting = setting_of(spec, faults, goal, guarded=False)
     if replay is not None and not live:
         raise BadArguments(
             f"--replay is for real clients: the hunt of {spec.lock} is simulated, and its seed "

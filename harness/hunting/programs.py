@@ -10,11 +10,15 @@ from pathlib import Path, PurePosixPath
 from fencepost import processors
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.package import PACKAGE
+from fencepost.harness.spec.simulation import all_have
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.userlock.user_lock import UserLock
-from fencepost.hunt.live.conductor import Conductor
+from fencepost.hunt.live.conductor import Conductor, Job
 from fencepost.hunt.live.program import Command
+from fencepost.hunt.lock_error import LockError
+from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.unknown import Unknown
 from fencepost.workloads.contract.guard import Rule
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS
@@ -43,6 +47,17 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
     made = _of_user(spec) if spec.own is not None else _of_library(spec)
     lanes = lanes or LANES * processors.count()
     return Conductor(setting, made, write_script(rule), lanes, of_program)
+
+
+def gives_tokens(spec: Spec, setting: Setting) -> bool:
+    """Return whether the program of a user lock gives a token with each grant, as one schedule
+    without a fault shows. A program that cannot be played gives none; the hunt says why."""
+    try:
+        with conductor(spec, setting, 1) as made:
+            run = next(iter(made.play([Job(Schedule())])))
+    except (BadArguments, LockError, Unknown):
+        return False
+    return all_have(run.rows, "token")
 
 
 def usual_times(own: UserLock) -> tuple[int, float]:

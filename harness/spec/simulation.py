@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from fencepost.hunt.lock_error import LockError, Stuck
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.registry import MODELS, stores
 from fencepost.hunt.run import Run
+from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
@@ -94,7 +96,8 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     setting = replace(setting, deadlines=not lock.elector or _have_deadlines(spec, calm))
     setting = replace(setting, faults=_faults(faults, setting))
     setting = replace(setting, slow=simulated.slow(setting))
-    if not guarded and spec.guard == "none" and _all_have(calm, "token"):
+    tokens = calm is not None and all_have(calm.rows, "token")
+    if not guarded and spec.guard == "none" and tokens:
         return setting_of(replace(spec, guard="fenced"), faults, goal, guarded)
     compared = None if lock.elector else reference.of(spec, _in_session(calm, model))
     if compared is None:
@@ -164,14 +167,12 @@ def _must_elect(spec: Spec, calm: Run | None) -> None:
 
 def _have_deadlines(spec: Spec, calm: Run | None) -> bool:
     """Return whether an elector's leaders stop at a deadline."""
-    return spec.stops != CALLBACK and _all_have(calm, "deadline")
+    return spec.stops != CALLBACK and calm is not None and all_have(calm.rows, "deadline")
 
 
-def _all_have(run: Run | None, field: str) -> bool:
-    """Return whether every grant of an undisturbed run has a token, or a deadline."""
-    if run is None:
-        return False
-    granted = [row[4] for row in run.rows if row[2:4] == ("ok", "acquire")]
+def all_have(rows: Iterable[Row], field: str) -> bool:
+    """Return whether every grant of a run has a token, or a deadline, and there is one."""
+    granted = [row[4] for row in rows if row[2:4] == ("ok", "acquire")]
     return bool(granted) and all(value.get(field) is not None for value in granted)
 
 

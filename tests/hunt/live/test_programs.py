@@ -46,9 +46,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def hunt_of(folder, defect="", command="", ttl="300ms", **more):
+def hunt_of(folder, defect="", command="", ttl="300ms", guard=None, **more):
     program = command or f"{sys.executable} lock.py {defect or 'none'}"
-    settings = {"seed": 1, "ttl": ttl}
+    settings = {"seed": 1, "ttl": ttl, "guard": guard}
     return described("", {}, settings, servers="redis:1", program=program, ship=folder, **more)
 
 
@@ -73,6 +73,21 @@ def test_real_clients_play_an_undisturbed_schedule_and_the_processes_stay(folder
         assert set(done) <= set(ops(run, 0)) and set(done) <= set(ops(run, 1))
         assert run.came_back and min(run.moments) > 4
     assert runs[0].programs == runs[1].programs
+
+
+@pytest.mark.parametrize(
+    ("defect", "asked", "guard"),
+    [
+        ("none", {}, "none"),
+        ("none-with-tokens", {}, "fenced"),
+        ("none-with-tokens", {"guard": "none"}, "none"),
+    ],
+)
+def test_the_resource_checks_the_tokens_of_a_program_that_gives_some(folder, defect, asked, guard):
+    hunt = hunt_of(folder, defect, **asked)
+    assert (hunt.spec.guard, hunt.setting.guard) == (guard, guard)
+    (run,) = played(hunt, Schedule())
+    assert ("ok", "write") in ops(run, 0)
 
 
 def test_a_program_that_speaks_version_1_is_started_for_each_schedule(folder):
