@@ -128,7 +128,7 @@ _NATS = TimedRun(
     source=JEPSEN_2025,
     lock="nats",
     settings={
-        "time_s": 150.0,
+        "time_s": 180.0,
         "ttl_ms": 2000,
         "store": "jetstream",
         "guard": "compare-and-set",
