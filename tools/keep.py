@@ -5,7 +5,7 @@
 
 The first writes docs/measured/redlock-ttl-pause.json: the plan, the versions and the sum of each
 cell. The second writes docs/measured/suites.json: the expectation and results of each entry of
-these suites, a line each. The runs are not changed.
+these suites, a line each. Entries that these folders do not have stay. The runs are not changed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def kept_suite(folder: Path) -> list[dict[str, Any]]:
 def _seeds(folder: Path, row: dict[str, Any]) -> list[int]:
     """Return the seeds of an entry's runs; none for costs, which draw no random choices."""
     if "rate" in row:
-        return [run["seed"] for run in row["rate"]["runs"]]
+        return sorted(run["seed"] for run in row["rate"]["runs"])
     if "cost" in row:
         return []
     return [json.loads((folder / row["run"] / "test.json").read_text("utf-8"))["seed"]]
@@ -76,9 +76,12 @@ def _date(folder: Path) -> str:
     return began.date().isoformat()
 
 
-def _text(folders: list[Path]) -> str:
+def _text(folders: list[Path], before: Path) -> str:
     if all(kind(folder) == "suite" for folder in folders):
-        rows = [row for folder in folders for row in kept_suite(folder)]
+        new = [row for folder in folders for row in kept_suite(folder)]
+        played = set(map(_entry, new))
+        found = json.loads(before.read_text("utf-8")) if before.exists() else []
+        rows = [row for row in found if _entry(row) not in played] + new
         return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"
     if len(folders) > 1:
         raise ReportError(
@@ -87,17 +90,21 @@ def _text(folders: list[Path]) -> str:
     return json.dumps(kept(folders[0]), indent=1)
 
 
+def _entry(row: dict[str, Any]) -> tuple[str, ...]:
+    return row["suite"], row["scenario"], row["guard"]
+
+
 def main(arguments: list[str]) -> int:
     if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 254
     *folders, name = arguments
+    path = MEASURED / f"{name}.json"
     try:
-        text = _text([Path(folder) for folder in folders])
+        text = _text([Path(folder) for folder in folders], path)
     except ReportError as error:
         print(error, file=sys.stderr)
         return 254
-    path = MEASURED / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
     print(path)

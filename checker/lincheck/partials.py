@@ -6,6 +6,7 @@ here, and an innocent op would be shown as blocked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fencepost.checker.lincheck.budget import Budget
@@ -23,7 +24,9 @@ MOST_BLOCKED = 12  # next ops shown for each
 
 
 class Blocked(NamedTuple):
-    """An op that could come next, and why it does not fit; None: it fits, but leads no further."""
+    """An op that could come next, and why it does not fit; None: it fits, but leads no further.
+
+    A lease that may have ended by then is no reason: the op fits no better after its end."""
 
     operation: Operation
     why: str | None
@@ -54,7 +57,9 @@ def partials(operations: list[Operation], model: Model, budget: Budget) -> Parti
         return Partials(None)
     assert failed.returned is not None
     count = sum(map(len, walk.search.configurations.values()))
-    longest = _longest(walk.search, operations, failed, model)
+    leases = walk.leases
+    ends = [] if leases is None else [end for own in leases.offered.values() for end in own]
+    longest = _longest(walk.search, operations, failed, model, ends)
     for partial in longest:
         wrong = verify(operations, partial.steps, model, before=failed.returned)
         assert wrong is None, f"the partial linearization found is wrong: {wrong}"
@@ -62,7 +67,11 @@ def partials(operations: list[Operation], model: Model, budget: Budget) -> Parti
 
 
 def _longest(
-    search: Search, operations: list[Operation], failed: Operation, model: Model
+    search: Search,
+    operations: list[Operation],
+    failed: Operation,
+    model: Model,
+    ends: Sequence[Action],
 ) -> tuple[Partial, ...]:
     by_id = {operation.id: operation for operation in operations}
     assert failed.returned is not None
@@ -85,14 +94,23 @@ def _longest(
         ]
         left = [op for op in crashed if op.id not in taken]
         next_ops = [*open_ops, *left[-MOST_BLOCKED:]][:MOST_BLOCKED]
-        blocked = tuple(Blocked(op, _why(model, state, op.action)) for op in next_ops)
+        blocked = tuple(Blocked(op, _why(model, state, op.action, ends)) for op in next_ops)
         longest.append(Partial(steps, state, blocked))
     return tuple(longest)
 
 
-def _why(model: Model, state: State, action: Action) -> str | None:
+def _why(model: Model, state: State, action: Action, ends: Sequence[Action]) -> str | None:
+    """Return why the action does not fit, also after one of `ends`, the steps that were due."""
     after = model.step(state, action)
-    return after.why if isinstance(after, Inconsistent) else None
+    if not isinstance(after, Inconsistent):
+        return None
+    for end in ends:
+        ended = model.step(state, end)
+        if not isinstance(ended, Inconsistent):
+            later = model.step(ended, action)
+            if isinstance(later, Inconsistent):
+                return later.why
+    return after.why
 
 
 def steps_of(path: Taken | None, operations: list[Operation]) -> list[Step]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from fencepost.checker.facts.faults import faults
 from fencepost.checker.history.accesses import Access, Key, accesses
 from fencepost.checker.history.history import History
 from fencepost.harness.campaigns.tally import tally
@@ -19,14 +20,27 @@ def counts(outcome: Outcome, what: str) -> Counts:
     """Return the counts of a judged run: `what` as in the rate's bundle.
 
     `violations`: holds that broke each promise, of all holds (tally.py). `lost`: acknowledged
-    updates that are lost, of all of them.
+    updates that are lost, of all of them; nothing if no client read the resource after the faults,
+    so that none could be missed.
     """
     if what == "violations":
         row = tally(outcome)
         return {name: (count, row["holds"]) for name, count in row["violations"].items()}
     run = stored.load(outcome.folder, results=outcome.results)
+    if not read_after_faults(run.history):
+        return {}
     end_s = float(run.test.get("ready_s") or 0.0) + float(run.test["time_s"])
     return {"updates": lost_updates(run.history, int(end_s * 1e9))}
+
+
+def read_after_faults(history: History) -> bool:
+    """Return whether a read that began after the last fault was answered."""
+    over = max((fault.end or math.inf for fault in faults(history)), default=-math.inf)
+    return any(
+        one.is_read and one.type == "ok" and one.call.begin.time > over
+        for _, found in accesses(history)
+        for one in found
+    )
 
 
 def lost_updates(history: History, end_ns: float = math.inf) -> tuple[int, int]:

@@ -246,10 +246,13 @@ def line(one: EntryRuns, outcome: Outcome) -> dict[str, Any]:
 
 
 def rate_line(one: EntryRuns, outcome: Outcome) -> dict[str, Any]:
-    """Return the line of one run of a rate. A run without proof of its faults does not count."""
+    """Return the line of one run of a rate. A run does not count without proof of its faults, or if
+    nothing shows what they did."""
     assert one.rate is not None
     why = " ".join(_unproved(outcome))
     counts = {} if why else rate_counts.counts(outcome, one.rate.of)
+    if not (why or counts):
+        why = "no client read the resource after the last fault"
     found = {"versions": _versions(one.spec, outcome), "counts": counts}
     return found | ({"why": why} if why else {})
 

@@ -106,11 +106,16 @@ def chosen(found: dict[str, list[EntryRuns]], only: list[str]) -> dict[str, list
 
 
 def _finished(found: Campaign, line: Line) -> None:
-    """Print a line when a run of a suite has finished; for a rate, a line per share after its last
-    run."""
+    """Print a line when a run of a suite has finished; for a rate, its counts, and a line per share
+    after its last run."""
     row = {**found.rows[line["row"]], "runs": found.lines[line["row"]]}
     assert isinstance(found.plan, Plan)
-    if "rate" in row and len(row["runs"]) < len(found.plan.entries[row["key"]].specs):
+    runs = len(found.plan.entries[row["key"]].specs)
+    if "rate" in row and len(row["runs"]) < runs:
+        counts = line.get("counts") or {}
+        shares = (f"{name} {seen} of {total}" for name, (seen, total) in counts.items())
+        words = ", ".join(shares) or line.get("why") or "not counted"
+        screen.write(f"{row['scenario']}: run {len(row['runs'])} of {runs}: {words}")
         return
     _row(report.entry(row))
 

@@ -61,9 +61,12 @@ def _command(start: Start) -> Sequence[str]:
 
 
 def _health() -> bool:
-    """Return whether the servers have a leader, without which no bucket can be made or found."""
+    """Return whether the servers have a leader, without which no bucket can be made or found.
+
+    A bucket that does not recover from a power loss is a finding, and not a server that is not up.
+    """
     servers = _ask("jsz").get("meta_cluster")
-    return _ask("healthz").get("status") == "ok" and (
+    return _ask("healthz?js-server-only=true").get("status") == "ok" and (
         servers is None or bool(servers.get("leader"))
     )
 

@@ -187,8 +187,9 @@ def _guarded(spec: Spec) -> None:
             f"guard {guard.name} cannot be kept in store {spec.store!r}; choose one of: "
             f"{', '.join(able)}"
         )
-    if STORES[spec.stored_in].beside not in ("", lock.server):
-        able = [one.name for one in LOCKS.values() if one.server == STORES[spec.stored_in].beside]
+    beside = STORES[spec.stored_in].beside
+    if beside not in ("", lock.server or lock.kind):
+        able = [one.name for one in LOCKS.values() if beside == (one.server or one.kind)]
         raise BadArguments(
             f"store {spec.stored_in} is a store of the lock's servers, and {lock.name} runs on "
             f"other servers; locks that run on them: {', '.join(able)}"

@@ -34,8 +34,9 @@ class Store:
     """A store by name. `kind` is the kind of server that runs on the storage node.
 
     It enforces every guard that has a rule in its `language`, and the guards that `rules` names.
-    `beside`: the lock's own servers keep it, which must be of this kind. `server` is the module of
-    a program that runs in front of that server and knows the lock's servers, if there is one.
+    `beside`: the lock's own servers keep it, which must be of this kind (LockType.server, or else
+    LockType.kind). `server` is the module of a program that runs in front of that server and knows
+    the lock's servers, if there is one.
 
     Raises ValueError for an invalid field.
     """

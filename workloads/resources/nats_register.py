@@ -6,6 +6,7 @@ The revision counts the writes of all keys of the bucket, so the version is part
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from fencepost.workloads.contract.guard import Rule
@@ -16,8 +17,11 @@ from fencepost.workloads.transport.nats_bucket import Bucket, OtherRevision
 
 
 class NatsRegister:
-    def __init__(self, at: Opening) -> None:
-        self._bucket = Bucket("resources", [at.env.address(at.storage)], at.timeout_s)
+    """Registers in a bucket that these servers keep together. `timeout_s` is for one request."""
+
+    def __init__(self, at: Opening, servers: Sequence[str], timeout_s: float) -> None:
+        addresses = [at.env.address(server) for server in servers]
+        self._bucket = Bucket("resources", addresses, timeout_s)
         self._guard = at.guard
         self._refused = at.rule.refused
         # The revision of each version that was read, by key.
@@ -50,10 +54,20 @@ class NatsRegister:
         self._bucket.close()
 
 
+# Faults strike the lock's servers, and an answer that is lost never comes.
+_FAULTED_S = 5.0
+_RULES = {"compare-and-set": Rule(refused="the key has another revision")}
 STORE = Store(
     "nats",
     "a key of a bucket in a separate NATS server",
-    NatsRegister,
+    lambda at: NatsRegister(at, [at.storage], at.timeout_s),
     kind="nats",
-    rules={"compare-and-set": Rule(refused="the key has another revision")},
+    rules=_RULES,
+)
+BESIDE = Store(
+    "jetstream",
+    "the same key in the lock's own NATS servers",
+    lambda at: NatsRegister(at, at.servers, min(at.timeout_s, _FAULTED_S)),
+    beside="nats",
+    rules=_RULES,
 )

@@ -54,6 +54,7 @@ STORES = Registry(
         postgres_register.STORE,
         mariadb_register.STORE,
         nats_register.STORE,
+        nats_register.BESIDE,
         etcd_register.STORE,
         served_register.STORE,
     ),

@@ -315,6 +315,13 @@ _CLAIMS = (
         source="Jepsen 2013",
         expected="a share next to the published one",
     ),
+    Claim(
+        "C30",
+        "NATS servers that lose power together lost 14.1 % of the acknowledged messages, because "
+        "they sync their disks every two minutes only.",
+        source="Jepsen 2025",
+        expected="a share next to the published one",
+    ),
 )
 _DEFECTS = _of(
     "defect",

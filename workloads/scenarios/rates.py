@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.workloads.scenarios.runs import SHORT
-from fencepost.workloads.scenarios.sources import JEPSEN, JEPSEN_2013, KLEPPMANN
+from fencepost.workloads.scenarios.sources import JEPSEN, JEPSEN_2013, JEPSEN_2025, KLEPPMANN
 from fencepost.workloads.scenarios.suite import Cost, Rate, Suite, TimedRun
 
 _FAULTS = {
@@ -118,6 +118,26 @@ _SENTINEL = TimedRun(
     rate=Rate("lost", published="56 % of the acknowledged writes."),
 )
 
+_NATS = TimedRun(
+    "nats-power-loss",
+    "Three NATS servers lose power together. They acknowledge a write before it is on their disks, "
+    "and sync every two minutes. Clients update a value in a bucket under a lock in another bucket "
+    "of the same servers; in Jepsen's test they published messages, to five servers.",
+    {},
+    claims=("C30",),
+    source=JEPSEN_2025,
+    lock="nats",
+    settings={
+        "time_s": 180.0,
+        "ttl_ms": 2000,
+        "store": "jetstream",
+        "guard": "compare-and-set",
+        **SHORT,
+    },
+    faults=({"at_s": 140.0, "duration_s": 3.0, "fault": "power:all"},),
+    rate=Rate("lost", published="14.1 % of the acknowledged messages (NATS 2.12.1)."),
+)
+
 SUITE = Suite(
     name="rates",
     what="how often, and at what cost: counts with intervals, next to published figures",
@@ -127,6 +147,7 @@ SUITE = Suite(
         _ETCD,
         _TRUSTING,
         _SENTINEL,
+        _NATS,
         Cost(
             "costs",
             "Redlock takes the round trips of five servers, one after the other; the locks of "

@@ -181,3 +181,21 @@ def test_a_release_settles_one_of_two_leases_that_end_at_one_time(again, valid):
     )
     assert accepts("lease-mutex", events, "nothing") is valid
     assert check(events, named("lease-mutex")).valid is valid
+
+
+@pytest.mark.parametrize(
+    ("asked_ns", "token", "why"),
+    [
+        (20, 1, "1 can't be granted token 1: 5 was granted before"),
+        (5, 6, "1 can't acquire: 0 holds it and can't expire before 0.000000 s"),
+    ],
+)
+def test_a_lease_that_may_have_ended_is_not_the_reason(asked_ns, token, why):
+    grants = [(0, 0, 5), (1, asked_ns, token)]
+    events = [
+        {"process": process, "type": type, "f": "acquire", "time": time,
+         "value": {"ttl": 10} | ({"token": token} if type == "ok" else {})}
+        for process, begun, token in grants
+        for type, time in (("invoke", begun), ("ok", begun + 1))
+    ]  # fmt: skip
+    assert check(events, "lease-mutex").evidence().why == why

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.harness.campaigns.rate_counts import lost_updates
+from fencepost.harness.campaigns.rate_counts import lost_updates, read_after_faults
 from fencepost.report.words.intervals import summed
 from tests.histories import Story
 
@@ -76,3 +76,16 @@ def test_runs_are_added_up_and_a_share_has_an_interval():
     assert (found["data"]["count"], found["data"]["of"]) == (4, 1000)
     assert 0.0010 < found["data"]["low"] < 0.004 < found["data"]["high"] < 0.0103
     assert (found["clients"]["count"], found["clients"]["low"]) == (0, 0.0)
+
+
+def test_what_a_fault_took_shows_only_in_a_read_after_its_end():
+    story = Story()
+    update(story, 1, 0, (None, 0), "a", 1)
+    assert read_after_faults(story.history())
+    story.fault("power", 10, 20, ["nats-1"])
+    story.call(1, "read", 15, 21, {"resource": "account"}, {"value": None, "version": 0})
+    assert not read_after_faults(story.history())
+    story.call(1, "read", 22, 23, {"resource": "account"}, {}, "info")
+    assert not read_after_faults(story.history())
+    story.call(1, "read", 24, 25, {"resource": "account"}, {"value": None, "version": 0})
+    assert read_after_faults(story.history())

@@ -143,6 +143,11 @@ def test_a_value_at_its_bounds_is_valid(changed):
             "locks that run on them: ",
         ),
         (
+            {"store": "jetstream", "guard": "compare-and-set"},
+            "store jetstream is a store of the lock's servers, and redlock runs on other servers; "
+            "locks that run on them: nats",
+        ),
+        (
             SENTINEL | {"server": {"redis": "valkey"}},
             "redis-sentinel needs redis=sentinel: leave --server out",
         ),

@@ -15,10 +15,11 @@ class Keys:
     """The bucket in memory, which all registers share."""
 
     entries: dict[str, Entry]
+    asked: list[list[tuple[str, int]]]
     count = 0
 
-    def __init__(self, *given):
-        pass
+    def __init__(self, name, addresses, timeout_s):
+        self.asked.append(addresses)
 
     def open(self, age_s=0.0):
         pass
@@ -34,18 +35,31 @@ class Keys:
         self.entries[key] = Entry(value, Keys.count)
 
 
+@pytest.fixture(params=[nats_register.STORE, nats_register.BESIDE], ids=lambda store: store.name)
+def store(request):
+    return request.param
+
+
 @pytest.fixture
-def opened(world, monkeypatch):
+def opened(store, world, monkeypatch):
     monkeypatch.setattr(Keys, "entries", {}, raising=False)
+    monkeypatch.setattr(Keys, "asked", [], raising=False)
     monkeypatch.setattr(nats_register, "Bucket", Keys)
     guard = GUARDS["compare-and-set"]
-    rule = nats_register.STORE.rule(guard)
+    rule = store.rule(guard)
     assert rule is not None
+    servers = ["server-1", "server-2"]
 
     def open_one():
-        return nats_register.NatsRegister(Opening(world.env(), "storage", [], guard, 1.0, rule))
+        return store.open(Opening(world.env(), "storage", servers, guard, 1.0, rule))
 
     return open_one
+
+
+def test_a_store_keeps_the_resource_on_its_own_server_or_on_the_lock_s(opened, store, world):
+    opened()
+    names = ["storage"] if store.kind == "nats" else ["server-1", "server-2"]
+    assert Keys.asked == [[world.env().address(name) for name in names]]
 
 
 def test_versions_count_the_writes_of_one_resource(opened):
