@@ -44,8 +44,7 @@ def earlier(faults: list[Fault]) -> list[Fault]:
 
 
 def cut_from(fault: Fault, clients: set[str | None]) -> dict[str, set[str]]:
-    """Return what each client is separated from, if a fault separates nothing but clients from
-    others; else nothing."""
+    """Return the nodes from which a cut separates each client. Empty if it separates others."""
     found: dict[str, set[str]] = {}
     if not fault.impairs or fault.kills:
         return {}
