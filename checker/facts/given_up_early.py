@@ -61,7 +61,7 @@ def given_up_early(
                 shown.setdefault(about, []).append((hold, call.begin, answer))
     found_early = []
     for about, rows in shown.items():
-        if not len(rows) > works[about]:
+        if len(rows) <= works[about]:
             middle = _middle(_in_calm(sent[about], on))
             rows = [row for row in rows if row[2].time - row[1].time < middle]
         if len(rows) >= ENOUGH:

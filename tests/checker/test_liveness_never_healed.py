@@ -105,6 +105,11 @@ def test_a_lease_that_is_longer_than_it_was_asked_for_keeps_others_from_the_lock
     )
 
 
+def test_a_lease_is_to_last_as_long_as_its_own_request_asked_for(story):
+    gone(story, until=90_000, ttl=TTL // 2)
+    assert "in vain from 1.000 s on" in verdict(story, **ONE).summary
+
+
 @pytest.mark.parametrize(("until", "valid"), [(3400, True), (3510, "unknown")])
 def test_they_ask_for_longer_than_the_bound_after_it(story, until, valid):
     gone(story, until=90_000, ask_until=until)
