@@ -55,7 +55,7 @@ class Run:
     `waits_forever`: a call of the lock did not end (endless.py).
     `checks_end`: the lock has ended the process of the final check once; a second time it fails.
     `working`: the number of clients still at work. `denied`: the lock was not granted although only
-    a minority of the servers was down. `missed`: an action waited for a message, but none came.
+    a minority of the servers was away. `missed`: an action waited for a message, but none came.
     `most_steps`: far more steps than any run of a working lock takes.
     """
 
@@ -350,7 +350,7 @@ class Run:
         self.worked_ns, self.worked_step = world.now, world.step
         # No fault is injected from here on; wait for those that end by themselves.
         world.sleep(max(0, self.faults.until - world.now) + MS)
-        if setting.promises("minority") and self._only_a_minority_is_down:
+        if setting.promises("minority") and self._lacks_a_minority(node):
             self.denied = not final_acquire(client, setting, world)
         self.healed_ns = world.now
         self.faults.heal()
@@ -360,11 +360,12 @@ class Run:
         client.close()
         self.world.over = True
 
-    @property
-    def _only_a_minority_is_down(self) -> bool:
-        """Whether a minority of servers is down for good, and no other fault is active."""
-        down = [server.name for server in self.servers if not server.up]
-        return len(self.faults.on) == len(down) and 0 < 2 * len(down) < len(self.servers)
+    def _lacks_a_minority(self, node: ClientNode) -> bool:
+        """Whether faults that last until the end keep a minority of the servers from this client:
+        they are down or cut off from it."""
+        cut = self.network.requests_cut | self.network.replies_cut
+        away = [one for one in self.servers if not one.up or (node.index, one.index) in cut]
+        return 0 < 2 * len(away) < len(self.servers)
 
     def client(self, node: ClientNode, out: Outbox) -> Client:
         setting = self.setting

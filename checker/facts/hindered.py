@@ -7,7 +7,6 @@ leases that servers began again after it, and renewals whose answers it kept fro
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from heapq import heappop, heappush
@@ -18,6 +17,7 @@ from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.ends import FOREVER
 from fencepost.checker.facts.faults import Fault, over_time
 from fencepost.checker.facts.holds import Hold
+from fencepost.checker.facts.majorities import cut_off, survived
 from fencepost.checker.facts.obstacles import Span, kills_clients
 from fencepost.checker.facts.spans import Spans
 from fencepost.checker.history.history import Call
@@ -43,11 +43,13 @@ class Hindered:
     the names of those among them during which the lock promises to be available; `last`: when the
     last fault ended.
 
-    A fault that only concerns clients hinders those. Any other is in the way of everybody: one of a
-    server, or one whose effects are unknown. If the lock promises to survive the failure of a
-    minority (`minority`), a fault of servers during which a majority of them is always left is in
-    the way for a lease after its begin and after its end only. `one_by_one`: clients may ask each
-    server for the lock.
+    A fault that only concerns clients hinders those, and so does one that separates nothing but
+    clients from servers. Any other is in the way of everybody: one of a server, or one whose
+    effects are unknown. If the lock promises to survive the failure of a minority (`minority`), a
+    fault of servers during which a majority of them is always left is in the way for a lease after
+    its begin and after its end only, and so is one that separates clients from servers and leaves a
+    majority to each; it hinders none of them. `one_by_one`: clients may ask each server for the
+    lock.
     """
 
     def __init__(
@@ -65,30 +67,44 @@ class Hindered:
         deaf: dict[str, list[Span]] = {}
         uneasy: dict[str, list[Span]] = {}
         cuts: list[tuple[str, Fault]] = []
+        between: list[tuple[Fault, frozenset[str]]] = []
+        own: list[tuple[Fault, frozenset[str]]] = []
         late: list[Fault] = []
         for fault in on:
             if kills_clients(fault, clients):
                 continue  # it ends at once, and dead clients ask for nothing
+            only = cut_off(fault, clients)
             nodes = fault.impairs or frozenset(fault.targets)
-            if fault.impairs is None or (nodes & servers if servers else nodes - clients):
+            of_servers = nodes & servers if servers else nodes - clients
+            if only and fault.impairs:
+                between.append((fault, only))
+            elif fault.impairs is None or of_servers:
                 if fault.impairs is None and fault.end is None and not fault.proved:
                     # A node that was lost: it was noticed then, and may have been gone before.
                     fault = replace(fault, start=0)
                 self.servers.append(fault)
-                only = _cut_off(fault, clients)
-                if not only:
-                    late.append(fault)
-                cuts.extend((node, fault) for node in only if fault.impairs)
-                continue
+                late += [] if only else [fault]
+            else:
+                own.append((fault, fault.impairs))
+        self.survived = frozenset[str]()
+        if minority and servers:
+            cut = [fault for fault, _ in between]
+            self.survived = survived(self.servers, cut, clients, servers)
+        for fault, only in between:
+            if fault.name in self.survived:
+                self.servers.append(fault)
+                cuts.extend((node, fault) for node in only)
+            else:
+                own.append((fault, only))
+        for fault, whose in own:
             over = _end(fault)
-            for node in fault.impairs:
+            for node in whose:
                 mine.setdefault(node, []).append((fault.start, over))
                 uneasy.setdefault(node, []).append((fault.start, over + (over - fault.start)))
                 if _drops(fault):
                     # The kernel sends the requests that a stopped client has written.
                     cuts.append((node, fault))
                     deaf.setdefault(node, []).append((fault.start, over))
-        self.survived = self._minorities(servers) if minority and servers else frozenset()
         self._clients, self._deaf = _by_node(mine), _by_node(deaf)
         self._cut = _Cut(cuts, clients)
         # A message that reaches a minority late keeps no client from a lock that each server gives
@@ -206,30 +222,6 @@ class Hindered:
             over = later
         return over
 
-    def _minorities(self, servers: frozenset[str]) -> frozenset[str]:
-        """Return the names of the faults during which a majority of the servers was always left."""
-        marks: list[tuple[float, int, Fault]] = []
-        for fault in self.servers:
-            over = _end(fault)
-            # A fault ends before another begins at the same moment, unless it began then as well.
-            marks.append((fault.start, 1, fault))
-            marks.append((over, 2 if over == fault.start else 0, fault))
-        marks.sort(key=lambda mark: mark[:2])
-        away = Counter[str]()
-        unknown = 0
-        # Those that are active, and in `lost` as soon as no majority is left.
-        active: set[str] = set()
-        lost: set[str] = set()
-        for _, order, fault in marks:
-            step = 1 if order == 1 else -1
-            away.update(dict.fromkeys((fault.impairs or frozenset(fault.targets)) & servers, step))
-            unknown += step if fault.impairs is None else 0
-            (active.add if order == 1 else active.discard)(fault.name)
-            if unknown or 2 * sum(many > 0 for many in away.values()) >= len(servers):
-                lost |= active
-                active.clear()
-        return frozenset(fault.name for fault in self.servers) - lost
-
 
 class _Cut:
     """The faults that hold back messages of clients, by client: `off`, while they are on; `holds`,
@@ -269,7 +261,7 @@ def _holds(fault: Fault, clients: frozenset[str]) -> list[Span]:
     it is put in place and taken off: then one end may drop a packet that the other would reject. A
     message between servers that was rejected may wait in its server."""
     over = _end(fault)
-    if not fault.rejects or fault.surely is None or not _cut_off(fault, clients):
+    if not fault.rejects or fault.surely is None or not cut_off(fault, clients):
         return [(fault.start, over)]
     return [(fault.start, fault.surely[0]), (fault.surely[1], over)]
 
@@ -281,14 +273,6 @@ def _end(fault: Fault) -> float:
 def _drops(fault: Fault) -> bool:
     """Return whether a fault may keep messages from nodes."""
     return bool(fault.links or fault.loses or fault.links is None)
-
-
-def _cut_off(fault: Fault, clients: frozenset[str]) -> frozenset[str]:
-    """Return the clients whose messages alone a fault of servers holds back: it separates nothing
-    but them and servers. Empty if it holds back others."""
-    ends = [clients.intersection(link) for link in fault.links or ()]
-    alone = fault.impairs is not None and all(ends)
-    return frozenset().union(*ends) if alone else frozenset()
 
 
 def _by_node(found: Mapping[str, list[Span]]) -> dict[str | None, Spans[Span]]:

@@ -8,7 +8,7 @@ request may have been granted without its client receiving the answer. Each of t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from operator import attrgetter, itemgetter
 
@@ -155,15 +155,36 @@ def left(
     return found_over
 
 
+def _extended(events: Iterable[Call], lease: int) -> Iterator[tuple[int, int, float, int]]:
+    """Yield each extend that was answered ok with a deadline: when it was sent and answered, the
+    deadline, and its ttl."""
+    for call in events:
+        if call.begin.f == "extend" and call.type == "ok" and call.end is not None:
+            deadline = call.end.value.get("deadline")
+            if deadline is not None:
+                yield call.begin.time, call.end.time, deadline, lease_of(call) or lease
+
+
+def _begun_late(sent: int, answered: int, deadline: float, lease: int) -> float:
+    """Return when a lease has expired that the service began as late as it can have. Its client
+    counts from the request on, and the service from when it arrives."""
+    latest = answered + lease if lease else FOREVER
+    return min(deadline + (answered - sent), latest)
+
+
 def _expired(
     hold: Hold, events: Iterable[Call], lease: int, extended: Callable[[Call], float | None]
 ) -> float:
-    """Return the latest end of a lease, which may be later than its holder knew: by an extension
-    whose answer never came, or by a renewal under way when its holder stopped."""
+    """Return the latest end of a lease, which may be later than its holder knew: because its
+    request arrived late, by an extension whose answer never came, or by a renewal under way when
+    its holder stopped."""
     over = hold.furthest
     if over == FOREVER:
         over = hold.gone_by + lease
         over = max(over, hold.deadline) if hold.deadline < FOREVER else over
+    else:
+        answered = [(hold.asked, hold.start, hold.leases[0][1], lease), *_extended(events, lease)]
+        over = max(over, *(_begun_late(*one) for one in answered))
     if hold.renewals:
         over = max(over, min(hold.furthest, hold.gone_by) + lease)
     late = [(at, call) for call in events if (at := extended(call)) is not None]

@@ -159,7 +159,7 @@ class Waited:
         if granted is not None and granted > until:
             granted = None
         limit = due + self.bound
-        end = min(FOREVER if granted is None else granted, blocked, until, self._end_ns)
+        end = min(blocked, until, self._end_ns)
         valid: InTime | None = None
         if granted is not None and granted <= limit:
             valid = True

@@ -40,6 +40,7 @@ from fencepost.hunt.sim.unknown import Unknown
 from fencepost.nemesis.fault_spec import parse
 from fencepost.workloads.client.critical_section import Settings
 from fencepost.workloads.contract.catalogue import LOCK, TWIN, Listed, catalogue
+from fencepost.workloads.contract.defect import Defect
 
 HISTORIES, OF_TWIN = 200, 3
 """The most histories of one seed, until one shows the defect; those of its twin."""
@@ -176,11 +177,19 @@ def of_hunt(listed: Listed, name: str, seed: int) -> Hunt:
     made = hunts.described(
         listed.lock(name), options, _settings(listed, seed),
         clients=max(2, listed.defect.clients), budget=f"{TWIN_HUNT_S if twin else HUNT_S:g}s",
-        goal=None if twin else listed.defect.checker, **_asked(listed, name),
+        goal=None if twin else listed.defect.checker, inherent=is_trust(listed.defect),
+        **_asked(listed, name),
     )  # fmt: skip
     faults = hunted_faults(made.setting, listed.defect.faults, trusts=listed.defect.twin)
     setting = replace(made.setting, faults=faults)
     return replace(made, setting=replace(setting, slow=simulated.slow(setting)))
+
+
+def is_trust(defect: Defect) -> bool:
+    """Return whether the defect may be trust in the servers, so that no client can prevent it. Then
+    a counterexample that is inherent to the servers (hunt/search/inherent.py) shows it."""
+    families = {parse(entry).family for entry in defect.faults} & simulated.SIMULATED.keys()
+    return not defect.twin and any(simulated.SIMULATED[one].betrays_store for one in families)
 
 
 def hunted_faults(

@@ -45,7 +45,7 @@ def test_as_many_releases_that_were_answered_ok_clear_the_lock(story, ok, valid)
     for number in range(ok):
         at = 5000 + 1000 * number
         story.grant(2, f"b{number}", at, at + 900)
-        story.release(2, f"b{number}", at + 100, at + 200)
+        story.release(2, f"b{number}", at + 100, at + 100)
     found = told(story)
     assert found.valid is valid
     if not valid:
@@ -237,3 +237,65 @@ def test_a_release_after_an_extend_that_was_answered_ok_counts(story):
     found = told(story)
     assert found.valid is False
     assert found.summary.startswith("3 releases of the lock were refused")
+
+
+def answered(story, *numbers, took=20, process=2):
+    """Add turns of a second each, whose releases are answered ok."""
+    for number in numbers:
+        at = 1000 * number
+        story.grant(process, f"ok{number}", at, at + 900, asked=at)
+        story.release(process, f"ok{number}", at + 500, at + 500 + took)
+
+
+def refused_after(story, *numbers, took=10):
+    for number in numbers:
+        at = 1000 * number
+        story.grant(1, f"h{number}", at, at + 900, asked=at)
+        story.release(1, f"h{number}", at + 500, at + 500 + took, type="fail")
+
+
+def test_three_refused_faster_than_most_are_answered_were_not_sent_again(story):
+    answered(story, *range(1, 10))
+    refused_after(story, 11, 12, 13)
+    found = told(story)
+    assert found.valid is False
+    assert "and 9 answered ok, faster than most of these: the service had given" in found.summary
+    assert found.evidence[0]["time_ns"] == 11_500 * MS
+
+
+@pytest.mark.parametrize("took", [20, 30])
+def test_those_that_took_as_long_may_have_been_sent_again(story, took):
+    answered(story, *range(1, 10))
+    refused_after(story, 11, 12, 13, took=took)
+    assert told(story).valid is True
+
+
+def test_two_that_are_faster_are_too_few(story):
+    answered(story, *range(1, 10))
+    refused_after(story, 11, 12)
+    refused_after(story, 13, took=20)
+    assert told(story).valid is True
+
+
+@pytest.mark.parametrize(("slow", "valid"), [(2, True), (3, False)])
+def test_they_are_faster_than_at_least_half(story, slow, valid):
+    answered(story, *range(1, 1 + slow))
+    answered(story, 4, 5, 6, took=5)
+    refused_after(story, 11, 12, 13)
+    assert told(story).valid is valid
+
+
+def test_requests_that_a_fault_met_do_not_show_how_long_one_takes(story):
+    answered(story, 1, 2, 3, 4, 5, took=400)
+    story.fault("pause", 1000, 6000, ["redis-1"])
+    answered(story, 7, 8, 9, took=5)
+    refused_after(story, 11, 12, 13)
+    assert told(story).valid is True
+
+
+def test_a_few_requests_do_not_show_how_long_one_takes(story):
+    answered(story, 1, 2)
+    answered(story, 3, 4, 5, took=0)
+    refused_after(story, 11, 12, 13)
+    story.fault("pause", 3000, 6000, ["redis-1"])
+    assert told(story).valid is True

@@ -165,3 +165,13 @@ def test_each_lock_must_be_usable_with_a_minority_impaired(story):
     found = verdict(story, **MINORITY)
     assert found.valid is False
     assert [e["lock"] for e in found.evidence] == ["a"]
+
+
+@pytest.mark.parametrize(("at", "untested"), [(100 + LIMIT, []), (101 + LIMIT, ["minority"])])
+def test_a_grant_at_the_moment_at_which_the_minority_is_back_counts_for_it(story, at, untested):
+    story.fault("kill", 100, 100 + LIMIT, [SERVERS[0]])
+    story.grant(3, "h1", asked=LIMIT, at=at, until=9900)
+    story.release(3, "h1", at=at + 10)
+    found = verdict(story, **MINORITY)
+    assert found.valid is True
+    assert [one for one in found.details["untested"] if one == "minority"] == untested

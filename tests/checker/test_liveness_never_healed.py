@@ -74,10 +74,12 @@ def test_a_hold_that_may_last_explains_the_wait(story, until, valid):
     assert verdict(story, **ONE).valid == valid
 
 
-def test_clients_that_have_stopped_asking_wait_for_nothing(story):
+@pytest.mark.parametrize(("at", "valid"), [(4190, "unknown"), (4191, True), (5000, True)])
+def test_clients_that_have_stopped_asking_wait_for_nothing(story, at, valid):
+    """The last request ends at 3.990 s. A pause is a tenth of the bound at most."""
     stuck(story, until=4000)
-    story.read(3, 5000, None, 0)
-    assert verdict(story, **ONE).valid is True
+    story.read(3, at, None, 0)
+    assert verdict(story, **ONE).valid == valid
 
 
 def test_the_last_fault_that_began_counts(story):
@@ -103,6 +105,11 @@ def test_a_lease_that_is_longer_than_it_was_asked_for_keeps_others_from_the_lock
         "A lease that is longer than it was asked for outlasts its holder, and others asked in "
         "vain from 1.500 s on: the history ends before that lease does."
     )
+
+
+def test_a_lease_is_to_last_as_long_as_its_own_request_asked_for(story):
+    gone(story, until=90_000, ttl=TTL // 2)
+    assert "in vain from 1.000 s on" in verdict(story, **ONE).summary
 
 
 @pytest.mark.parametrize(("until", "valid"), [(3400, True), (3510, "unknown")])

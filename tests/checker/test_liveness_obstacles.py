@@ -22,7 +22,7 @@ from tests.histories import MS
 
 IMPAIRING = [
     ("partition", {"links": [["redis-1", "redis-2"]]}),
-    ("delay", {"source": "client-1", "to": "redis-1"}),
+    ("delay", {"source": "redis-2", "to": "redis-1"}),
     ("packet", {"kind": "delay"}),
     ("pause", {}),
     ("kill", {}),
@@ -48,6 +48,15 @@ def test_a_fault_that_keeps_a_server_from_answering_gives_a_lease_and_the_bound_
     dies_and_stays_taken(story)
     story.fault(family, 500, 20_000, ["redis-1"], arguments=arguments)
     assert limits(verdict(story)) == ["23.000"]
+
+
+@pytest.mark.parametrize("family", ["delay", "partition"])
+def test_a_fault_between_a_client_and_its_server_is_in_the_way_of_no_other_client(story, family):
+    dies_and_stays_taken(story)
+    story.read(3, 300, None, 0)
+    arguments = {"source": "client-3", "to": "redis-1", "links": [["client-3", "redis-1"]]}
+    story.fault(family, 500, 20_000, ["client-3", "redis-1"], arguments=arguments)
+    assert limits(verdict(story)) == ["3.000"]
 
 
 @pytest.mark.parametrize(
@@ -331,3 +340,15 @@ def test_a_client_whose_library_asks_again_by_itself_goes_on_asking(story, kind,
     asks(story, 200, 9000, process=3, error=("timeout", "gave up"))
     story.op(300, 3, "info", "lost", {"lock": "orders", "hold": None}, [kind, "-"])
     assert verdict(story).valid is valid
+
+
+@pytest.mark.parametrize(
+    ("took", "lasts", "limit"),
+    [(0, TTL, "8.000"), (800, TTL, "8.000"), (2000, TTL, "8.000"), (100, 500, "7.500")],
+)
+def test_a_lease_may_begin_as_late_as_its_grant_is_answered(story, took, lasts, limit):
+    """Its client counts from the request on, and the service from when it arrived. It has expired
+    as much later as the request took, and no later than the client asked for."""
+    story.grant(1, "h1", asked=5000 - took, at=5000, until=5000 - took + lasts)
+    asks_in_vain(story, 5100, STUCK)
+    assert limits(verdict(story)) == [limit]

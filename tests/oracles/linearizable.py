@@ -60,7 +60,12 @@ def _refusing(random: Random) -> list[Op]:
     drawing = Drawing(random, shared=0.0, locks=1)
     drawing.ops = []
     extends, works, now = random.random() < 0.5, random.choice((0.05, 0.2, 0.4)), 0
-    for number in range(random.randint(2, 6)):
+    turns = random.randint(2, 6)
+    # Refused faster than others are answered ok, mostly.
+    fast = random.random() < 0.3
+    if fast:
+        extends, works, turns = False, 0.55, random.randint(6, 9)
+    for number in range(turns):
         process = random.randrange(2)
         asked = now + random.randrange(3)
         value = {"lock": "l0", "ttl": random.choice((4, 9)) * MS}
@@ -74,9 +79,10 @@ def _refusing(random: Random) -> list[Op]:
             drawing.op(asked + 1, process, "info", "lost", lost, ["lost", "-"], node)
         now = asked + random.randrange(1, 6)
         for _ in range(random.choice((0, 1, 1, 2)) if extends else 0):
-            now = _refuse(drawing, now, process, number, "extend", works)
+            now = _refuse(drawing, now, process, number, "extend", works, fast)
         for _ in range(random.choice((1, 1, 1, 2))):
-            now = _refuse(drawing, now, process, number, "release", 0.6 if extends else works)
+            more = 0.6 if extends else works
+            now = _refuse(drawing, now, process, number, "release", more, fast)
     if random.random() < 0.3:
         at = random.randrange(now + 1)
         until = random.choice((None, at + random.randrange(4)))
@@ -90,15 +96,18 @@ def _refusing(random: Random) -> list[Op]:
     return in_order(drawing.ops)
 
 
-def _refuse(drawing: Drawing, now: int, process: int, number: int, f: str, works: float) -> int:
+def _refuse(
+    drawing: Drawing, now: int, process: int, number: int, f: str, works: float, fast: bool
+) -> int:
     """Draw a request about a hold that is refused, mostly; return when it was answered."""
     random, node = drawing.random, f"client-{process}"
     value: dict[str, Any] = {"lock": "l0", "hold": f"h{number}"}
     if f == "extend":
         value["ttl"] = random.choice((4, 9)) * MS
-    done = now + random.randrange(2)
+    ok = random.random() < works
+    done = now + (ok == (random.random() < 0.9) if fast else random.randrange(2))
     drawing.op(now, process, "invoke", f, value, None, node)
-    if random.random() < works:
+    if ok:
         more = {"deadline": now * MS + value["ttl"]} if f == "extend" else {}
         drawing.op(done, process, "ok", f, value | more, None, node)
     else:
@@ -141,14 +150,21 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
 
 
 def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], lock: str, f: str) -> bool:
-    """Return whether three or more holds of a lock, and more than had such a request (`f`) answered
-    ok, were refused their first one in calm, within their leases, without another client's release
-    meanwhile. An extend is none once its holder has sent a release."""
+    """Return whether three or more holds of a lock were refused their first request (`f`) in calm,
+    within their leases, without another client's release meanwhile, and more than had one answered
+    ok; or three or more in less time than at least half of those took, of three or more, that were
+    answered ok in calm. An extend is none once its holder has sent a release."""
     about = [op for op in ops if op.f in ("release", "extend") and op.type == "invoke"]
     about = [op for op in about if str(op.value.get("lock", "")) == lock]
     answers = {op.index: completion(ops, op) for op in about}
     oks = [op for op in about if op.f == f and (done := answers[op.index]) and done.type == "ok"]
-    refused = 0
+    answered = [(op.time, done.time) for op in oks if (done := answers[op.index])]
+    calm = [
+        over - since
+        for since, over in answered
+        if not any(_touches(ops, op, since, over) for op in ops)
+    ]
+    refused = quick = 0
     for one in found:
         own = [op for op in one.said if op.f in ("release", "extend") and op.type == "invoke"]
         released = [place for place, op in enumerate(own) if op.f == "release"]
@@ -172,8 +188,13 @@ def _gives_up(ops: list[Op], test: dict[str, Any], found: list[Held], lock: str,
         if any(_touches(ops, op, one.asked.time, done.time) for op in ops):
             continue
         near = [op for op in about if op.f == "release" and op.process != one.process]
-        refused += not any(_met(test, op, answers[op.index], one, done) for op in near)
-    return refused >= 3 and refused > len(oks)
+        if any(_met(test, op, answers[op.index], one, done) for op in near):
+            continue
+        refused += 1
+        took = done.time - own[0].time
+        slower = sum(lasted > took for lasted in calm)
+        quick += len(calm) >= 3 and 2 * slower >= len(calm)
+    return refused >= 3 and (refused > len(oks) or quick >= 3)
 
 
 def _touches(ops: list[Op], begun: Op, since: int, until: int) -> bool:

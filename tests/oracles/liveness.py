@@ -7,19 +7,21 @@ from itertools import pairwise
 from typing import Any
 
 from fencepost.checker.history.history import Op
+from tests.oracles.cuts import earlier, sorted_out
 from tests.oracles.drawn import MS
 from tests.oracles.fairness import unfair
 from tests.oracles.holds import FOREVER, Held, bound, ordered_holds
 from tests.oracles.liveness_drawn import draw
 from tests.oracles.refusals import refused_to_a_holder, refused_untruly
-from tests.oracles.taken import Taken, earlier, mode_of
+from tests.oracles.taken import Taken, mode_of
 from tests.oracles.waiting import Asked, Fault, find_asked, find_deaths, find_faults
 
 __all__ = ["draw", "verdict"]
 
 
 def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
-    faults = find_faults(ops, test)
+    drawn = find_faults(ops, test)
+    faults = sorted_out(ops, test, drawn)
     found = ordered_holds(ops, test)
     deaths = find_deaths(ops)
     asked: dict[str, list[Asked]] = {}
@@ -41,7 +43,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         outcomes += one_lock.outcomes()
         dead, served = one_lock.dead(faults)
         outcomes += [False] * dead + [True] * served
-        known = [fault for fault in faults if fault.impairs is not None]
+        known = sorted_out(ops, test, [one for one in drawn if one.impairs is not None])
         hidden = hidden or one_lock.dead(known)[0]
         stuck = stuck or one_lock.stuck()
         given = {one.grant.index: one_lock.taken.given_back(one) for one in held}

@@ -315,17 +315,30 @@ def _outlast(drawing: Drawing) -> None:
 
 
 def _cut_from_some(drawing: Drawing) -> None:
-    """Draw a client that asks in vain while it, or another, is cut off from some servers."""
+    """Draw a client that asks in vain while it, or another, is cut off from some servers, and some
+    may be down."""
     random = drawing.random
     value: dict[str, Any] = {"lock": "l3", "ttl": random.choice((3, 8)) * MS}
-    far = random.sample(SERVERS, random.choice((1, 1, 2, 3)))
-    near = random.choice(("client-65", "client-65", "client-66"))
-    at = random.randrange(6)
-    until = random.choice((None, at + random.randrange(2, 20)))
-    how = {"how": "reject"} if random.random() < 0.2 else {}
-    arguments: dict[str, Any] = {"links": [[near, one] for one in far], **how}
     _ask_in_vain(drawing, random.randrange(6), value, 65)
-    drawing.fault("partition", at, at, [near, *far], arguments=arguments, until=until)
+    if random.random() < 0.5:
+        _ask_in_vain(drawing, random.randrange(6), value, 66)
+    for _ in range(random.choice((1, 1, 2, 3))):
+        far = random.sample(SERVERS, random.choice((1, 1, 2, 3)))
+        near = random.choice(
+            (["client-65"], ["client-65"], ["client-66"], ["client-65", "client-66"])
+        )
+        if random.random() < 0.1:
+            far.append(random.choice(("client-66", "storage")))
+        at = random.randrange(6)
+        until = random.choice((None, at + random.randrange(2, 20)))
+        how = {"how": "reject"} if random.random() < 0.2 else {}
+        links = [[a, b] for a in near for b in far if a != b]
+        drawing.fault(
+            *("partition", at, at, [*near, *far]), arguments={"links": links, **how}, until=until
+        )
+    if random.random() < 0.3:
+        at = random.randrange(10)
+        drawing.fault("pause", at, at, [random.choice(SERVERS)], until=at + random.randrange(20))
 
 
 def _ask_in_vain(drawing: Drawing, now: int, value: dict[str, Any], process: int) -> None:

@@ -162,8 +162,7 @@ def arrives(
     met = [fault for fault in faults if _holds_back(fault, ops, test, begun.node)]
     # A client that was stopped when it was given up may have sent it afterwards: once nothing stops
     # it any more.
-    own = [f for f in faults if begun.node in (f.impairs or set()) and not f.kills]
-    own = [f for f in own if not _of_servers(f, test)]
+    own = [f for f in faults if begun.node in (f.hinders or set()) and not f.kills]
     sent = gone
     for _ in own:
         sent = max([sent, *(f.end for f in own if f.start <= sent <= f.end)])
@@ -231,6 +230,8 @@ def _holds_back(fault: Fault, ops: list[Op], test: dict[str, Any], node: str | N
     elsewhere = all(node not in link for link in fault.links)
     if fault.kills or (elsewhere and separates_clients(fault, ops, test)):
         return False
+    if separates_clients(fault, ops, test):
+        return bool(fault.impairs)
     return _of_servers(fault, test) or (fault.deafens and node in (fault.impairs or set()))
 
 

@@ -6,23 +6,13 @@ Each rule is that of docs/design.md, section 4, on dead time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from fencepost.checker.history.history import Op
+from tests.oracles.cuts import active, cut_from, earlier
 from tests.oracles.holds import FOREVER, Held, completion
 from tests.oracles.refusals import arrives, begins_again, separates_clients, travels
 from tests.oracles.waiting import Asked, Fault
-
-
-def earlier(faults: list[Fault]) -> list[Fault]:
-    """Begin the loss of a node at the start: it may have been gone before this was noticed."""
-    return [
-        replace(one, start=0)
-        if one.impairs is None and one.end == FOREVER and not one.proved
-        else one
-        for one in faults
-    ]
 
 
 class Taken:
@@ -53,9 +43,7 @@ class Taken:
         return [fault for fault in faults if not (self.of_servers(fault) or fault.kills)]
 
     def of_servers(self, fault: Fault) -> bool:
-        if fault.impairs is None:
-            return True
-        return bool((fault.impairs or set(fault.targets)) & set(self.test["servers"]))
+        return fault.hinders is None
 
     def meets(
         self, faults: list[Fault], node: str | None, begin: float, over: float
@@ -63,7 +51,7 @@ class Taken:
         return [
             fault
             for fault in self._client_faults(faults)
-            if node in (fault.impairs or ()) and fault.start <= over and fault.end >= begin
+            if node in (fault.hinders or ()) and fault.start <= over and fault.end >= begin
         ]
 
     def by_clients(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
@@ -108,7 +96,7 @@ class Taken:
         had ended more recently than it was on for."""
         assert one.done is not None
         for fault in faults:
-            mine = one.begun.node in (fault.impairs or ())
+            mine = one.begun.node in (fault.hinders or ())
             theirs = self.of_servers(fault) and fault.impairs != set()
             again = fault.end + (fault.end - fault.start)
             on = fault.start <= one.done.time and again >= one.begun.time
@@ -167,11 +155,15 @@ class Taken:
         return found
 
     def _loses_majority(self, fault: Fault, mine: list[Fault]) -> bool:
-        """Return whether at some moment of a fault no majority of the servers was left."""
+        """Return whether at some moment of a fault no majority of the servers was left. A cut of
+        clients is among these faults only if it leaves a majority to each."""
         servers = set(self.test["servers"])
+        clients = {op.node for op in self.ops if op.process != "nemesis"} - servers
+        if cut_from(fault, clients):
+            return False
+        mine = [one for one in mine if not cut_from(one, clients)]
         for at in {one.start for one in mine if fault.start <= one.start <= fault.end}:
-            # A fault that ends at this moment has ended, unless it began then as well.
-            on = [one for one in mine if one.start <= at < one.end or one.start == at == one.end]
+            on = active(mine, at)
             if fault not in on:
                 continue
             down = {node for one in on for node in one.impairs or one.targets}
@@ -226,6 +218,8 @@ class Taken:
         if over == FOREVER:
             told = [until for _, until in held.leases[-1:] if until < FOREVER]
             over = max([held.last + lease, *told])
+        else:
+            over = max([over, *self._on_arrival(held, lease)])
         for op in held.said:
             if op.f == "renewed" and op.value.get("deadline") is not None:
                 # One more renewal may have been under way.
@@ -235,6 +229,17 @@ class Taken:
         for arrived, gone, ttl in unheard:
             over = max(over, gone + (ttl or lease), min(arrived, over) + (ttl or lease))
         return min(over, self.given_back(held))
+
+    def _on_arrival(self, held: Held, lease: int) -> Iterator[float]:
+        """Yield the latest end of each lease that was answered: its request arrived by then."""
+        begun = [(held.asked, held.grant, held.leases[0][1])]
+        for op in held.said:
+            done = completion(self.ops, op) if op.type == "invoke" else None
+            if op.f == "extend" and done is not None and done.type == "ok":
+                begun += [(op, done, done.value["deadline"])] if done.value.get("deadline") else []
+        for op, done, deadline in begun:
+            ttl = op.value.get("ttl") or lease
+            yield min(deadline + done.time - op.time, done.time + ttl if ttl else FOREVER)
 
     def _extended(self, held: Held) -> Iterator[tuple[float, float, int]]:
         """Yield by when each extend has arrived that may have taken effect unheard, when its client

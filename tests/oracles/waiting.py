@@ -13,7 +13,8 @@ from tests.oracles.holds import FOREVER, Held, by_harness, completion
 class Fault:
     """A fault in the history; `impairs` is None if that is not recorded. `deafens`: it may keep
     answers from the nodes that it impairs. `wrong`: by how much it sets a clock wrong (ns).
-    `resets`: from when until when it certainly resets the connections that it cuts."""
+    `resets`: from when until when it certainly resets the connections that it cuts. `hinders`: the
+    clients whom it alone hinders, None if it is a fault of servers (cuts.py)."""
 
     start: float
     end: float
@@ -25,6 +26,7 @@ class Fault:
     wrong: float
     links: list[list[str]]
     resets: tuple[float, float] | None = None
+    hinders: set[str] | None = None
 
 
 @dataclass

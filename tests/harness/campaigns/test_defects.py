@@ -139,7 +139,14 @@ def test_a_hunt_leaves_out_the_faults_that_break_any_lock_on_redis(toy):
 
 
 def test_a_hunt_for_trust_in_the_servers_has_the_faults_that_break_any_such_lock():
-    assert "kill" in of_hunt(catalogue()["quorum-server-forgets"], "Lock", 1).setting.faults
+    hunt = of_hunt(catalogue()["quorum-server-forgets"], "Lock", 1)
+    assert "kill" in hunt.setting.faults
+    assert hunt.inherent
+
+
+@pytest.mark.parametrize("name", ["quorum-every-server-needed", "token-counted-on-each-server"])
+def test_what_breaks_any_lock_on_such_servers_shows_no_other_defect(name):
+    assert not of_hunt(catalogue()[name], "Lock", 1).inherent
 
 
 @pytest.mark.slow

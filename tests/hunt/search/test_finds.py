@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencepost.harness.campaigns.defect_plays import of_hunt
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.run import Run
 from fencepost.hunt.search.hunt import hunt
@@ -13,6 +14,7 @@ from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.search import search
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.story.story import numbered
+from fencepost.workloads.contract.catalogue import LOCK, TWIN, catalogue
 
 pytestmark = pytest.mark.slow
 
@@ -144,3 +146,21 @@ def test_clients_acquire_the_lock_while_a_minority_is_down_for_good(setting):
     before = [row for row in run.rows[:healed] if row[2:4] == ("ok", "acquire")]
     assert len(before) == 3
     assert run.came_back
+
+
+@pytest.mark.parametrize("name", [LOCK, TWIN])
+def test_a_lock_that_needs_every_server_is_blamed_for_one_that_is_cut_off_to_the_end(name):
+    one = of_hunt(catalogue()["quorum-every-server-needed"], name, 1).setting
+    actions = table(one)
+    cut = next(n for n, action in enumerate(actions, 1) if action.kind == "partition")
+    run = Run(one, Schedule((), ((1, cut),)), actions).execute()
+    assert run.denied == (name == LOCK)
+    assert list(violations(run, ["liveness"])) == (["liveness"] if name == LOCK else [])
+
+
+def test_a_client_that_a_majority_of_the_servers_lacks_asks_only_when_the_faults_have_ended():
+    one = of_hunt(catalogue()["quorum-every-server-needed"], LOCK, 1).setting
+    actions = table(one)
+    cuts = [n for n, action in enumerate(actions, 1) if action.kind == "partition"]
+    run = Run(one, Schedule((), ((1, cuts[0]), (2, cuts[1]))), actions).execute()
+    assert not run.denied
