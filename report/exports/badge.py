@@ -22,8 +22,8 @@ def drawn(name: str, words: str, colour: str) -> str:
     """Return a badge as SVG, with the words on this colour."""
     left, right = (len(text) * _WIDTH + _SPACE for text in (name, words))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
-        f'aria-label="{escape(name)}: {escape(words)}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" '
+        f'viewBox="0 0 {left + right} 20" role="img" aria-label="{escape(name)}: {escape(words)}">'
         f'<rect width="{left}" height="20" fill="#555"/>'
         f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
         '<g fill="#fff" font-family="Verdana,sans-serif" font-size="11" text-anchor="middle">'

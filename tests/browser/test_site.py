@@ -75,3 +75,12 @@ def test_the_register_is_sorted_and_filtered(site, window):
         assert names == sorted(names, reverse=key), order
     visible.first.locator("a").click()
     assert page.locator("summary").count() == 2
+
+
+def test_a_badge_of_a_long_name_fits_a_phone(site, window):
+    page = window(PHONE).open(site / "register" / "etcd-go-resign-forgets.html")
+    badges = page.locator(".badge svg")
+    assert badges.count() > 0
+    for badge in badges.all():
+        box = badge.bounding_box()
+        assert box["x"] + box["width"] <= PHONE, box

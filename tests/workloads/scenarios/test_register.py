@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -64,15 +65,24 @@ def run(script: Path, **changed: str) -> subprocess.CompletedProcess[str]:
 
 
 def concerns_installed(row: Row) -> bool:
-    return not row.mended or row.ecosystem == "npm" or row.concerns(installed(row))
+    return not row.mended or row.concerns(installed(row))
 
 
 def installed(row: Row) -> str:
-    """Return the version of a row's package, or of its server."""
+    """Return the version of a row's package, or of its server: a program, or a jar, for which
+    Debian has a link with the version."""
+    if row.ecosystem == "npm":
+        places = [Path(one) / row.package for one in os.environ["NODE_PATH"].split(":")]
+        found = next(one for one in places if one.exists()) / "package.json"
+        return json.loads(found.read_text())["version"]
+    if row.ecosystem != "pypi" and row.files and row.files[0].endswith(".jar"):
+        jar = Path(row.files[0])
+        (link,) = jar.parent.glob(f"{jar.stem}-[0-9]*.jar")
+        return re.findall(r"\d[\d.]+\d", link.name)[0]
     asked = f"import importlib.metadata as m; print(m.version({row.package!r}))"
     words = [PYTHON, "-c", asked] if row.ecosystem == "pypi" else [row.programs[0], "--version"]
-    found = subprocess.run(words, capture_output=True, text=True, check=True)
-    return re.findall(r"\d[\w.]+", found.stdout)[0]
+    said = subprocess.run(words, capture_output=True, text=True, check=True)
+    return re.findall(r"\d[\w.]+", said.stdout)[0]
 
 
 @pytest.mark.slow

@@ -10,6 +10,21 @@ _SESAMECARE = "@sesamecare-oss/redlock"
 
 ROWS = (
     Row(
+        "redlock-npm-extend-unlocks", "redlock (npm)", "redlock", ("4.2.0",), "two holders",
+        "An extension that finds no quorum releases the lock, whose lease still runs",
+        "Two of three servers are paused while a holder extends its lock, and `extend` fails. When "
+        "they continue, no server has the key, 15 s before the end of the lease: another client "
+        "acquires the lock.",
+        "A failed extension leaves the lock as it was, and its `expiration` holds.",
+        "An extension is an attempt to lock with the same value. A failed attempt calls `unlock`, "
+        "which reaches the servers after the requests that they have not answered.",
+        "Do not unlock after a failed extension, as 5.0.0-beta.2 does. Until then, stop the work "
+        "when `extend` fails.",
+        (), _NODE, Runs(4, 4, "2026-11-28", "2026-11-28"), ecosystem="npm",
+        npm=("redlock", "ioredis"), mended="5.0.0-beta.2",
+        track_record="node-redlock-extend-unlocks",
+    ),
+    Row(
         "redlock-npm-own-key", "redlock (npm)", "redlock", ("5.0.0-beta.2",), "stuck",
         "A retry of acquire is blocked by the key that its own first attempt has set",
         "The first attempt of `acquire` sets its key on one server of three. Another client then "

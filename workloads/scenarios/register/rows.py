@@ -315,6 +315,24 @@ ROWS = (
         "`reconnect=True` is the default of `ping`; locks belong to the session that ended.",
         "Call `ping(reconnect=False)` while GET_LOCK is held, or compare CONNECTION_ID().",
         ("pymysql",), ("mariadbd",), Runs(6, 6, _TODAY, "2026-11-28"),
+        thread="https://github.com/dreamwidth/dreamwidth/pull/3549",
+    ),
+    Row(
+        "mariadb-get-lock-failover", "MariaDB GET_LOCK with Connector/J", "mariadb", ("10.11",),
+        "two holders",
+        "After a failover two clients have the same GET_LOCK, and neither hears of it",
+        "The primary is paused, its replica is promoted, and Connector/J, whose URL names both, "
+        "takes a second client there: it is granted the lock. The primary continues, and the first "
+        "client still has the lock on it. If the primary was killed, the next statement of the "
+        "first is answered by the replica, without an error and without the lock.",
+        "The second client is refused, or the first hears that its session has ended.",
+        "GET_LOCK belongs to a session of one server and is not replicated. With `autoReconnect` "
+        "Connector/J 2.7 opens a session on another server for a statement outside a transaction.",
+        "Compare @@server_id and CONNECTION_ID() with those of the acquire in each transaction, or "
+        "leave `autoReconnect` off; stop the old primary before the promotion (fencing). A row "
+        "that is locked in the transaction of the write needs neither.",
+        (), ("mariadbd", "java", "javac"), Runs(3, 3, "2026-11-28", "2026-11-28"), ecosystem="",
+        files=("/usr/share/java/mariadb-java-client.jar",),
     ),
     Row(
         "portalocker-paused-holder", "portalocker, RedisLock", "portalocker",
@@ -334,22 +352,17 @@ ROWS = (
     *servers.ROWS,
 )  # fmt: skip
 
-_NO_SCRIPT = "not tried yet without fencepost; the track record shows it"
 NOT_SHOWN = (
     NotShown("python-redis-lock", "the renewal thread ends in silence",
              "the lock has no attribute or callback that could be asserted without a request"),
-    NotShown("redlock (npm)", "an extension without a quorum releases the lock", _NO_SCRIPT),
-    NotShown("kazoo, Curator", "no call reports the end of the session to a holder that was paused",
-             _NO_SCRIPT),
     NotShown("Curator", "a release under a lost connection leaves its node",
-             "with 5.4.0 and one retry, or two, `release` raised ConnectionLoss; after the "
-             "reconnect the node was deleted in the background, and clients acquired the lock"),
+             "with 5.4.0, ten ways, each time with the session kept: the connection cut at the "
+             "delete, with no retry, one or two, and in a namespace; `release` while the state is "
+             "SUSPENDED; no answer for 25 s; the server killed before or after it got the delete, "
+             "and restarted; the thread interrupted. `release` raised (it waited out the 25 s); "
+             "after the reconnect the node was deleted, and another client acquired the lock"),
     NotShown("NATS, JetStream", "revisions of a bucket whose keys expire go back after an election",
              "with 2.10.27 a paused server counted lower afterwards; a script that made it the "
              "leader got lower revisions in two of four runs, and no revision within two minutes "
              "in the others (docs/locks.md)"),
-    NotShown("etcd 3.5.16", "a stale read after a pause of the leader (etcd 20418)",
-             "not tried yet"),
-    NotShown("ZooKeeper 3.8.0", "acknowledged transactions are lost in a DIFF sync (4785)",
-             "not tried yet"),
 )  # fmt: skip

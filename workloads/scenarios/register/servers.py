@@ -1,4 +1,4 @@
-"""The rows of kazoo and Curator, on ZooKeeper, of etcd's lock API and Go client, and of NATS."""
+"""The rows of ZooKeeper with kazoo and Curator, of etcd with its Go client, and of NATS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ _curator = partial(
     package="curator",
     ecosystem="",
     versions=("5.4.0",),
-    impact="two holders",
     modules=(),
     programs=("java", "javac"),
     files=("/usr/share/java/curator-recipes.jar", "/usr/share/java/zookeeper.jar"),
@@ -53,8 +52,33 @@ ROWS = (
         "Give the requests of `acquire` the rest of the timeout (`get(timeout)`).",
         ("kazoo",), _ZOOKEEPER, _THREE, track_record="kazoo-timeout",
     ),
+    Row(
+        "kazoo-acquired-stays", "kazoo, Lock", "kazoo", ("2.11.0",), "silent",
+        "is_acquired stays True after the session has ended, and release() returns True",
+        "A holder is paused for longer than its session, and another client acquires the lock. "
+        "When the first continues, `is_acquired` is True, and `release()` returns True. (A "
+        "listener of the client gets LOST, as the documentation of Lock says.)",
+        "`is_acquired` is False once the session has ended, and `release()` returns False.",
+        "`is_acquired` is set by `acquire` and cleared by `release` only, which takes a missing "
+        "node for a deleted one.",
+        "Clear `is_acquired` when the client's state becomes LOST. Until then, add a listener.",
+        ("kazoo",), ("java",), _THREE_TODAY, files=("/usr/share/java/zookeeper.jar",),
+    ),
     _curator(
-        "curator-mutex-dead-session", "Curator, InterProcessMutex",
+        "curator-mutex-acquired-stays", "Curator, InterProcessMutex", impact="silent",
+        title="isAcquiredInThisProcess stays true after the session has ended",
+        happens="A holder is cut off for longer than its session, and another client acquires the "
+        "mutex. When the first is connected again, `isAcquiredInThisProcess` is true, and "
+        "`release` returns. (A listener of the connection gets LOST.)",
+        expected="`isAcquiredInThisProcess` is false once the session has ended, and `release` "
+        "throws.",
+        why="The mutex keeps its holders by thread, and looks neither at the session nor at the "
+        "node. A delete takes a missing node for a deleted one.",
+        fix="Keep the session's id with the holder, and compare it. Until then, add a listener of "
+        "the connection, as the documentation recommends.",
+    ),
+    _curator(
+        "curator-mutex-dead-session", "Curator, InterProcessMutex", impact="two holders",
         title="acquire succeeds by the node of a session that is about to expire",
         happens="The connection of a client ends when its `acquire` has made a node, and it gets a "
         "new session before the server ends the old one. `acquire` finds the node first in the "
@@ -67,7 +91,7 @@ ROWS = (
         thread="https://github.com/apache/curator/issues/1121",
     ),
     _curator(
-        "curator-latch-dead-session", "Curator, LeaderLatch",
+        "curator-latch-dead-session", "Curator, LeaderLatch", impact="two holders",
         title="a candidate leads by the node of a session that is about to expire",
         happens="The connection of a leader ends, `notLeader` is called, and it gets a new session "
         "before the server ends the old one. It finds its old node first in the queue, and leads. "
@@ -81,6 +105,22 @@ ROWS = (
         thread="https://github.com/apache/curator/pull/500",
     ),
     Row(
+        "zookeeper-diff-loses", "ZooKeeper", "zookeeper", ("3.8.0",), "two holders",
+        "A follower that crashes while it synchronizes erases writes that others have acknowledged",
+        "A lock is granted while one follower is down. It comes back when the other one is down, "
+        "and is killed while it synchronizes. When both followers start again, it leads, and the "
+        "lock is gone: another client creates it, too. The session of the first lasts, and no disk "
+        "was lost.",
+        "A write that a majority has logged is not lost.",
+        "A follower that synchronizes by DIFF stores the new epoch and then logs the writes. "
+        "A crash in between leaves the newest epoch with an old log. Elections compare epochs "
+        "first, so it wins, and has the others truncate their logs.",
+        "Store the epoch after the log, as pull request 2111 does (since 3.8.4 and 3.9.2).",
+        ("kazoo",), ("java",), Runs(6, 6, _TODAY, _TODAY), ecosystem="", mended="3.9.3",
+        files=("/usr/share/java/zookeeper.jar",),
+        thread="https://github.com/apache/zookeeper/pull/2111",
+    ),
+    Row(
         "etcd-expired-waiter", "etcd", "etcd", ("3.4.23",), "two holders",
         "lock API: a waiter whose lease expired while it waited is granted the lock",
         "A waiter's lease expires while it waits. When the holder unlocks, the waiter is answered "
@@ -90,6 +130,23 @@ ROWS = (
         "Read the own key after the wait, as 3.5 does.",
         (), ("etcd",), _THREE, ecosystem="", mended="3.5.16", track_record="etcd-expired-waiter",
         thread="https://github.com/etcd-io/etcd/issues/11456",
+    ),
+    Row(
+        "etcd-stale-read", "etcd", "etcd", ("3.4.23", "3.5.16"), "two holders",
+        "A leader that was paused answers a linearizable read with an overwritten value",
+        "A member asks the leader for a read index, and asks again because the answer is late. The "
+        "leader is paused, another member leads, and a lock changes its holder. The old leader "
+        "continues and is asked for the lock. Then it gets the second request and a late "
+        "acknowledgement of the first: it answers with the lock's old holder. A resource that asks "
+        "etcd before each write accepts one of the old holder.",
+        "A read that begins after a write has been acknowledged returns it.",
+        "A request for a read index is repeated with the same id. The leader queues the second "
+        "behind newer reads, takes an acknowledgement of the first for one of the second, and with "
+        "it confirms all reads before it in the queue.",
+        "Use a new id for each request, as pull request 21399 does (since 3.4.42, 3.5.28, 3.6.9). "
+        "Until then a resource can compare tokens (fencing) in place of asking etcd.",
+        (), ("etcd",), Runs(29, 29, _TODAY, _TODAY), ecosystem="", mended="3.5.30",
+        thread="https://github.com/etcd-io/etcd/issues/20418",
     ),
     _go(
         "etcd-go-resign-forgets", versions=("3.4.23", "3.5.30"), impact="stuck",
@@ -116,7 +173,8 @@ ROWS = (
         thread="https://github.com/etcd-io/etcd/issues/21128",
     ),
     _go(
-        "etcd-go-campaign-expired", versions=("3.4.23", "3.5.30"), impact="two holders",
+        "etcd-go-campaign-expired", versions=("3.4.23", "3.5.16", "3.5.30"), impact="two holders",
+        runs=Runs(4, 4, _TODAY, _TODAY),
         title="Election.Campaign: a candidate whose session expired while it waited is elected",
         happens="A candidate's session expires while it waits, and it waits on. When the leader "
         "resigns, `Campaign` returns nil, and the next candidate is elected, too.",
@@ -136,7 +194,7 @@ ROWS = (
         expected="`Lock` returns an error.",
         why="After the wait it does not look whether its own key still exists.",
         fix="Read the own key after the wait, as 3.5 does (ErrSessionExpired).",
-        thread="https://github.com/etcd-io/etcd/issues/11456", mended="3.5.30",
+        thread="https://github.com/etcd-io/etcd/issues/11456", mended="3.5.16",
     ),
     Row(
         "nats-kv-granted-twice", "NATS, JetStream", "nats-server", ("2.9.10",), "two holders",
