@@ -119,7 +119,7 @@ ELECTOR = LockType(
         "on_loss": Option(
             "shutdown",
             ("shutdown", "ignore"),
-            what="what the application does once the lock cannot be extended",
+            what="the answer of the application once the lock cannot be extended",
         ),
         "request_timeout_ms": Option(
             500, least=0, what="the timeout of its sockets; 0: the library's own, which is none"

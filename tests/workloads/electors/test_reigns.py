@@ -191,6 +191,8 @@ def test_the_server_is_paused_past_leases_and_only_the_leader_that_goes_on_is_ac
                 time.sleep(1.2)  # the fault: longer than two leases
                 os.kill(pid, signal.SIGCONT)
                 one.until(lambda then=before: [len(o.events("acquire")) for o in both] != then)
+            if elector == "SendsTwice":
+                both[0].until(lambda: jobs(history_of(both), test).valid is False)
             both[0].until(lambda: len(workers(both)) > 1)
             for one in both:
                 one.rest()
@@ -232,7 +234,7 @@ def test_a_scheduler_does_its_jobs_one_by_one_and_none_before_or_after_its_reign
     one.until(lambda: len(one.events("release")) == 3)
     one.rest()
     sent = [job for event in one.events("write") for job in event["value"]["jobs"]]
-    assert len(sent) > 3 and sent == [f"job {number + 1}" for number in range(len(sent))]
+    assert len(sent) >= 3 and sent == [f"job {number + 1}" for number in range(len(sent))]
     inside = False
     for event in one.lines():
         if event.get("f") == "acquire" and event["type"] == "ok":
