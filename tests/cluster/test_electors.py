@@ -108,7 +108,7 @@ def test_without_faults_schedulers_lead_in_turn_and_do_each_job_once(fencepost, 
 
 
 def test_redbeat_sends_a_job_twice_after_a_pause_between_its_check_and_the_job(fencepost):
-    faults = ("--faults", "pause:before-send", "--aim", "--ttl", "3s", "--clients", "2")
+    faults = ("--faults", "pause:holder/before-send", "--aim", "--ttl", "3s", "--clients", "2")
     work = ("--time", "40s", "--hold", "30ttl..30ttl", "--seed", "1")
     code, said, results = fencepost("test", "redbeat-leader", *faults, *work, *PATIENT)
     assert (code, leadership(results)["valid"]) == (1, False), said

@@ -410,8 +410,8 @@ _DEFECTS = _of(
     ),
     Claim(
         "L16",
-        "APScheduler 3.11.3: an exception of a job, as of one that cannot extend a lock, is logged, "
-        "and the scheduler continues.",
+        "APScheduler 3.11.3: an exception of a job, for example of one that cannot extend a lock, "
+        "is logged, and the scheduler continues.",
         source="the code of `run_job`",
     ),
 )

@@ -2,8 +2,8 @@
 
 Two candidates; each in turn is cut off from the servers of the election, but not from the resource.
 So one of the two cuts meets the leader. The expectations are the behaviour of these versions
-(docs/libraries.md). A scheduler, which sends its jobs itself, is also paused between its look at the
-jobs that are due and the first of them.
+(docs/libraries.md). A scheduler, which sends its jobs itself, is also paused between its look at
+the jobs that are due and the first of them.
 """
 
 from __future__ import annotations

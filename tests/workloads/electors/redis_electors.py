@@ -126,7 +126,8 @@ class Schedules(Sound):
 
 
 class SendsTwice(GoesOn):
-    """The same, without a look at its lock: it counts the jobs itself, from where its reign began."""
+    """The same without a look at its lock: it counts the jobs itself, from those of its reign's
+    beginning."""
 
     drives_work = True
     job = None
