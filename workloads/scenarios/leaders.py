@@ -100,7 +100,7 @@ SUITE = Suite(
         _run(
             "kubernetes-request-is-reset",
             "L7",
-            "The leader's connections are reset. The library's run() raises an exception of urllib3, and "
+            "The leader's connections are reset. run() raises an exception of urllib3, and "
             "onstopped_leading is not called: work that ends with this callback only continues.",
             _TWO_WORK,
             how="reject",
