@@ -32,6 +32,8 @@ class Jobs:
     def send(self, names: tuple[str, ...] = (), point: str = "") -> None:
         """Wait until the client has done jobs, or passed a failpoint. Once they are closed, it does
         neither."""
+        if self._closed:
+            return
         job = Job(names, point)
         self._waiting.append(job)
         self._arrived.set()
@@ -43,6 +45,8 @@ class Jobs:
         if not self._waiting:
             self._arrived.wait(timeout_s)
         self._arrived.clear()
+        if self._closed:  # one may have arrived as they were closed
+            self._waiting.clear()
         return self._waiting.popleft() if self._waiting else None
 
     def close(self) -> None:
