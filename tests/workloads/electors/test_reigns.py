@@ -206,7 +206,7 @@ def test_the_server_is_paused_past_leases_and_only_the_leader_that_goes_on_is_ac
     if elector in ("SendsTwice", "Schedules"):
         verdict = jobs(history_of(both), test)
         assert {verdict.valid} == found, (verdict.summary, verdict.evidence)
-        assert verdict.details["jobs"] > 10
+        assert verdict.details["jobs"] > 1
 
 
 def workers(clients):
