@@ -8,6 +8,7 @@ from typing import Any
 from fencepost.checker import (
     exclusion,
     fencing,
+    jobs,
     leadership,
     linearizable,
     liveness,
@@ -29,6 +30,7 @@ CHECKERS = Registry(
         linearizable.CHECKER,
         exclusion.MUTUAL_EXCLUSION,
         leadership.CHECKER,
+        jobs.CHECKER,
         fencing.CHECKER,
         ownership.CHECKER,
         liveness.CHECKER,

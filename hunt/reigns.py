@@ -3,16 +3,22 @@
 The work is a series of beats. In each one the leader reads and writes the resource, as the holder
 of a lock does. It stops when its elector calls `stopped`, when its deadline passes, and at the
 end of its time. Its process then ends, unless its elector can resign, or its client waits for
-callbacks only (`stops`).
+callbacks only (`stops`). An elector that drives its work has no beats but the jobs that its library
+sends (workloads/electors/jobs.py).
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
 
 from fencepost.hunt.sim.client_node import ClientNode
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, World
 from fencepost.hunt.work import BETWEEN, RESOURCE, Plan, do, give_back, granted
 from fencepost.workloads.client.client import Client
+from fencepost.workloads.contract.lock import Indeterminate
+from fencepost.workloads.electors.jobs import Jobs
 from fencepost.workloads.electors.plain import CALLBACK, beat_ns
 
 _REFUSED = 200 * MS
@@ -23,6 +29,7 @@ _CAMPAIGNS = 6
 
 def reigns(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
     """Execute the plan: campaign, lead, and step down, as often as it says."""
+    client.take_jobs()
     for number in range(plan.holds):
         if number:
             world.sleep(BETWEEN)
@@ -36,22 +43,56 @@ def _reign(client: Client, plan: Plan, setting: Setting, world: World, node: Cli
         return
     until = world.now + plan.works_ns
     beat = beat_ns(setting.ttl_ns)
+    jobs = client.elector.jobs
     while world.now < until:
         if not client.leads(hold):
             if setting.stops != CALLBACK:
                 client.leave()  # as an application exits in this callback
             return
+        if jobs is not None:
+            if not _job(client, hold, node, jobs, min(beat, until - world.now)):
+                return
+            continue
         if not _beat(client, hold, node):
             return
         world.sleep(beat)
+    if jobs is not None and client.resigns and not _end_loop(client, hold, setting, world, node):
+        return
     node.begins("release")
     give_back(client, hold)
 
 
-def _beat(client: Client, hold: str, node: ClientNode) -> bool:
+def _job(client: Client, hold: str, node: ClientNode, jobs: Jobs, wait_ns: int) -> bool:
+    """Do the next job, if one is sent in time; return False if the process is gone."""
+    job = jobs.take(wait_ns / 1e9)
+    if job is None:
+        return True
+    remains = True
+    if job.point:
+        client.reach(job.point)
+    else:
+        remains = _beat(client, hold, node, jobs=list(job.names))
+    job.ended.set()
+    return remains
+
+
+def _end_loop(client: Client, hold: str, setting: Setting, world: World, node: ClientNode) -> bool:
+    """Ask the leader to resign, and do the jobs that its library sends until it has stopped. Return
+    False if the process is gone."""
+    elector, until = client.elector, world.now + setting.ttl_ns
+    assert elector.jobs is not None, "the leader drives its work"
+    with suppress(Indeterminate):  # the release tells it
+        elector.ask_to_resign()
+    while elector.runs and client.leads(hold) and world.now < until:
+        if not _job(client, hold, node, elector.jobs, beat_ns(setting.ttl_ns)):
+            return False
+    return True
+
+
+def _beat(client: Client, hold: str, node: ClientNode, **more: Any) -> bool:
     """Read and write; return False if an answer is unknown, because the process is gone then."""
     type, read = do(client, node, "read", {"resource": RESOURCE, "hold": hold})
     if type == "ok" and client.leads(hold):
         value = {"resource": RESOURCE, "version": read["version"], "hold": hold}
-        type, _ = do(client, node, "write", value)
+        type, _ = do(client, node, "write", value | more)
     return type != "info"

@@ -29,7 +29,9 @@ EXTENDING = (_EXTENDED, _EXTEND)
 COUNTED = (_EXTENDED, *BEFORE)
 """Those of a client that counts its lock's requests (workloads/client/steps.py), and no other."""
 REQUESTS = (REPLY, *COUNTED)
-ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", *COUNTED)
+SENDING = "before-send"
+"""A scheduler has read which jobs are due, and is about to reserve and send one."""
+ALL_FAILPOINTS = (*FAILPOINTS, "between-check-and-delete", SENDING, *COUNTED)
 
 # How long a client may take to reach its failpoint before it is hit wherever it is. It may have to
 # hold the lock, or to rest, first.

@@ -8,6 +8,7 @@ from typing import Any
 
 from fencepost import ranges, times
 from fencepost.checker.checkers import CHECKERS
+from fencepost.checker.jobs import NO_JOBS
 from fencepost.checker.leadership import NO_ELECTOR
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.external import ForeignServer
@@ -111,7 +112,9 @@ class Spec(Settings):
         return self._described() | {
             "checkers": [name for name, why in self.checkers.items() if why is None],
             "not_checked": {
-                name: why for name, why in self.checkers.items() if why and why != NO_ELECTOR
+                name: why
+                for name, why in self.checkers.items()
+                if why and why not in (NO_ELECTOR, NO_JOBS)
             },
         }
 
@@ -126,6 +129,7 @@ class Spec(Settings):
                 "ends_with": self.lock_type.ends_with,
                 "token": self.lock_type.has_token(self.options),
                 **({"elector": True} if self.lock_type.elector else {}),
+                **({"drives_work": True} if self.lock_type.drives_work else {}),
                 **({"own": self.own.to_json()} if self.own else {}),
             },
             **{name: getattr(used, name) for name in SETTINGS},

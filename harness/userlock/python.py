@@ -39,7 +39,8 @@ class _Endless(BaseException):
 class Source:
     """A lock's file and the files that it imports; `reference` is FILE:NAME below their folder.
 
-    `promises` are those that its class names. `elector`: the class is an elector, not a lock.
+    `promises` are those that its class names. `elector`: the class is an elector, not a lock;
+    `drives_work`: it sets `drives_work = True`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Source:
     bundle: LockType | None
     promises: Promised = None
     elector: bool = False
+    drives_work: bool = False
 
 
 def find(given: str) -> Source:
@@ -79,7 +81,8 @@ def find(given: str) -> Source:
     promised = promises.of_class(module, name, given)
     made = bundle(root, reference)
     elects = _elects(module, name)
-    return Source(name, reference, dict(sorted(files.items())), made, promised, elects)
+    drives = elects and _drives_work(module, name)
+    return Source(name, reference, dict(sorted(files.items())), made, promised, elects, drives)
 
 
 def _elects(module: ast.Module, name: str) -> bool:
@@ -91,6 +94,17 @@ def _elects(module: ast.Module, name: str) -> bool:
         if isinstance(verb, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     return "run" in verbs and "acquire" not in verbs
+
+
+def _drives_work(module: ast.Module, name: str) -> bool:
+    """Return whether a class has `drives_work = True`, itself or from a base in its file."""
+    for found in promises.family(module, name):
+        for line in found.body:
+            targets = line.targets if isinstance(line, ast.Assign) else []
+            if any(isinstance(one, ast.Name) and one.id == "drives_work" for one in targets):
+                value = getattr(line, "value", None)
+                return isinstance(value, ast.Constant) and value.value is True
+    return False
 
 
 def bundle(folder: Path, reference: str) -> LockType | None:

@@ -132,6 +132,7 @@ def of_python(text: str, asked: LockRequest) -> tuple[str, UserLock]:
         bundle=bundle,
         promises=promised,
         elector=found.elector,
+        drives_work=found.drives_work,
     )
     return name, own
 

@@ -39,7 +39,8 @@ class UserLock:
     `files` maps each path below that folder to the file on this machine. `ends_with` is what ends
     its grants (LockType). `bundle` is the LockType that FILE:NAME names, if it names one. `image`
     is the image that its clients run in; empty: that of the nodes. `promises`, if they are given,
-    replace those of the bundle, and those that its program names. `elector`: it is an elector.
+    replace those of the bundle, and those that its program names. `elector`: it is an elector;
+    `drives_work`: its own loop sends the jobs of its leader.
     """
 
     servers: Servers
@@ -51,6 +52,7 @@ class UserLock:
     image: str = ""
     promises: Promised = None
     elector: bool = False
+    drives_work: bool = False
 
     def lock_type(self, name: str, options: Mapping[str, Any]) -> LockType:
         """Return the bundle of this lock with these options, as a registry would have it."""
@@ -69,6 +71,7 @@ class UserLock:
             promises=promises,
             ends_with=self.ends_with,
             elector=self.elector,
+            drives_work=self.drives_work,
             extends=not self.elector,
             tells_tokens=False,
             # fencepost cannot tell which threads of a program in another language act.
@@ -109,6 +112,8 @@ class UserLock:
             row["image"] = self.image
         if self.elector:
             row["elector"] = True
+        if self.drives_work:
+            row["drives_work"] = True
         return row | ({"program": list(self.program)} if self.program else {"python": self.python})
 
     def kept(self, run: Path) -> UserLock:
@@ -128,6 +133,7 @@ class _Stored(msgspec.Struct):
     image: str = ""
     promises: tuple[str, ...] | None = None
     elector: bool = False
+    drives_work: bool = False
 
 
 def from_json(row: Mapping[str, Any], run: Path) -> UserLock:
@@ -155,4 +161,5 @@ def from_json(row: Mapping[str, Any], run: Path) -> UserLock:
         found.image,
         found.promises,
         found.elector,
+        found.drives_work,
     )

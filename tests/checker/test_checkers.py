@@ -50,7 +50,10 @@ def test_a_calm_run_keeps_every_promise_that_its_test_has():
     expected = sound(TEST)
     elections = sound(TEST | {"lock": TEST["lock"] | {"elector": True}})
     assert elections == expected | {"leadership": True}
-    assert elections == {name: one.control for name, one in CHECKERS.items() if one.control}
+    drives = {"elector": True, "drives_work": True}
+    schedulers = sound(TEST | {"lock": TEST["lock"] | drives})
+    assert schedulers == elections | {"jobs": True}
+    assert schedulers == {name: one.control for name, one in CHECKERS.items() if one.control}
     less = sound({"lock": {"token": None}, "shared": True})
     assert {"fencing", "linearizable"} <= expected.keys() - less.keys()
 

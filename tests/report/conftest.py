@@ -31,7 +31,7 @@ TEST: dict[str, Any] = {
     "servers": ["redis-1", "redis-2", "redis-3"],
     "clients": ["client-1", "client-2"],
     "failed_release": "ended",
-    "checkers": sorted(set(CHECKERS) - {"server-log"}),
+    "checkers": sorted(set(CHECKERS) - {"server-log", "jobs"}),
     "versions": {"fencepost": "0.1.0", "redis": "7.0.15"},
     "started": "2026-01-02T03:04:05Z",
 }

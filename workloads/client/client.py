@@ -63,7 +63,7 @@ class Client:
         self._machine = machine or real(setup)
         self._guard = GUARDS[setup.guard]
         self._count = 0
-        self.calls = False
+        self.calls = self._takes_jobs = False
         self.call_begins: Callable[[], None] = _do_nothing
         self._open()
 
@@ -223,6 +223,7 @@ class Client:
         self._lock = self._made(env)
         if isinstance(self._lock, ElectorLock) and setup.stops:
             self._lock.stops = setup.stops
+            self._lock.takes_jobs = self._takes_jobs
         store, guard = STORES[setup.store], self._guard
         rule = store.rule(guard)
         assert rule is not None, f"store {store.name} cannot keep guard {guard.name}"
@@ -258,6 +259,20 @@ class Client:
     def elects(self) -> bool:
         """Return whether its lock is an elector, and its holds are reigns."""
         return isinstance(self._lock, ElectorLock)
+
+    @property
+    def elector(self) -> ElectorLock:
+        """Return its lock, which is an elector."""
+        assert isinstance(self._lock, ElectorLock), "only an elector leads"
+        return self._lock
+
+    def take_jobs(self) -> None:
+        """Do the jobs that a leader sends itself from now on (electors/jobs.py)."""
+        self.elector.takes_jobs = self._takes_jobs = True
+
+    def reach(self, point: str) -> None:
+        """Reach a failpoint of the lock's own threads."""
+        self._failpoints.reach(point)
 
     def leads(self, hold: str) -> bool:
         """Return whether this client still believes in a hold: it was not reported lost, its

@@ -2,12 +2,14 @@
 
 The work is a series of beats. In each one the leader reads and writes the resource, as the holder
 of a lock does. It ends when its elector calls `stopped`, when its deadline passes, and at the end
-of its time. The process ends with it, unless the client waits for callbacks only (`stops`), or has
-stepped down by `resign`. A process that was not elected ends as well.
+of its time. An elector that drives its work has no beats but the jobs that its library sends
+(electors/jobs.py). The process ends with the work, unless the client waits for callbacks only
+(`stops`), or has stepped down by `resign`. A process that was not elected ends as well.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -18,6 +20,8 @@ from fencepost.workloads.client.critical_section import Settings
 from fencepost.workloads.client.orders import Orders
 from fencepost.workloads.client.succession import Succession
 from fencepost.workloads.client.wire import Outbox
+from fencepost.workloads.contract.lock import Indeterminate
+from fencepost.workloads.electors.jobs import Jobs
 from fencepost.workloads.electors.plain import CALLBACK, REFUSED_S, REST_S, beat_ns
 
 
@@ -55,6 +59,7 @@ class _Reigns:
         self._beat_ns = beat_ns(self._settings.ttl_ns)
 
     def run(self) -> None:
+        self._client.take_jobs()
         while not self._over(REST_S):
             value = {"lock": self._lock, "ttl": self._settings.ttl_ns}
             type, answer = self._client.apply("acquire", value)
@@ -79,24 +84,52 @@ class _Reigns:
         until = self._out.now() + int(self._random.uniform(*self._settings.hold_ms) * 1e6)
         if self._settings.calm_ns is not None:
             until = min(until, max(self._settings.calm_ns, self._out.now() + self._beat_ns))
+        jobs = client.elector.jobs
         while client.leads(hold):
-            self._beat(hold)
+            if jobs is None:
+                self._beat(hold)
             wait_ns = min(self._beat_ns, max(0, until - self._out.now()))
+            if jobs is not None:
+                self._job(hold, jobs, wait_ns / 1e9)
+                wait_ns = 0
             if self._over(wait_ns / 1e9) or self._out.now() >= until:
-                self._step_down(hold)
+                self._step_down(hold, jobs)
                 return
         if self._stops != CALLBACK:
             client.leave()
 
-    def _beat(self, hold: str) -> None:
+    def _beat(self, hold: str, **more: Any) -> None:
         type, read = self._client.apply("read", {"resource": self._resource, "hold": hold})
         if type == "ok" and self._client.leads(hold):
             value = {"resource": self._resource, "version": read["version"], "hold": hold}
-            self._client.apply("write", value)
+            self._client.apply("write", value | more)
 
-    def _step_down(self, hold: str) -> None:
+    def _job(self, hold: str, jobs: Jobs, wait_s: float) -> None:
+        """Do the next job, if one is sent in time."""
+        self._out.flush()
+        job = jobs.take(wait_s)
+        if job is None:
+            return
+        if job.point:
+            self._client.reach(job.point)
+        else:
+            self._beat(hold, jobs=list(job.names))
+            self._out.flush()
+        job.ended.set()
+
+    def _step_down(self, hold: str, jobs: Jobs | None) -> None:
         if not self._client.resigns:
             self._client.leave()
+        if jobs is not None:
+            self._end_loop(hold, jobs)
         type, _ = self._client.apply("release", {"lock": self._lock, "hold": hold})
         if type != "ok" and self._stops != CALLBACK:
             self._client.leave()
+
+    def _end_loop(self, hold: str, jobs: Jobs) -> None:
+        """Ask the leader to resign, and do the jobs that its library sends until it has stopped."""
+        elector, until = self._client.elector, self._out.now() + self._settings.ttl_ns
+        with suppress(Indeterminate):  # the release tells it
+            elector.ask_to_resign()
+        while elector.runs and self._client.leads(hold) and self._out.now() < until:
+            self._job(hold, jobs, self._beat_ns / 1e9)

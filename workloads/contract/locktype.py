@@ -78,8 +78,9 @@ class LockType:
     `usual_ttl_ms`: the lease of a test that names none, if its numbers need a longer one than other
     locks; 0: as for these. `loads`: modules that its library imports at their first use; a hunt
     imports them before its first run. `elector`: it elects a leader (workloads/electors), and a
-    grant is a reign. `reference`: how it is the reference of user locks; None: it is not. `sound`:
-    it is not broken on purpose; tests of all locks leave other locks out unless named.
+    grant is a reign; `drives_work`: its library sends the jobs of its leader itself.
+    `reference`: how it is the reference of user locks; None: it is not. `sound`: it is not broken
+    on purpose; tests of all locks leave other locks out unless named.
 
     Raises ValueError for an invalid field.
     """
@@ -110,6 +111,7 @@ class LockType:
     tells_tokens: bool = True
     renews: bool | str | None = False
     elector: bool = False
+    drives_work: bool = False
     loads: tuple[str, ...] = ()
     dials: bool = False
     reference: Reference | None = None

@@ -10,6 +10,9 @@ elector has called `started`. `lost` is the elector's `stopped`, or the end of i
 is `resign`, and returns once `run` has returned. An elector without `resign` leads until its
 process ends; so does one that campaigns when its client has waited long enough.
 
+An elector with `drives_work = True` has no beats: its `run` is also given `work`, and a beat is a
+call of that (jobs.py).
+
 `ElectorLock` makes no decisions: a call of `started` or `stopped` without a meaning raises
 `BadAnswer` and ends the test, so that a mistake of the client never counts against its elector.
 """
@@ -27,6 +30,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from fencepost.workloads.contract.lock import BadAnswer, Env, Failed, Grant, Indeterminate
+from fencepost.workloads.electors.jobs import Jobs
 
 CALLBACK, EXIT, CHECKED = ("callback", "exit", "checked")
 """What ends the work of a leader besides `stopped`. `exit`: the end of `run` and the deadline, and
@@ -53,6 +57,11 @@ def beat_ns(ttl_ns: int) -> int:
 def is_elector(found: object) -> bool:
     """Return whether a class, or an object, is an elector and not a lock."""
     return callable(getattr(found, "run", None)) and not hasattr(found, "acquire")
+
+
+def drives_work(found: object) -> bool:
+    """Return whether the library of an elector sends the jobs itself."""
+    return getattr(found, "drives_work", False) is True
 
 
 class ElectorLock:
@@ -85,6 +94,8 @@ class ElectorLock:
 
     extends = False
     stops = EXIT
+    takes_jobs = False
+    """Whether its client does the jobs of a leader that drives its work. Else they are not done."""
 
     @property
     def denies(self) -> bool:
@@ -96,6 +107,22 @@ class ElectorLock:
     def resigns(self) -> bool:
         """Whether its leader can stop without the end of its process."""
         return callable(getattr(self._what, "resign", None))
+
+    @property
+    def jobs(self) -> Jobs | None:
+        """The jobs that its leader sends; None if it does not drive its work."""
+        return None if self._campaign is None else self._campaign.jobs
+
+    @property
+    def runs(self) -> bool:
+        """Whether `run` of its leader has not ended, and not called `stopped` to resign."""
+        campaign = self._campaign
+        return campaign is not None and not (campaign.ended.is_set() or campaign.yields.is_set())
+
+    def ask_to_resign(self) -> None:
+        """Ask a leader that drives its work to resign. It may send jobs until `runs` is false."""
+        assert self._campaign is not None, "a hold has a campaign"
+        self._campaign.ask_to_resign()
 
     def _made(self) -> Any:
         found = self._make()
@@ -118,6 +145,8 @@ class ElectorLock:
             except Exception as error:  # whatever a library raises; nothing was asked for yet
                 raise Failed("unreachable", f"{self._name} cannot be made: {error!r}") from error
             self._campaign = Campaign(self._name, elector, self._env, name, ttl_ns, self.stops)
+            if self._campaign.jobs is not None and not self.takes_jobs:
+                self._campaign.jobs.close()
             self._env.background(self._campaign.run)
         campaign = self._campaign
         campaign.changed.wait(CAMPAIGNS_FOR * ttl_ns / 1e9)
@@ -150,12 +179,15 @@ class ElectorLock:
 class Campaign:
     """One call of an elector's `run`, and the reign that it may lead to.
 
-    `changed`: it leads, or `run` has ended. `ended`: `run` has ended; `why`: how.
+    `changed`: it leads, or `run` has ended. `ended`: `run` has ended; `why`: how. `yields`: a
+    leader that drives its work and was asked to resign has called `stopped`, which waits for the
+    release.
     """
 
     def __init__(
         self, what: str, elector: Any, env: Env, name: str, ttl_ns: int, stops: str = EXIT
     ) -> None:
+        self.jobs = Jobs() if drives_work(elector) else None
         self._what = what
         self._stops = stops
         self._elector = elector
@@ -164,16 +196,20 @@ class Campaign:
         self._ttl_ns = ttl_ns
         # The clock of a deadline is time.monotonic(); the env's has another zero.
         self._zero_ns = time.monotonic_ns() - env.now()
-        self._leads = self._resigns = self._raised = False
+        self._leads = self._resigns = self._raised = self._asked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self.grant: Grant | None = None
         self.why = ""
         self.changed, self.ended = threading.Event(), threading.Event()
+        self.yields, self._may_yield = threading.Event(), threading.Event()
 
     def run(self) -> None:
         """Call `run` of the elector; its end ends the reign."""
         ttl_s = self._ttl_ns / 1e9
+        arguments: tuple[Any, ...]
         arguments = self._name, self._env.identity, ttl_s, self.started, self.stopped
+        if self.jobs is not None:
+            arguments = (*arguments, self._work())
         try:
             if inspect.iscoroutinefunction(self._elector.run):
                 asyncio.run(self._in_loop(arguments))
@@ -209,7 +245,16 @@ class Campaign:
 
     def resign(self) -> bool:
         """Ask the elector to resign; return whether `run` ended within a lease."""
-        self._resigns = True
+        if not self._asked:
+            self.ask_to_resign()
+        self._may_yield.set()
+        if self.jobs is not None:
+            self.jobs.close()
+        return self.ended.wait(self._ttl_ns / 1e9)
+
+    def ask_to_resign(self) -> None:
+        """Call `resign` of the elector, and do not wait for the end of `run`."""
+        self._asked = self._resigns = True
         try:
             if self._loop is None:
                 self._elector.resign()
@@ -219,7 +264,6 @@ class Campaign:
             raise self._mistake(f"resign raised {_described(error)}. That is a bug") from error
         except Exception as error:  # whatever a library raises
             raise Indeterminate("raised", f"resign raised {_described(error)}") from error
-        return self.ended.wait(self._ttl_ns / 1e9)
 
     async def _resigned(self) -> None:
         """Call `resign` in the loop of `run`, which may be a coroutine function."""
@@ -271,8 +315,31 @@ class Campaign:
             raise self._mistake("stopped was called before started")
         self._stop("stopped was called")
 
+    def _work(self) -> Callable[..., Any]:
+        """Return `work` for a `run`: a coroutine function if `run` is one."""
+        jobs = self.jobs
+        assert jobs is not None, "work is for electors that drive their work"
+
+        def work(*names: object, point: str = "") -> None:
+            if self.grant is None:
+                raise self._mistake("work was called before started")
+            if not all(isinstance(name, str) for name in names):
+                raise self._mistake("work takes the names of jobs, which are text")
+            jobs.send(tuple(map(str, names)), point)
+
+        async def work_in_loop(*names: object) -> None:
+            await asyncio.to_thread(work, *names)
+
+        return work_in_loop if inspect.iscoroutinefunction(self._elector.run) else work
+
     def _stop(self, why: str) -> None:
         if self._leads and self.grant is not None:
+            if self.jobs is not None and self._asked and not self._raised:
+                # The client did its jobs until now. It gives up the hold before the elector does.
+                self.yields.set()
+                self._may_yield.wait(self._ttl_ns / 1e9)
+            if self.jobs is not None:
+                self.jobs.close()
             self._leads = False
             self._env.lost(self.grant.secret, why)
 
@@ -280,6 +347,8 @@ class Campaign:
         self.why = why
         if not (self._raised and self._stops == CALLBACK):
             self._stop(why)
+        if self.jobs is not None:
+            self.jobs.close()
         self.ended.set()
         self.changed.set()
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from fencepost.registry import Registry
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.electors import (
+    apscheduler_leader,
     curator_latch,
     curator_selector,
     kazoo_election,
     kubernetes_aio,
     kubernetes_client,
     postgres_leader,
+    redbeat_leader,
+    rq_leader,
     tooz_leader,
 )
 from fencepost.workloads.locks import (
@@ -74,6 +77,9 @@ LOCKS = Registry(
         postgres_leader.ELECTOR,
         postgres_leader.POOLED,
         tooz_leader.ELECTOR,
+        redbeat_leader.ELECTOR,
+        rq_leader.ELECTOR,
+        apscheduler_leader.ELECTOR,
         broken.HERD,
         broken.NONE,
         broken.ALWAYS_YES,

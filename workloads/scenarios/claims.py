@@ -403,6 +403,24 @@ _DEFECTS = _of(
         "it leads no more.",
         source="the code of `RedisDriver.run_elect_coordinator` and `RedisLock.heartbeat`",
     ),
+    Claim(
+        "L14",
+        "celery-redbeat 2.4.2: a tick extends the lock once, and sends its jobs without another "
+        "look at it.",
+        source="the code of `RedBeatScheduler.tick`",
+    ),
+    Claim(
+        "L15",
+        "RQ 3.0.0: the scheduler renews its lock before it reads the jobs that are due, and "
+        "enqueues them without another look at it.",
+        source="the code of `RQScheduler.work` and `enqueue_scheduled_jobs`",
+    ),
+    Claim(
+        "L16",
+        "APScheduler 3.11.3: an exception of a job, for example of one that cannot extend a lock, "
+        "is logged, and the scheduler continues.",
+        source="the code of `run_job`",
+    ),
 )
 _RUNS = (
     Claim(

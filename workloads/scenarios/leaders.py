@@ -2,7 +2,8 @@
 
 Two candidates; each in turn is cut off from the servers of the election, but not from the resource.
 So one of the two cuts meets the leader. The expectations are the behaviour of these versions
-(docs/libraries.md).
+(docs/libraries.md). A scheduler, which sends its jobs itself, is also paused between its look at
+the jobs that are due and the first of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ REDIS = ("redis-1",)
 
 _APART: Expected = {"leadership": True, "store": True, "resource": True}
 _TWO_WORK: Expected = {"leadership": False, "mutual_exclusion": False, "store": True}
+_TWICE: Expected = {**_TWO_WORK, "jobs": False}
 
 
 def _cuts(servers: Sequence[str], how: str) -> tuple[Mapping[str, Any], ...]:
@@ -39,10 +41,16 @@ def _cuts(servers: Sequence[str], how: str) -> tuple[Mapping[str, Any], ...]:
     )
 
 
+def _pause(for_s: float) -> tuple[Mapping[str, Any], ...]:
+    """Return a pause of the leader where it is about to send jobs."""
+    about = {"family": "pause", "targets": ["holder"], "arguments": {"point": "before-send"}}
+    return ({"at_s": _FIRST_S, "duration_s": for_s, **about},)
+
+
 def _run(
     name: str, claim: str, what: str, expected: Expected, *,
     lock: str = "kubernetes-client", servers: Sequence[str] = KUBERNETES, how: str = "drop",
-    options: Mapping[str, Any] | None = None, **settings: Any,
+    options: Mapping[str, Any] | None = None, paused_s: float = 0.0, **settings: Any,
 ) -> TimedRun:  # fmt: skip
     usual = {
         "time_s": _FIRST_S + 2 * _BETWEEN_S,
@@ -51,9 +59,10 @@ def _run(
         "hold": "30ttl..30ttl",
         "liveness_bound_s": 15.0,
     }
+    cuts = _cuts(servers, how) if servers else ()
     return TimedRun(
         name, what, expected, claims=(claim,), source=SEEN, lock=lock, options=options or {},
-        settings=usual | settings, faults=_cuts(servers, how) if servers else (),
+        settings=usual | settings, faults=_pause(paused_s) if paused_s else cuts,
     )  # fmt: skip
 
 
@@ -79,6 +88,8 @@ SUITE = Suite(
         _control("curator-selector"),
         _control("postgres-leader"),
         _control("tooz-leader"),
+        _control("redbeat-leader"),
+        _control("apscheduler-leader"),
         _run(
             "kubernetes-request-hangs",
             "L6",
@@ -89,7 +100,7 @@ SUITE = Suite(
         _run(
             "kubernetes-request-is-reset",
             "L7",
-            "The leader's connections are reset. `run` ends with an exception of urllib3, and "
+            "The leader's connections are reset. run() raises an exception of urllib3, and "
             "onstopped_leading is not called: work that ends with this callback only continues.",
             _TWO_WORK,
             how="reject",
@@ -98,7 +109,7 @@ SUITE = Suite(
         _run(
             "kubernetes-request-is-reset-exit",
             "L7",
-            "The same, and the application's process ends with `run`: the work ends in time.",
+            "The same, and the application's process ends with run(): the work ends in time.",
             _APART,
             how="reject",
         ),
@@ -183,6 +194,36 @@ SUITE = Suite(
             _TWO_WORK,
             lock="tooz-leader",
             servers=REDIS,
+        ),
+        _run(
+            "redbeat-paused",
+            "L14",
+            "The scheduler reads which jobs are due, and is paused past its lock. The next one "
+            "sends them. Then the first one sends them again.",
+            _TWICE,
+            lock="redbeat-leader",
+            paused_s=6.0,
+            time_s=30.0,
+        ),
+        _run(
+            "rq-paused",
+            "L15",
+            "The same with RQ's scheduler, whose lock lasts for 61 s.",
+            _TWICE,
+            lock="rq-leader",
+            paused_s=66.0,
+            time_s=100.0,
+            ttl_ms=61_000,
+        ),
+        _run(
+            "apscheduler-cut",
+            "L16",
+            "The leader is cut off from Redis, and cannot extend its lock. Its scheduler continues "
+            "when the next one has begun: jobs are done twice.",
+            _TWICE,
+            lock="apscheduler-leader",
+            servers=REDIS,
+            options={"on_loss": "ignore"},
         ),
     ),
 )

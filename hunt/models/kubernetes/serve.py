@@ -14,6 +14,7 @@ import http.client
 import os
 import select
 import socket
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -267,6 +268,8 @@ def main(words: list[str]) -> None:
     port, given, *addresses = words
     source = source_of(given)
     servers = [server(address, int(port), source) for address in addresses]
+    # A log that is empty would not tell whether the server has crashed.
+    print(f"serves on port {port} of {', '.join(addresses)}", file=sys.stderr, flush=True)
     for one in servers[1:]:
         threading.Thread(target=one.serve_forever, daemon=True).start()
     servers[0].serve_forever()

@@ -10,6 +10,10 @@ BEATS = 8
 """Attempts to renew, or to be elected, in each lease."""
 RENEW = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('pexpire', KEYS[1], ARGV[2])"
 RESIGN = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1])"
+TAKE = """
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('incr', KEYS[2])
+"""
 
 
 class Sound:
@@ -19,7 +23,8 @@ class Sound:
         self.servers = servers
         self.resigned = threading.Event()
 
-    def run(self, name, identity, ttl, started, stopped):
+    def run(self, name, identity, ttl, started, stopped, *work):
+        self.work = work
         host, port = self.servers[0]
         self.redis = redis.Redis(
             host, port, socket_timeout=ttl / BEATS, socket_connect_timeout=ttl / BEATS
@@ -36,12 +41,16 @@ class Sound:
                 renewed(until)
             elif self.given_up(until):
                 break
+            self.turn()
         stopped()
         self.hand_over()
 
     def given_up(self, until):
         """Return whether it stops after a failed renewal."""
         return time.monotonic() >= until
+
+    def turn(self):
+        """Do nothing else in a turn of the loop: the client works by itself."""
 
     def resign(self):
         self.resigned.set()
@@ -76,12 +85,12 @@ class Sound:
 class GoesOn(Sound):
     """It names no deadline, and works on when it cannot renew its lease."""
 
-    def run(self, name, identity, ttl, started, stopped):
+    def run(self, name, identity, ttl, started, stopped, *work):
         def started_only(deadline):
             started()
             return lambda later: None
 
-        super().run(name, identity, ttl, started_only, stopped)
+        super().run(name, identity, ttl, started_only, stopped, *work)
 
     def given_up(self, until):
         return False
@@ -103,6 +112,37 @@ class Async(Sound):
 
     async def run(self, name, identity, ttl, started, stopped):
         await asyncio.to_thread(super().run, name, identity, ttl, started, stopped)
+
+
+class Schedules(Sound):
+    """A scheduler: it takes the next job under its lock, and then sends it."""
+
+    drives_work = True
+
+    def turn(self):
+        job = self.asked(self.redis.eval, TAKE, 2, self.name, f"{self.name}:job", self.identity)
+        if job:
+            self.work[0](f"job {job}")
+
+
+class SendsTwice(GoesOn):
+    """The same without a look at its lock: it counts the jobs itself, from those of its reign's
+    beginning."""
+
+    drives_work = True
+    job = None
+
+    def turn(self):
+        if self.job is None:
+            self.job = int(self.asked(self.redis.get, f"{self.name}:job") or 0)
+        self.job += 1
+        self.work[0](f"job {self.job}")
+        self.asked(self.redis.set, f"{self.name}:job", self.job)
+
+
+class WorksUnasked(Schedules):
+    def run(self, name, identity, ttl, started, stopped, *work):
+        work[0]("job 1")
 
 
 class StartsTwice(Sound):

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.checker.history.history import History, Op
+from fencepost.checker.jobs import jobs
 from fencepost.checker.leadership import leadership
 from tests.workloads.electors.redis_process import redis_server
 
@@ -168,8 +169,11 @@ def test_an_exception_of_run_ends_the_work_unless_it_waits_for_the_callback(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("elector", "found"),
-    [("GoesOn", {False}), ("Sound", {True}), ("NoResign", {True}), ("Async", {True})],
-)
+    [
+        ("GoesOn", {False}), ("Sound", {True}), ("NoResign", {True}), ("Async", {True}),
+        ("SendsTwice", {False}), ("Schedules", {True}),
+    ],
+)  # fmt: skip
 def test_the_server_is_paused_past_leases_and_only_the_leader_that_goes_on_is_accused(
     client, tmp_path, elector, found
 ):
@@ -187,6 +191,9 @@ def test_the_server_is_paused_past_leases_and_only_the_leader_that_goes_on_is_ac
                 time.sleep(1.2)  # the fault: longer than two leases
                 os.kill(pid, signal.SIGCONT)
                 one.until(lambda then=before: [len(o.events("acquire")) for o in both] != then)
+            if elector == "SendsTwice":
+                both[0].until(lambda: jobs(history_of(both), test).valid is False)
+            both[0].until(lambda: len(workers(both)) > 1)
             for one in both:
                 one.rest()
         finally:
@@ -196,6 +203,15 @@ def test_the_server_is_paused_past_leases_and_only_the_leader_that_goes_on_is_ac
     verdict = leadership(history_of(both), test)
     assert {verdict.valid} == found, (verdict.summary, verdict.evidence)
     assert verdict.details["reigns"] > 2
+    if elector in ("SendsTwice", "Schedules"):
+        verdict = jobs(history_of(both), test)
+        assert {verdict.valid} == found, (verdict.summary, verdict.evidence)
+        assert verdict.details["jobs"] > 1
+
+
+def workers(clients):
+    """Return the reigns that have written."""
+    return {event["value"]["hold"] for one in clients for event in one.events("write")}
 
 
 def history_of(clients):
@@ -210,6 +226,30 @@ def history_of(clients):
     for row in rows:
         row.pop("error", None)
     return History([Op(index=index, **row) for index, row in enumerate(rows)])
+
+
+def test_a_scheduler_does_its_jobs_one_by_one_and_none_before_or_after_its_reign(client):
+    one = client("Schedules")
+    one.work()
+    one.until(lambda: len(one.events("release")) == 3)
+    one.rest()
+    sent = [job for event in one.events("write") for job in event["value"]["jobs"]]
+    assert len(sent) >= 3 and sent == [f"job {number + 1}" for number in range(len(sent))]
+    inside = False
+    for event in one.lines():
+        if event.get("f") == "acquire" and event["type"] == "ok":
+            inside = True
+        elif event.get("f") == "release":
+            inside = False
+        elif event.get("f") in ("read", "write"):
+            assert inside, event
+
+
+def test_a_scheduler_that_works_before_it_leads_ends_the_program_with_a_sentence(client):
+    one = client("WorksUnasked")
+    one.work()
+    one.until(lambda: one.answers("broken"))
+    assert "work was called before started" in one.answers("broken")[0]["why"]
 
 
 def test_an_elector_that_starts_twice_ends_the_program_with_a_sentence(client):
