@@ -31,7 +31,7 @@ from fencepost.harness.results import results
 from fencepost.harness.results.run_facts import learn, now
 from fencepost.harness.spec import from_arguments, reference
 from fencepost.harness.spec.models import model_of, passes_a_gate
-from fencepost.harness.spec.simulation import setting_of
+from fencepost.harness.spec.simulation import CHECKS_TOKENS, setting_of
 from fencepost.harness.spec.spec import Spec, seconds
 from fencepost.harness.userlock.resolve import LockRequest
 from fencepost.harness.userlock.resolve import resolve as given_lock
@@ -267,7 +267,7 @@ def described(
         )
     setting = setting_of(spec, faults, goal, "guard" in given)
     if own is not None and live and "guard" not in given and gives_tokens(spec, setting):
-        spec = dataclasses.replace(spec, guard="fenced")
+        spec = dataclasses.replace(spec, guard=CHECKS_TOKENS)
         setting = setting_of(spec, faults, goal, guarded=False)
     if replay is not None and not live:
         raise BadArguments(

@@ -31,6 +31,8 @@ from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.electors.plain import CALLBACK
 from fencepost.workloads.locks.user_lock import modules as own_modules
 
+CHECKS_TOKENS = "fenced"
+"""The guard of the resource where tokens are given and no guard was asked for."""
 LEADERSHIP = leadership.CHECKER.name
 
 
@@ -49,7 +51,7 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     _must_be_able(spec, model, outside)
     if not guarded and spec.own is None and lock.has_token(spec.options):
         # The data are no goal then, and tokens meet a resource that checks them.
-        spec = replace(spec, guard="fenced")
+        spec = replace(spec, guard=CHECKS_TOKENS)
     goals = _goals(spec, goal, guarded)
     if spec.stored_in not in stores():
         raise BadArguments(
@@ -98,7 +100,7 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     setting = replace(setting, slow=simulated.slow(setting))
     tokens = calm is not None and all_have(calm.rows, "token")
     if not guarded and spec.guard == "none" and tokens:
-        return setting_of(replace(spec, guard="fenced"), faults, goal, guarded)
+        return setting_of(replace(spec, guard=CHECKS_TOKENS), faults, goal, guarded)
     compared = None if lock.elector else reference.of(spec, _in_session(calm, model))
     if compared is None:
         return setting

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fencepost.checker.lincheck.model import Inconsistent, Model
+from fencepost.checker.lincheck.model import Inconsistent, Model, Timed
+from fencepost.checker.lincheck.operation import Operation
 from fencepost.checker.lincheck.verdict import Verdict
 from tests.checker.lincheck.lincheck_oracle import first_failure, linearizable
 
@@ -30,7 +31,7 @@ def defects(events: list[Event], verdict: Verdict) -> Iterator[str]:
         yield "no sub-history"
     else:
         yield from _small(events, evidence, model)
-    yield from _partials(evidence, model)
+    yield from _partials(evidence, verdict.parts[verdict.key], model)
 
 
 def _small(events: list[Event], evidence: Any, model: Model) -> Iterator[str]:
@@ -71,10 +72,28 @@ def _rests_on(evidence: Any, line: int, model: Model) -> bool:
     return not model.observes(action) and model.gives(action) == model.wants(failed.action)
 
 
-def _partials(evidence: Any, model: Model) -> Iterator[str]:
+def _reasons(state: Any, action: Any, ends: list[Timed], model: Model) -> set[str | None]:
+    """Return the right reasons. A lease that may have ended is none, unless its grant is unheard of
+    and may never have happened."""
+    after = model.step(state, action)
+    if not isinstance(after, Inconsistent):
+        return {None}
+    right: set[str | None] = set()
+    for end in ends:
+        ended = model.step(state, end.action)
+        if not isinstance(ended, Inconsistent):
+            later = model.step(ended, action)
+            right |= {later.why} if isinstance(later, Inconsistent) else set()
+            right |= {after.why} if end.idle else set()
+    return right or {after.why}
+
+
+def _partials(evidence: Any, operations: list[Operation], model: Model) -> Iterator[str]:
     if not evidence.partials:
         yield "no partial linearization"
-    end = evidence.failed.returned
+    end, now_ns = evidence.failed.returned, evidence.failed.ended
+    spawned = [model.spawns(one.action) for one in operations] if model.spawns else []
+    ends = [one for one in spawned if one and now_ns is not None and one.at_ns <= now_ns]
     for partial in evidence.partials:
         state, now, placed = model.initial, -1, set()
         for step in partial.steps:
@@ -97,11 +116,9 @@ def _partials(evidence: Any, model: Model) -> Iterator[str]:
         if evidence.failed not in [blocked.operation for blocked in partial.blocked]:
             yield "the op that failed is not among those that could come next"
         for blocked in partial.blocked:
-            after = model.step(state, blocked.operation.action)
-            impossible = isinstance(after, Inconsistent)
-            if blocked.why != (after.why if impossible else None):
+            if blocked.why not in _reasons(state, blocked.operation.action, ends, model):
                 yield "a reason is wrong"
-            if blocked.operation == evidence.failed and not impossible:
+            if blocked.operation == evidence.failed and blocked.why is None:
                 yield "the op that failed fits"
             if blocked.operation.id in placed:
                 yield "an op that is placed could come next"
