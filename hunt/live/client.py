@@ -62,6 +62,25 @@ class RealClient:
 
     def hear(self, event: dict[str, Any]) -> None:
         """Take an event of the program. Raises Faulty if it is none."""
+        row = self._row(event)
+        self._rows.append(row)
+        type, f, value = row[2:5]
+        if f in _SPONTANEOUS or type == "invoke":
+            return
+        if f != self._asked or self._answer is not None:
+            raise Faulty(f"it wrote the end of an op {f!r} that it was not asked for")
+        self._answer = type, value
+        if self._task is not None:
+            self._world.at(self._world.now, Wake(self._task))
+
+    def hear_last(self, events: list[dict[str, Any]], place: int) -> None:
+        """Take the events that the program had written when it was killed: they come before the
+        rows from this place on, which tell of its end."""
+        over = self._rows[place][0]
+        found = [self._row(event) for event in events]
+        self._rows[place:place] = [(min(row[0], over), *row[1:]) for row in found]
+
+    def _row(self, event: dict[str, Any]) -> Row:
         try:
             time, process, type = int(event["time"]), int(event["process"]), event["type"]
             f, value, said = event["f"], dict(event["value"]), event.get("error")
@@ -76,15 +95,7 @@ class RealClient:
         at = self._world.time_of(time, self._shown)
         if isinstance(deadline := value.get("deadline"), int):
             value["deadline"] = at + deadline - time
-        row = (at, process, type, f, value, error, self.node.name, self.step)
-        self._rows.append(row)
-        if f in _SPONTANEOUS or type == "invoke":
-            return
-        if f != self._asked or self._answer is not None:
-            raise Faulty(f"it wrote the end of an op {f!r} that it was not asked for")
-        self._answer = type, value
-        if self._task is not None:
-            self._world.at(self._world.now, Wake(self._task))
+        return at, process, type, f, value, error, self.node.name, self.step
 
     def close(self) -> None:
         """Do nothing: the program closes its lock after the run."""

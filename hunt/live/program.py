@@ -170,6 +170,16 @@ class Program:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
+    def last_messages(self) -> list[dict[str, Any]]:
+        """Return what it had written, unread, when it was killed; a torn line is none."""
+        self._process.wait()
+        data = self._rest
+        with suppress(BlockingIOError):
+            while more := os.read(self.output, 1 << 16):
+                data += more
+        *lines, self._rest = data.split(b"\n")
+        return [_message(line) for line in lines]
+
     def close(self) -> None:
         """Kill it, and close its pipes."""
         self.strike()

@@ -287,15 +287,19 @@ class RealRun(Run):
         self.seen[action.kind, action.way, met, *activities] = None
         if request.off:
             link.lost(request)
-        self._carry_out()
+        self._carry_out(rows)
 
-    def _carry_out(self) -> None:
-        """Stop and kill the programs of clients that a fault has met."""
+    def _carry_out(self, place: int) -> None:
+        """Stop and kill the programs of clients that a fault has met. Its rows begin at this
+        place."""
         for node, program in zip(self.clients, self.programs, strict=True):
             if program.dead:
                 continue
             if not node.up:
                 program.strike()
+                # A request that it had sent is answered, so its op has begun.
+                written = [one for one in program.last_messages() if "f" in one]
+                self.parts[node.index].hear_last(written, place)
             elif node.paused_until > self.world.now and not program.stopped:
                 program.stop()
                 resume = partial(self._resume, program)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from fencepost.harness.hunting.programs import conductor
 from fencepost.hunt.faults.registry import table
 from fencepost.hunt.live import conductor as live
 from fencepost.hunt.live.conductor import Job
+from fencepost.hunt.live.program import Command, Program
 from fencepost.hunt.live.search import _count
 from fencepost.hunt.search.search import Tried
 from fencepost.hunt.sim.schedule import Schedule
@@ -321,3 +323,12 @@ def until(true, within_s=60):
             return True
         time.sleep(0.05)
     return False
+
+
+def test_a_program_s_last_lines_are_read_when_it_was_killed(tmp_path):
+    words = ("sh", "-c", """printf '{"f": 1}\\n{"f": 2}\\n{"f"'; sleep 99""")
+    program = Program(Command(words, tmp_path, {}), lambda message: None)
+    select.select([program.output], [], [])
+    program.strike()
+    assert program.last_messages() == [{"f": 1}, {"f": 2}]
+    program.close()

@@ -19,6 +19,14 @@ class Program:
 
     def __init__(self):
         self.cpu_s = 0.0
+        self.dead = False
+        self.written = []
+
+    def strike(self):
+        self.dead = True
+
+    def last_messages(self):
+        return self.written
 
     def waits(self):
         return False
@@ -78,3 +86,19 @@ def test_a_program_that_does_not_end_its_ops_is_refused(hunt, seen, words):
     conductor = SimpleNamespace(play=lambda jobs: [run])
     with pytest.raises(Unknown, match=words):
         Search(hunt.setting, conductor, 1, lambda tried: None).hunt(1.0, False)
+
+
+def event(type, f, **value):
+    return {"time": 0, "process": 0, "type": type, "f": f, "value": {"lock": "orders", **value}}
+
+
+def test_what_a_program_had_written_when_it_was_killed_comes_before_its_end(run):
+    """Its request had been sent, too, and is answered."""
+    written = [event("ok", "write"), event("invoke", "release"), {"control": "ready"}]
+    run.programs[0].written = written
+    place = len(run.rows)
+    run.clients[0].up = False
+    run.rows.append((run.world.now, "nemesis", "ok", "kill", {}, None, None, 0))
+    run._carry_out(place)
+    shown = [row[2:4] for row in run.rows[place:]]
+    assert shown == [("ok", "write"), ("invoke", "release"), ("ok", "kill")]
