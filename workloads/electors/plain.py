@@ -195,7 +195,9 @@ class Campaign:
         self._name = name
         self._ttl_ns = ttl_ns
         # The clock of a deadline is time.monotonic(); the env's has another zero.
-        self._zero_ns = time.monotonic_ns() - env.now()
+        # A hunt pauses a client as it reads the env's. So the other is read after that pause.
+        now = env.now()
+        self._zero_ns = time.monotonic_ns() - now
         self._leads = self._resigns = self._raised = self._asked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self.grant: Grant | None = None

@@ -86,7 +86,9 @@ class PlainLock:
         self._lock: Any = None
         self._cancelled = False
         # The clock of a Grant is time.monotonic(); the env's has another zero.
-        self._zero_ns = time.monotonic_ns() - env.now()
+        # A hunt pauses a client as it reads the env's. So the other is read after that pause.
+        now = env.now()
+        self._zero_ns = time.monotonic_ns() - now
         servers = [env.address(node) for node in nodes]
         self._loop = event_loop.EventLoop(env.lend) if event_loop.is_async(make) else None
         self._make: Callable[[], Any] = lambda: self.call(make, servers, **options)

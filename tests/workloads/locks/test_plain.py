@@ -17,7 +17,7 @@ ORIGIN_NS = time.monotonic_ns() - 5 * S
 HELD = SimpleNamespace(name="orders", deadline=0, token=None)
 
 
-def made(**verbs):
+def made(now=lambda: time.monotonic_ns() - ORIGIN_NS, **verbs):
     """A lock whose verbs are these functions, and that remembers the servers it was made for."""
 
     class Plain:
@@ -33,7 +33,7 @@ def made(**verbs):
     for verb, function in verbs.items():
         setattr(Plain, verb, lambda self, *given, _function=function: _function(*given))
     env = SimpleNamespace(
-        now=lambda: time.monotonic_ns() - ORIGIN_NS,
+        now=now,
         address={"redis-1": ("10.0.0.7", 6379)}.__getitem__,
         random=Random(1),
     )
@@ -93,6 +93,20 @@ def test_a_grant_carries_its_token_and_its_deadline():
     grant = made(acquire=lambda *_: Grant(token=7, deadline=until)).acquire("orders", S)
     assert grant.token == 7
     assert abs(grant.deadline - (until * 1e9 - ORIGIN_NS)) < 10_000
+
+
+def test_a_pause_before_the_first_look_at_the_clock_moves_no_deadline(monkeypatch):
+    """A hunt pauses a client as it reads the clock of its env."""
+    clock = [7 * S]
+
+    def now():
+        clock[0] += S
+        return clock[0] - 2 * S
+
+    monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0] / S)
+    lock = made(now, acquire=lambda *_: Grant(deadline=9.0))
+    assert lock.acquire("orders", S).deadline == 7 * S
 
 
 def test_a_grant_without_a_deadline_lasts_as_requested_and_with_none_for_an_unknown_time():
