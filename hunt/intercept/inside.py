@@ -73,6 +73,7 @@ def inside(
     """
     global _left
     patches.put()
+    patches.restart_counters()
     _quiet_destructors()
     # A collection would close connections of an earlier run during the steps of this one.
     collects = gc.isenabled()

@@ -200,6 +200,17 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     yield SourceFileLoader, "source_to_code", either(SourceFileLoader.source_to_code, _code)
 
 
+_COUNTERS = (("asyncpg.connection", "_uid"),)
+"""Modules of libraries, and the globals with which they count over all runs of a process."""
+
+
+def restart_counters() -> None:
+    """Let libraries count from 0, as in a new process: their requests have the numbers."""
+    for name, counter in _COUNTERS:
+        if name in sys.modules:
+            setattr(sys.modules[name], counter, 0)
+
+
 _THOROUGHLY = ("kazoo",)
 """Libraries whose classes and functions keep imported names, and that use the order of sets."""
 _replaced: dict[int, Any] = {}

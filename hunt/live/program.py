@@ -171,7 +171,7 @@ class Program:
             os.killpg(self.pid, signal.SIGKILL)
 
     def last_messages(self) -> list[dict[str, Any]]:
-        """Return what it had written, unread, when it was killed; a torn line is none."""
+        """Return the messages that it wrote before it was killed, and that nobody has read."""
         self._process.wait()
         data = self._rest
         with suppress(BlockingIOError):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -39,6 +40,7 @@ _START = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from {} import serve; serve()"
 )
 _CUT = 160
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 Moment = tuple[int, str]
 """A call or an event of a run: its time in ns, and its words."""
@@ -75,7 +77,10 @@ def _sent(link: Wire, command: tuple[Any, ...]) -> str:
 def _event(row: Row) -> str:
     _, process, type, f, value, error, node, _ = row
     words = f"{node or process} has {f} {type} {value}"
-    return words if error is None else f"{words}, {error.kind}: {error.text}"
+    if error is None:
+        return words
+    # Messages of urllib3 name a connection by its address, which decides nothing.
+    return f"{words}, {error.kind}: {_ADDRESS.sub(' at ...', error.text)}"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ import datetime
 import os
 import pickle
 import random
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +26,7 @@ from fencepost.hunt.search.search import search
 from fencepost.hunt.search.twin import Trace, difference, moments
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.unknown import Unknown
+from fencepost.workloads.contract.lock import Failed
 from tests.hunt.processes import assert_same_digest
 
 HERE = Path(__file__).parents[1]
@@ -136,6 +139,21 @@ def test_the_first_call_that_differs_is_named():
     assert "differed from 0.001000 s on. In one, client-1 sends GET a" in str(found)
     assert "in the other, client-1 sends GET b" in str(found)
     assert "in the other, nothing more" in str(difference(one, one[:1]))
+
+
+def test_the_address_of_an_object_in_an_error_is_no_difference():
+    """Errors of urllib3 have one: Failed to resolve host (<HTTPConnection object at 0x7f..>)."""
+    one, other = (Failed("raised", f"<Connection at {at:#x}> is closed") for at in (1, 2))
+    rows = [[(0, 0, "info", "acquire", {}, error, "client-1", 1)] for error in (one, other)]
+    assert difference(*(Trace().moments(row) for row in rows)) is None
+
+
+def test_a_counter_of_a_library_begins_anew_with_each_run(monkeypatch):
+    """asyncpg numbers its statements over all connections of a process."""
+    module = SimpleNamespace(_uid=3)
+    monkeypatch.setitem(sys.modules, "asyncpg.connection", module)
+    moments(own("Everything"), Schedule())
+    assert module._uid == 0
 
 
 def test_a_library_s_data_that_outlives_a_run_is_a_difference():
