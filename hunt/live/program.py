@@ -171,7 +171,7 @@ class Program:
             os.killpg(self.pid, signal.SIGKILL)
 
     def last_messages(self) -> list[dict[str, Any]]:
-        """Return the messages that it wrote before it was killed, and that nobody has read."""
+        """Return the messages that it wrote before it was killed and that are still unread."""
         self._process.wait()
         data = self._rest
         with suppress(BlockingIOError):
