@@ -81,8 +81,17 @@ def _section(client: Client, plan: Plan, setting: Setting, world: World, node: C
     if hold is None:
         return
     about = {"lock": LOCK, "hold": hold}
-    if setting.reentrant and not _again(client, setting, node):
-        return
+    again: str | None = None
+    if setting.reentrant:
+        # At once, and within the first hold; or late, and until its end: then it must prolong it.
+        if plan.extends:
+            world.sleep(plan.works_ns)
+        type, answer = do(client, node, "acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
+        again = str(answer["hold"]) if type == "ok" else None
+        if again is not None and not plan.extends:
+            type = _release(client, node, again)
+        if type == "info":
+            return
     if plan.extends and client.extends:
         world.sleep(plan.works_ns // 2)
         if do(client, node, "extend", {**about, "ttl": setting.ttl_ns})[0] == "info":
@@ -93,16 +102,14 @@ def _section(client: Client, plan: Plan, setting: Setting, world: World, node: C
         value = {"resource": RESOURCE, "version": read["version"], "hold": hold}
         if do(client, node, "write", value)[0] == "info":
             return
-    do(client, node, "release", about)
+    if again is not None and plan.extends and _release(client, node, again) == "info":
+        return
+    _release(client, node, hold)
 
 
-def _again(client: Client, setting: Setting, node: ClientNode) -> bool:
-    """Acquire the lock a second time, and release that hold; return False if an answer is unknown,
-    because the process is gone then."""
-    type, answer = do(client, node, "acquire", {"lock": LOCK, "ttl": setting.ttl_ns})
-    if type == "ok":
-        type, _ = do(client, node, "release", {"lock": LOCK, "hold": answer["hold"]})
-    return type != "info"
+def _release(client: Client, node: ClientNode, hold: str) -> str:
+    """Release a hold; return how that ended. After "info" the process is gone."""
+    return do(client, node, "release", {"lock": LOCK, "hold": hold})[0]
 
 
 def granted(

@@ -22,19 +22,24 @@ def adopt(folder: Path, spec: Spec, workers: Iterable[Worker]) -> Spec:
     Raises:
         Crashed: a client names something that is no promise.
     """
-    own = spec.own
-    if own is None or own.bundle is not None or own.promises is not None:
-        return spec
     named = next((one.promises for one in workers if one.promises is not None), None)
-    if named is None:
+    adopted = named_by(spec, named)
+    if adopted is not spec:
+        write(folder, adopted)
+    return adopted
+
+
+def named_by(spec: Spec, named: Iterable[str] | None) -> Spec:
+    """Return the spec with the promises that a client names; the same spec if it names none
+    (None), or if they are known already. Raises Crashed if something named is no promise."""
+    own = spec.own
+    if named is None or own is None or own.bundle is not None or own.promises is not None:
         return spec
     try:
         promised = promises.read(named) or ()
     except BadArguments as error:
         raise Crashed(f"{own.described} is ready, and {error}") from error
-    spec = replace(spec, own=replace(own, promises=promised))
-    write(folder, spec)
-    return spec
+    return replace(spec, own=replace(own, promises=promised))
 
 
 def write(folder: Path, spec: Spec) -> None:

@@ -18,12 +18,13 @@ from fencepost.atomic_write import replace
 from fencepost.commandline import command, lock_options, option
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
+from fencepost.harness.execute.program_promises import named_by
 from fencepost.harness.hunting import replays
 from fencepost.harness.hunting.programs import (
     BOUND_S,
     TTL_MS,
     conductor,
-    gives_tokens,
+    look_at,
     usual_times,
 )
 from fencepost.harness.judge.judge import Outcome, judge
@@ -266,9 +267,12 @@ def described(
             "always, and not always"
         )
     setting = setting_of(spec, faults, goal, "guard" in given)
-    if own is not None and live and "guard" not in given and gives_tokens(spec, setting):
-        spec = dataclasses.replace(spec, guard=CHECKS_TOKENS)
-        setting = setting_of(spec, faults, goal, guarded=False)
+    if own is not None and live:
+        shown = look_at(spec, setting)
+        spec = named_by(spec, shown.promises)
+        if shown.tokens and "guard" not in given:
+            spec = dataclasses.replace(spec, guard=CHECKS_TOKENS)
+        setting = setting_of(spec, faults, goal, "guard" in given)
     if replay is not None and not live:
         raise BadArguments(
             f"--replay is for real clients: the hunt of {spec.lock} is simulated, and its seed "

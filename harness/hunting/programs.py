@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from fencepost import processors
 from fencepost.harness.errors import BadArguments
@@ -49,15 +50,24 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
     return Conductor(setting, made, write_script(rule), lanes, of_program)
 
 
-def gives_tokens(spec: Spec, setting: Setting) -> bool:
-    """Return whether the program of a user lock gives a token with each grant, as one schedule
-    without a fault shows. A program that cannot be played gives none; the hunt says why."""
+class Look(NamedTuple):
+    """What a schedule without a fault shows of a program: whether it gives a token with each grant,
+    and the promises that it names (docs/protocol.md), None if it names none."""
+
+    tokens: bool = False
+    promises: list[str] | None = None
+
+
+def look_at(spec: Spec, setting: Setting) -> Look:
+    """Look at the program of a user lock. One that cannot be played shows nothing; the hunt says
+    why."""
     try:
         with conductor(spec, setting, 1) as made:
             run = next(iter(made.play([Job(Schedule())])))
     except (BadArguments, LockError, Unknown):
-        return False
-    return all_have(run.rows, "token")
+        return Look()
+    named = (one.promises for one in run.programs if one.promises is not None)
+    return Look(all_have(run.rows, "token"), next(named, None))
 
 
 def usual_times(own: UserLock) -> tuple[int, float]:

@@ -369,6 +369,12 @@ def _take_ready(program: Program, message: dict[str, Any]) -> None:
     if message.get("generates", True):
         raise Faulty('its `ready` lacks "generates": false, so it takes no ops (docs/protocol.md)')
     program.version, program.extends = version, bool(message.get("extends", True))
+    named = message.get("promises")
+    if named is not None and not (
+        isinstance(named, list) and all(isinstance(n, str) for n in named)
+    ):
+        raise Faulty(f"its `ready` has the promises {named!r:.80}, and not a list of names")
+    program.promises = named
 
 
 def _address(lane: _Lane, client: int, server: int) -> tuple[str, int]:

@@ -58,6 +58,7 @@ class Program:
         self.version = 0
         self.awaited = 0
         self.extends = True
+        self.promises: list[str] | None = None
         self.stopped = self.dead = False
         self.clock: Clock | None = None
         self.ahead_ns = 0

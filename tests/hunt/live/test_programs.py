@@ -85,9 +85,10 @@ def test_real_clients_play_an_undisturbed_schedule_and_the_processes_stay(folder
         ("none-with-tokens", {"guard": "none"}, "none"),
     ],
 )
-def test_the_resource_checks_the_tokens_of_a_program_that_gives_some(folder, defect, asked, guard):
+def test_the_tokens_and_the_promises_of_a_program_are_known(folder, defect, asked, guard):
     hunt = hunt_of(folder, defect, **asked)
     assert (hunt.spec.guard, hunt.setting.guard) == (guard, guard)
+    assert hunt.setting.promises("true_refusals") is (defect == "none-with-tokens")
     (run,) = played(hunt, Schedule())
     assert ("ok", "write") in ops(run, 0)
 

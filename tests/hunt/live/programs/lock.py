@@ -92,4 +92,4 @@ if DEFECT == "ends":
     sys.exit(3)
 if DEFECT == "prints":
     os.write(1, b"listening on port 3000\n")
-run(Lock)
+run(Lock, ["true_refusals"] if DEFECT == "none-with-tokens" else None)
