@@ -51,8 +51,8 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
 
 
 class Look(NamedTuple):
-    """What a schedule without a fault shows of a program: whether it gives a token with each grant,
-    and the promises that it names (docs/protocol.md), None if it names none."""
+    """The facts that a schedule without a fault shows about a program. `tokens`: whether it gives
+    one with each grant. `promises`: those that it names (docs/protocol.md); None: none."""
 
     tokens: bool = False
     promises: list[str] | None = None

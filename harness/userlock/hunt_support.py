@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _CLUSTER, _SENTINEL = "Redis Cluster has no model", "Sentinel has no model"
-_AIOHTTP = "the connections of aiohttp are not simulated"
 _WHY = {
     "multiprocessing": "other processes are not simulated: use threads",
     "subprocess": "other processes are not simulated: use threads",
@@ -24,9 +23,6 @@ _WHY = {
     "grpc": "its connections are made outside of Python",
     "etcd3": "its connections are made outside of Python",
     "aetcd": "grpcio makes its connections outside of Python: etcd's JSON gateway can be simulated",
-    "aiohttp": _AIOHTTP,
-    "kubernetes.aio": _AIOHTTP,
-    "kubernetes_asyncio": _AIOHTTP,
     "gevent": "it has its own scheduler: threads and asyncio can be simulated",
     "trio": "it has its own scheduler: asyncio can be simulated, and anyio on it",
     "redis.cluster": _CLUSTER,
