@@ -89,19 +89,19 @@ def test_without_faults_candidates_lead_in_turn(tested, elector):
         ),
     ],
 )
-def test_without_faults_schedulers_lead_in_turn_and_do_each_job_once(fencepost, elector):
+def test_without_faults_schedulers_lead_in_turn_and_do_each_job_once(tested, elector):
     lease = () if elector == "rq-leader" else ("--ttl", "3s")
     work = ("--time", "20s", "--hold", "2s..4s", "--clients", "2", "--seed", "1")
-    code, said, results = fencepost("test", elector, *lease, *work, *PATIENT)
+    code, said, results = tested(elector, *lease, *work, *PATIENT)
     found, done = leadership(results), results["checkers"]["jobs"]
     assert (code, found["valid"], done["valid"]) == (0, True, True), said
     assert found["reigns"] > 1 and done["jobs"] > 5, said
 
 
-def test_redbeat_sends_a_job_twice_after_a_pause_between_its_check_and_the_job(fencepost):
+def test_redbeat_sends_a_job_twice_after_a_pause_between_its_check_and_the_job(tested):
     faults = ("--faults", "pause:holder/before-send", "--aim", "--ttl", "3s", "--clients", "2")
     work = ("--time", "40s", "--hold", "30ttl..30ttl", "--seed", "1")
-    code, said, results = fencepost("test", "redbeat-leader", *faults, *work, *PATIENT)
+    code, said, results = tested("redbeat-leader", *faults, *work, *PATIENT)
     assert (code, leadership(results)["valid"]) == (1, False), said
     assert results["checkers"]["jobs"]["valid"] is False, said
 
