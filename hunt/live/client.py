@@ -76,9 +76,7 @@ class RealClient:
     def hear_last(self, events: list[dict[str, Any]], place: int) -> None:
         """Take the events that the program had written when it was killed: they come before the
         rows from this place on, which tell of its end."""
-        over = self._rows[place][0]
-        found = [self._row(event) for event in events]
-        self._rows[place:place] = [(min(row[0], over), *row[1:]) for row in found]
+        self._rows[place:place] = [self._row(event) for event in events]
 
     def _row(self, event: dict[str, Any]) -> Row:
         try:

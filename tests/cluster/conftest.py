@@ -164,9 +164,9 @@ def here(
     return call
 
 
-def anew(cluster: Cluster, lock: str) -> ServerFleet:
+def emptied(cluster: Cluster, lock: str) -> ServerFleet:
     """Return a lock's servers on these nodes, restarted without data."""
-    fleet = ServerFleet(Spec("anew", lock, LOCKS[lock].read_options({})), cluster)
+    fleet = ServerFleet(Spec("emptied", lock, LOCKS[lock].read_options({})), cluster)
     with ThreadPoolExecutor(16) as pool:
         for starting in fleet.begin_anew(pool, silent):
             starting.result()

@@ -12,7 +12,7 @@ from fencepost.harness.servers.wait import until
 from fencepost.nemesis import clock
 from fencepost.nemesis.clock import Clock
 from fencepost.nemesis.nemesis import Fault
-from tests.cluster.conftest import anew
+from tests.cluster.conftest import emptied
 
 ETCD = [f"etcd-{n}" for n in (1, 2, 3)]
 ZOOKEEPER = [f"zookeeper-{n}" for n in (1, 2, 3)]
@@ -31,7 +31,7 @@ class Site:
         self._servers = {
             node: server
             for lock in ("etcd", "zookeeper", "redis")
-            for node, server in anew(cluster, lock).of_lock.items()
+            for node, server in emptied(cluster, lock).of_lock.items()
         }
 
     def remote(self, node):

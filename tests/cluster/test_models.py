@@ -28,7 +28,7 @@ from fencepost.hunt.sim.clock import WallClock
 from fencepost.hunt.sim.network import Network, Refusal
 from fencepost.hunt.sim.world import World
 from fencepost.workloads.transport.etcd_gateway import text
-from tests.cluster.conftest import anew
+from tests.cluster.conftest import emptied
 from tests.cluster.etcd_requests import EtcdRequests
 from tests.cluster.redis_commands import TIMES, Commands
 from tests.hunt.models.directed import RECORD
@@ -41,7 +41,7 @@ SERVERS = ["redis-1", "etcd-1", "etcd-2", "etcd-3"]
 
 @pytest.fixture(scope="module")
 def redis(cluster: ComposeCluster) -> Iterator[Redis]:
-    anew(cluster, "redis")
+    emptied(cluster, "redis")
     client = Redis(cluster.address("redis-1"), 6379, decode_responses=True, protocol=2)
     client.flushall()
     yield client
@@ -51,7 +51,7 @@ def redis(cluster: ComposeCluster) -> Iterator[Redis]:
 @pytest.fixture(scope="module")
 def etcd(cluster: ComposeCluster) -> str:
     """Return the address of a server."""
-    anew(cluster, "etcd")
+    emptied(cluster, "etcd")
     return cluster.address("etcd-1")
 
 

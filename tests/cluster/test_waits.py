@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from fencepost.harness.cluster.compose import ComposeCluster
-from tests.cluster.conftest import anew
+from tests.cluster.conftest import emptied
 from tests.cluster.test_models import drawn_from
 from tests.hunt.models.redis_waits import play
 
@@ -15,7 +15,7 @@ STEPS = 1_500
 def test_clients_that_wait_for_a_list_or_a_sorted_set_are_answered_as_by_redis(
     cluster: ComposeCluster,
 ) -> None:
-    anew(cluster, "redis")
+    emptied(cluster, "redis")
     address = cluster.address("redis-1"), 6379
     seed, random = drawn_from()
     ends = play(address, random, STEPS)

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from fencepost.harness.cluster.compose import ComposeCluster
-from tests.cluster.conftest import anew
+from tests.cluster.conftest import emptied
 from tests.hunt.models import zookeeper_dialogue as dialogue
 
 SERVERS = ("zookeeper-1", "zookeeper-2", "zookeeper-3")
@@ -23,7 +23,7 @@ DIALOGUES, STEPS = 10, 300
 
 @pytest.fixture(scope="module")
 def leader(cluster: ComposeCluster) -> tuple[str, int]:
-    anew(cluster, "zookeeper")
+    emptied(cluster, "zookeeper")
     addresses = [(cluster.address(node), PORT) for node in SERVERS]
     (found,) = (one for one in addresses if b"Mode: leader" in _state(one))
     return found

@@ -129,9 +129,9 @@ def show(folder):
         crashing.kill()
 
         # The leader and one follower acknowledge the lock of the first client.
-        first.retry(first.ensure_path, "/work")
+        first.retry(first.ensure_path, "/writes")
         for n in range(WRITES):
-            first.retry(first.create, f"/work/{n}", bytes([n % 255 + 1]) * SIZE)
+            first.retry(first.create, f"/writes/{n}", bytes([n % 255 + 1]) * SIZE)
         first.create("/lock", b"first", ephemeral=True)
         other.kill()
 
@@ -157,7 +157,7 @@ def show(folder):
             return
         if first.client_id[0] != session:
             raise RuntimeError("the session of the first client has ended")
-        left = len(second.get_children("/work")) if second.exists("/work") else 0
+        left = len(second.get_children("/writes")) if second.exists("/writes") else 0
         raise AssertionError(
             "the second client has created the lock that the first holds: the session of the first "
             f"lasts, and {left} of {WRITES} writes are left that were acknowledged before its lock"
