@@ -48,6 +48,7 @@ from fencepost.checker.facts.second_grants import doubled
 from fencepost.checker.facts.shut_out import ShutOut, free_times, shut_out
 from fencepost.checker.facts.taken import mode_of, taken, taken_by_faults
 from fencepost.checker.facts.tokens import trusted
+from fencepost.checker.facts.turned_away import TurnedAway, turned_away
 from fencepost.checker.facts.waits import Wait, Waited
 from fencepost.checker.history.history import Call, History, Op
 from fencepost.checker.signs import WAITED, any_of
@@ -166,9 +167,10 @@ def _locks(
 
 @dataclass
 class _DeadTimes:
-    """What DeadTimes finds for all modes of a lock, and in `dead` the clients that are shut out."""
+    """What DeadTimes finds for all modes of a lock, and in `dead` the clients that are shut out or
+    turned away."""
 
-    dead: list[DeadTime | ShutOut]
+    dead: list[DeadTime | ShutOut | TurnedAway]
     served: int
     leases: int
 
@@ -236,6 +238,19 @@ class _Run:
                 lock.requests,
                 lock.found,
                 free,
+                hindered,
+                lock.bound,
+                lock.apart,
+                lock.pause,
+            )
+        )
+        judged.dead.extend(
+            turned_away(
+                lock.lock,
+                lock.requests,
+                found,
+                self._ready_ns,
+                self._end_ns,
                 hindered,
                 lock.bound,
                 lock.apart,

@@ -178,18 +178,9 @@ class _Lock:
     def dead(self, faults: list[Fault]) -> tuple[bool, bool]:
         """Return whether the lock was ever dead, and whether it was ever granted in time."""
         faults = earlier(faults)
-        ready = self.test.get("ready_s", 0) * 1_000_000_000
         spans = self.taken.spans(faults)
         dead = served = False
-        free = []
-        marks = sorted({self.end, *(at for at, _, _ in spans)})
-        for mark in marks:
-            # The lock is free from the last end of those that began before, or from their grants.
-            before = [row for row in spans if row[0] < mark]
-            since = max([ready, *(over for _, over, _ in before)])
-            since = max([since, *(at for at, _, granted in before if granted)])
-            if mark <= self.end:
-                free.append((since, mark))
+        free = self._free(spans)
         modes = {mode_of(one.begun) for one in self.asked}
         for mode in modes:
             mine = [one for one in self.asked if mode_of(one.begun) == mode]
@@ -200,7 +191,46 @@ class _Lock:
             served = served or any(
                 mark in grants and since <= mark <= since + self.bound for since, mark in free
             )
-        return dead or self._shut_out(free, faults), served
+        return dead or self._shut_out(free, faults) or self._turned_away(faults), served
+
+    def _free(self, spans: list[tuple[float, float, str]]) -> list[tuple[float, float]]:
+        """Return the times at which no client can have the lock."""
+        free = []
+        for mark in sorted({self.end, *(at for at, _, _ in spans)}):
+            # The lock is free from the last end of those that began before, or from their grants.
+            before = [row for row in spans if row[0] < mark]
+            since = self.test.get("ready_s", 0) * 1_000_000_000
+            since = max([since, *(over for _, over, _ in before)])
+            since = max([since, *(at for at, _, granted in before if granted)])
+            if mark <= self.end:
+                free.append((since, mark))
+        return free
+
+    def _turned_away(self, faults: list[Fault]) -> bool:
+        """Return whether one node asked twice for a free lock after the bound, alone and with
+        nothing in its way, and got an error each time."""
+        turned = []
+        for group in self._together:
+            one = group[0]
+            if len(group) == 1 and self._in_vain(group, group, FOREVER):
+                assert one.done is not None
+                kind = one.done.error[0] if one.done.error else "timeout"
+                begin, end = one.begun.time, one.done.time
+                failed = one.done.type == "info" and kind != "cancelled"
+                if kind == "timeout":
+                    failed = failed and 10 * (end - begin) >= self.bound
+                    failed = failed and self.taken.calm(faults, one)
+                if failed and not self.taken.meets(faults, one.begun.node, begin, end):
+                    turned.append(one)
+        for since, until in self._free(self.taken.spans(faults, turned)):
+            who = [
+                one.begun.node or one.begun.process
+                for one in turned
+                if one.begun.time > since + self.bound and (one.done or one.begun).time <= until
+            ]
+            if len(who) > len(set(who)):
+                return True
+        return False
 
     def _shut_out(self, free: list[tuple[float, float]], faults: list[Fault]) -> bool:
         """Return whether a client asked in vain for longer than the bound in all, less a tenth each

@@ -1,0 +1,123 @@
+"""Clients that get an error each time they ask for a free lock.
+
+A request that ends with an error may have been granted, and so it takes the lock from others for
+its lease. But its client does not have the lock. If that excused the lock, one that answers every
+request with an error would never be blamed.
+
+Only requests count that no other client disturbed, that no fault hindered, and that their client
+did not give up by itself.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from fencepost.checker.facts.dead_time import TIMES_IN_VAIN
+from fencepost.checker.facts.hindered import Hindered
+from fencepost.checker.facts.holds import FOREVER, seconds
+from fencepost.checker.facts.obstacles import Request
+from fencepost.checker.facts.shut_out import free_times
+from fencepost.checker.facts.taken import Taken
+from fencepost.checker.history.history import Call
+
+
+class TurnedAway(Struct, frozen=True, gc=False):
+    """A client whose requests for a free lock all ended with an error, `many` of them after `limit`,
+    by when the lock should have been granted. `kinds`: those of the errors."""
+
+    lock: str
+    who: str
+    many: int
+    since: float
+    until: float
+    limit: float
+    kinds: tuple[str, ...]
+    ops: tuple[int, int]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "what": (
+                f"{self.who} asked for the lock {self.many} times from {seconds(self.since)} to "
+                f"{seconds(self.until)} while no client had it and no other client asked, and got "
+                f"an error each time ({', '.join(self.kinds)}): the lock should have been granted "
+                f"by {seconds(self.limit)}."
+            ),
+            "time_ns": self.until,
+            "valid": False,
+            "waited_s": None,
+            "lock": self.lock,
+            "ops": list(self.ops),
+        }
+
+
+def turned_away(
+    lock: str,
+    asked: Sequence[tuple[Call, Request]],
+    taken: Iterable[Taken],
+    since: float,
+    end_ns: int,
+    hindered: Hindered,
+    bound: int,
+    apart: int,
+    pause: float,
+) -> Iterator[TurnedAway]:
+    """Yield the clients that were turned away twice in one free time, after the bound. `asked` in
+    order of invocation; `taken`: the spans in which clients may have the lock, those of these
+    requests included; the lock is free from `since` on."""
+    mine = [call for call in _alone(asked, apart) if _failed(call, hindered, pause)]
+    if len(mine) < TIMES_IN_VAIN:
+        return
+    indices = {call.begin.index for call in mine}
+    rest = [row for row in taken if row.request not in indices]
+    begins = [call.begin.time for call in mine]
+    for begin, until in free_times(rest, since, end_ns):
+        found: dict[int | str, list[Call]] = {}
+        first, last = bisect_right(begins, begin + bound), bisect_right(begins, until)
+        for call in mine[first:last]:
+            if call.end is not None and call.end.time <= until:
+                found.setdefault(call.begin.node or call.begin.process, []).append(call)
+        for calls in found.values():
+            if len(calls) >= TIMES_IN_VAIN:
+                yield _turned_away(lock, calls, begin + bound)
+
+
+def _alone(asked: Sequence[tuple[Call, Request]], apart: int) -> Iterator[Call]:
+    """Yield the calls of unknown outcome during which no other request was open, nor may have been
+    granted before. Their clients waited until they ended."""
+    stood = -FOREVER
+    for place, (call, one) in enumerate(asked):
+        until = one.asked_until if one.died else FOREVER
+        if call.end is not None:
+            until = call.end.time
+        following = asked[place + 1][0].begin.time if place + 1 < len(asked) else FOREVER
+        waited = call.type == "info" and not one.died and one.asked_until >= until
+        if waited and stood + apart < one.begin and until + apart < following:
+            yield call
+        stood = max(stood, until, one.over)
+
+
+def _failed(call: Call, hindered: Hindered, pause: float) -> bool:
+    """Return whether the lock failed its client: no fault hindered it, and it did not give up by
+    itself. `pause`: how long a client waits in calm for a grant at most."""
+    assert call.end is not None
+    node, begin, end = call.begin.node, call.begin.time, call.end.time
+    kind = _kind(call)
+    if kind == "cancelled" or hindered.meets(node, begin, end):
+        return False
+    return kind != "timeout" or (end - begin >= pause and hindered.calm(node, begin, end))
+
+
+def _kind(call: Call) -> str:
+    return call.end.error[0] if call.end is not None and call.end.error else "timeout"
+
+
+def _turned_away(lock: str, calls: Sequence[Call], limit: float) -> TurnedAway:
+    first, last = calls[0].begin, calls[-1].end
+    assert last is not None
+    who = first.node or f"process {first.process}"
+    kinds = tuple(dict.fromkeys(map(_kind, calls)))
+    times = first.time, last.time
+    return TurnedAway(lock, who, len(calls), *times, limit, kinds, (first.index, last.index))
