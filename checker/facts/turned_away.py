@@ -25,8 +25,8 @@ from fencepost.checker.history.history import Call
 
 
 class TurnedAway(Struct, frozen=True, gc=False):
-    """A client whose requests for a free lock all ended with an error, `many` of them after `limit`,
-    by when the lock should have been granted. `kinds`: those of the errors."""
+    """A client whose requests for a free lock all ended with an error, `many` of them after
+    `limit`, by when the lock should have been granted. `kinds`: those of the errors."""
 
     lock: str
     who: str
