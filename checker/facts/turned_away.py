@@ -64,14 +64,15 @@ def turned_away(
     apart: int,
     pause: float,
 ) -> Iterator[TurnedAway]:
-    """Yield the clients that were turned away twice in one free time, after the bound. `asked` in
-    order of invocation; `taken`: the spans in which clients may have the lock, those of these
-    requests included; the lock is free from `since` on."""
-    mine = [call for call in _alone(asked, apart) if _failed(call, hindered, pause)]
-    if len(mine) < TIMES_IN_VAIN:
+    """Yield the clients that were turned away twice after the bound, in one time in which nothing
+    takes the lock but requests that failed. `asked` in order of invocation; `taken`: the spans in
+    which clients may have the lock; it is free from `since` on; `pause`: how long a client waits in
+    calm for a grant at most."""
+    failed = {call.begin.index for call, one in asked if _failed(call, one, hindered, pause)}
+    if len(failed) < TIMES_IN_VAIN:
         return
-    indices = {call.begin.index for call in mine}
-    rest = [row for row in taken if row.request not in indices]
+    mine = [call for call in _alone(asked, apart) if call.begin.index in failed]
+    rest = [row for row in taken if row.request not in failed]
     begins = [call.begin.time for call in mine]
     for begin, until in free_times(rest, since, end_ns):
         found: dict[int | str, list[Call]] = {}
@@ -85,24 +86,23 @@ def turned_away(
 
 
 def _alone(asked: Sequence[tuple[Call, Request]], apart: int) -> Iterator[Call]:
-    """Yield the calls of unknown outcome during which no other request was open, nor may have been
-    granted before. Their clients waited until they ended."""
+    """Yield the calls during which no other request was open, nor may have been granted before."""
     stood = -FOREVER
     for place, (call, one) in enumerate(asked):
         until = one.asked_until if one.died else FOREVER
         if call.end is not None:
             until = call.end.time
         following = asked[place + 1][0].begin.time if place + 1 < len(asked) else FOREVER
-        waited = call.type == "info" and not one.died and one.asked_until >= until
-        if waited and stood + apart < one.begin and until + apart < following:
+        if stood + apart < one.begin and until + apart < following:
             yield call
         stood = max(stood, until, one.over)
 
 
-def _failed(call: Call, hindered: Hindered, pause: float) -> bool:
-    """Return whether the lock failed its client: no fault hindered it, and it did not give up by
-    itself. `pause`: how long a client waits in calm for a grant at most."""
-    assert call.end is not None
+def _failed(call: Call, one: Request, hindered: Hindered, pause: float) -> bool:
+    """Return whether a request ended with an error, though its client waited until then, no fault
+    hindered it, and it did not give up by itself."""
+    if call.type != "info" or call.end is None or one.died or one.asked_until < call.end.time:
+        return False
     node, begin, end = call.begin.node, call.begin.time, call.end.time
     kind = _kind(call)
     if kind == "cancelled" or hindered.meets(node, begin, end):

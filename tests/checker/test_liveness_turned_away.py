@@ -84,6 +84,14 @@ def test_one_within_the_lease_of_the_first_shows_nothing(story, second, blamed):
     assert bool(told(story)) is blamed
 
 
+def test_but_it_excuses_nothing(story):
+    granted_once(story)
+    for at in (2200, 3210, 4300):
+        turned_away(story, at)
+    (row,) = told(story)
+    assert "asked for the lock 2 times from 2.200 s to 4.310 s" in row["what"]
+
+
 @pytest.mark.parametrize(
     ("at", "done", "blamed"),
     [(3390, 3400, False), (3390, 3399, True), (3410, 3420, False), (3411, 3420, True)],

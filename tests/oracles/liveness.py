@@ -209,20 +209,13 @@ class _Lock:
     def _turned_away(self, faults: list[Fault]) -> bool:
         """Return whether one node asked twice for a free lock after the bound, alone and with
         nothing in its way, and got an error each time."""
-        turned = []
-        for group in self._together:
-            one = group[0]
-            if len(group) == 1 and self._in_vain(group, group, FOREVER):
-                assert one.done is not None
-                kind = one.done.error[0] if one.done.error else "timeout"
-                begin, end = one.begun.time, one.done.time
-                failed = one.done.type == "info" and kind != "cancelled"
-                if kind == "timeout":
-                    failed = failed and 10 * (end - begin) >= self.bound
-                    failed = failed and self.taken.calm(faults, one)
-                if failed and not self.taken.meets(faults, one.begun.node, begin, end):
-                    turned.append(one)
-        for since, until in self._free(self.taken.spans(faults, turned)):
+        failed = [one for one in self.asked if self._failed(one, faults)]
+        turned = [
+            group[0]
+            for group in self._together
+            if len(group) == 1 and group[0] in failed and self._in_vain(group, group, FOREVER)
+        ]
+        for since, until in self._free(self.taken.spans(faults, failed)):
             who = [
                 one.begun.node or one.begun.process
                 for one in turned
@@ -231,6 +224,20 @@ class _Lock:
             if len(who) > len(set(who)):
                 return True
         return False
+
+    def _failed(self, one: Asked, faults: list[Fault]) -> bool:
+        """Return whether a request got an error that neither a fault nor its client explains."""
+        if one.done is None or one.done.type != "info" or one.died is not None:
+            return False
+        if one.told < one.done.time:
+            return False
+        kind = one.done.error[0] if one.done.error else "timeout"
+        begin, end = one.begun.time, one.done.time
+        if kind == "timeout" and (
+            10 * (end - begin) < self.bound or not self.taken.calm(faults, one)
+        ):
+            return False
+        return kind != "cancelled" and not self.taken.meets(faults, one.begun.node, begin, end)
 
     def _shut_out(self, free: list[tuple[float, float]], faults: list[Fault]) -> bool:
         """Return whether a client asked in vain for longer than the bound in all, less a tenth each
