@@ -1,8 +1,8 @@
-"""Clients that get an error each time they ask for a free lock.
+"""Clients that get an error each time they ask for a lock that nobody has.
 
 A request that ends with an error may have been granted, and so it takes the lock from others for
-its lease. But its client does not have the lock. If that excused the lock, one that answers every
-request with an error would never be blamed.
+its lease. But its client does not have the lock. If each of them excused the lock, one that answers
+all requests with errors would never be blamed. So only the first one does.
 
 Only requests count that no other client disturbed, that no fault hindered, and that their client
 did not give up by itself.
@@ -10,8 +10,9 @@ did not give up by itself.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -25,7 +26,7 @@ from fencepost.checker.history.history import Call
 
 
 class TurnedAway(Struct, frozen=True, gc=False):
-    """A client whose requests for a free lock all ended with an error, `many` of them after
+    """A client whose requests ended with errors while no client had the lock, `many` of them after
     `limit`, by when the lock should have been granted. `kinds`: those of the errors."""
 
     lock: str
@@ -68,25 +69,31 @@ def turned_away(
     takes the lock but requests that failed. `asked` in order of invocation; `taken`: the spans in
     which clients may have the lock; it is free from `since` on; `pause`: how long a client waits in
     calm for a grant at most."""
-    failed = {call.begin.index for call, one in asked if _failed(call, one, hindered, pause)}
-    if len(failed) < TIMES_IN_VAIN:
+    failed = [(call, one) for call, one in asked if _failed(call, one, hindered, pause)]
+    if len(failed) <= TIMES_IN_VAIN:
         return
-    mine = [call for call in _alone(asked, apart) if call.begin.index in failed]
-    rest = [row for row in taken if row.request not in failed]
-    begins = [call.begin.time for call in mine]
+    indices = {call.begin.index for call, _ in failed}
+    alone = [call for call in _alone(asked, apart) if call.begin.index in indices]
+    begins = [call.begin.time for call in alone]
+    starts = [one.begin for _, one in failed]
+    ends = list(accumulate((one.over for _, one in failed), max))
+    rest = [row for row in taken if row.request not in indices]
     for begin, until in free_times(rest, since, end_ns):
+        # The first request that failed, and those before, may have been granted.
+        place = bisect_left(starts, begin)
+        place = bisect_right(starts, starts[min(place, len(starts) - 1)])
+        limit = ends[place - 1] + bound
         found: dict[int | str, list[Call]] = {}
-        first, last = bisect_right(begins, begin + bound), bisect_right(begins, until)
-        for call in mine[first:last]:
+        for call in alone[bisect_right(begins, limit) : bisect_right(begins, until)]:
             if call.end is not None and call.end.time <= until:
                 found.setdefault(call.begin.node or call.begin.process, []).append(call)
         for calls in found.values():
             if len(calls) >= TIMES_IN_VAIN:
-                yield _turned_away(lock, calls, begin + bound)
+                yield _turned_away(lock, calls, limit)
 
 
 def _alone(asked: Sequence[tuple[Call, Request]], apart: int) -> Iterator[Call]:
-    """Yield the calls during which no other request was open, nor may have been granted before."""
+    """Yield the calls during which no other request was open."""
     stood = -FOREVER
     for place, (call, one) in enumerate(asked):
         until = one.asked_until if one.died else FOREVER
@@ -95,7 +102,7 @@ def _alone(asked: Sequence[tuple[Call, Request]], apart: int) -> Iterator[Call]:
         following = asked[place + 1][0].begin.time if place + 1 < len(asked) else FOREVER
         if stood + apart < one.begin and until + apart < following:
             yield call
-        stood = max(stood, until, one.over)
+        stood = max(stood, until)
 
 
 def _failed(call: Call, one: Request, hindered: Hindered, pause: float) -> bool:

@@ -207,21 +207,23 @@ class _Lock:
         return free
 
     def _turned_away(self, faults: list[Fault]) -> bool:
-        """Return whether one node asked twice for a free lock after the bound, alone and with
-        nothing in its way, and got an error each time."""
+        """Return whether one node got an error twice, alone and with nothing in its way, in a time
+        in which no client was granted the lock, after the first error and its lease."""
         failed = [one for one in self.asked if self._failed(one, faults)]
-        turned = [
-            group[0]
-            for group in self._together
-            if len(group) == 1 and group[0] in failed and self._in_vain(group, group, FOREVER)
-        ]
         for since, until in self._free(self.taken.spans(faults, failed)):
-            who = [
-                one.begun.node or one.begun.process
-                for one in turned
-                if one.begun.time > since + self.bound and (one.done or one.begun).time <= until
-            ]
-            if len(who) > len(set(who)):
+            over = [since]
+            for one in failed:
+                first = not any(since <= two.begun.time < one.begun.time for two in failed)
+                if one.begun.time < since or first:
+                    over.append(one.over)
+            nodes = []
+            for group in self._together:
+                one = group[0]
+                counts = len(group) == 1 and any(one is two for two in failed)
+                counts = counts and one.begun.time > max(over) + self.bound
+                if counts and one.done is not None and one.done.time <= until:
+                    nodes.append(one.begun.node or one.begun.process)
+            if len(nodes) > len(set(nodes)):
                 return True
         return False
 
