@@ -4,8 +4,8 @@ A request that ends with an error may have been granted, and so it takes the loc
 its lease. But its client does not have the lock. If each of them excused the lock, one that answers
 all requests with errors would never be blamed. So only the first one does.
 
-Only requests count that no other client disturbed, that no fault hindered, and that their client
-did not give up by itself.
+Only requests count that no fault hindered, that their client did not give up by itself, and that no
+other client can have disturbed.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class TurnedAway(Struct, frozen=True, gc=False):
         return {
             "what": (
                 f"{self.who} asked for the lock {self.many} times from {seconds(self.since)} to "
-                f"{seconds(self.until)} while no client had it and no other client asked, and got "
-                f"an error each time ({', '.join(self.kinds)}): the lock should have been granted "
-                f"by {seconds(self.limit)}."
+                f"{seconds(self.until)} while no client had it, and got an error each time "
+                f"({', '.join(self.kinds)}): the lock should have been granted by "
+                f"{seconds(self.limit)}."
             ),
             "time_ns": self.until,
             "valid": False,
@@ -73,18 +73,23 @@ def turned_away(
     if len(failed) <= TIMES_IN_VAIN:
         return
     indices = {call.begin.index for call, _ in failed}
-    alone = [call for call in _alone(asked, apart) if call.begin.index in indices]
-    begins = [call.begin.time for call in alone]
+    counted = [call for call, _ in failed]
+    if hindered.one_by_one:
+        counted = [call for call in _alone(asked, apart) if call.begin.index in indices]
+    begins = [call.begin.time for call in counted]
     starts = [one.begin for _, one in failed]
     ends = list(accumulate((one.over for _, one in failed), max))
-    rest = [row for row in taken if row.request not in indices]
+    rows = list(taken)
+    grants = sorted(row.begin for row in rows if row.granted)
+    rest = [row for row in rows if row.request not in indices]
     for begin, until in free_times(rest, since, end_ns):
-        # The first request that failed, and those before, may have been granted.
-        place = bisect_left(starts, begin)
+        # The first request that failed since the last grant, and those before, may hold the lock.
+        granted = grants[bisect_right(grants, begin) - 1] if grants and grants[0] <= begin else 0
+        place = bisect_left(starts, granted)
         place = bisect_right(starts, starts[min(place, len(starts) - 1)])
-        limit = ends[place - 1] + bound
+        limit = max(begin, ends[place - 1]) + bound
         found: dict[int | str, list[Call]] = {}
-        for call in alone[bisect_right(begins, limit) : bisect_right(begins, until)]:
+        for call in counted[bisect_right(begins, limit) : bisect_right(begins, until)]:
             if call.end is not None and call.end.time <= until:
                 found.setdefault(call.begin.node or call.begin.process, []).append(call)
         for calls in found.values():

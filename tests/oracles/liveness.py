@@ -207,20 +207,20 @@ class _Lock:
         return free
 
     def _turned_away(self, faults: list[Fault]) -> bool:
-        """Return whether one node got an error twice, alone and with nothing in its way, in a time
-        in which no client was granted the lock, after the first error and its lease."""
+        """Return whether one node got an error twice, with nothing in its way, in a time in which
+        no client was granted the lock, after the first error and its lease."""
         failed = [one for one in self.asked if self._failed(one, faults)]
-        for since, until in self._free(self.taken.spans(faults, failed)):
-            over = [since]
-            for one in failed:
-                first = not any(since <= two.begun.time < one.begun.time for two in failed)
-                if one.begun.time < since or first:
-                    over.append(one.over)
+        crowded = [one for group in self._together if len(group) > 1 for one in group]
+        spans = self.taken.spans(faults, failed)
+        for since, until in self._free(spans):
+            last = max([0, *(at for at, _, granted in spans if granted and at <= since)])
+            first = min((one.begun.time for one in failed if one.begun.time >= last), default=0)
+            over = [one.over for one in failed if one.begun.time <= max(first, last)]
             nodes = []
-            for group in self._together:
-                one = group[0]
-                counts = len(group) == 1 and any(one is two for two in failed)
-                counts = counts and one.begun.time > max(over) + self.bound
+            for one in failed:
+                counts = one.begun.time > max([since, *over]) + self.bound
+                if self.taken.each and any(one is two for two in crowded):
+                    counts = False
                 if counts and one.done is not None and one.done.time <= until:
                     nodes.append(one.begun.node or one.begun.process)
             if len(nodes) > len(set(nodes)):

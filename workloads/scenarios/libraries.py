@@ -75,7 +75,7 @@ _SCENARIOS = (
         (
             *ops(ONE, *_TURN),
             crash("crash", REDIS[4]),
-            *_nobody_for(7),
+            *_nobody_for(5),
             Heal("crash"),
         ),
         KEPT | {"liveness": False}, lock="redlock-py",
