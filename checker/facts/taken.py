@@ -72,8 +72,8 @@ def taken(
         if over > one.begin:
             who = f"{call.begin.node or 'a client'} (process {call.begin.process})"
             why = f"After a request of {who} that may have been granted"
-            request = call.begin.index if over == one.over else -1
-            yield Taken(begin, over, over, why, request=request)
+            alone = call.begin.index if over == one.over else -1
+            yield Taken(begin, over, over, why, request=alone)
 
 
 def _granted_from(call: Call, one: Request, hindered: Hindered, delay: float) -> float:
