@@ -1,4 +1,4 @@
-"""Clients that get an error each time they ask for a lock that nobody has.
+"""Clients that get an error each time they ask for a lock that no client has.
 
 A request that ends with an error may have been granted, and so it takes the lock from others for
 its lease. But its client does not have the lock. If each of them excused the lock, one that answers

@@ -1,5 +1,5 @@
-"""A client that gets an error each time it asks for a lock that nobody has. Times are in ms; a
-lease lasts for 1 s, the bound is 2 s, and a client waits for 0.2 s at most in calm."""
+"""A client that gets an error each time it asks for a lock that no client has. Times are in ms;
+a lease lasts for 1 s, the bound is 2 s, and a client waits for 0.2 s at most in calm."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_nothing_may_be_in_its_way(story, targets, blamed):
 
 @pytest.mark.parametrize(("error", "blamed"), [(RAISED, True), (("timeout", "-"), False)])
 def test_a_fault_that_the_lock_promises_to_survive_is_no_excuse(story, error, blamed):
-    """The leases that it met are over at 1.3 s. A time-out counts in calm alone."""
+    """The leases that it met end at 1.3 s. A time-out counts in calm alone."""
     free_with_an_error(story, took=250, error=error)
     story.fault("kill", 300, 9000, SERVERS[:1])
     failed(story, 1400, 5400, 6700, took=250, error=error)

@@ -13,7 +13,7 @@ class Lock(Sound):
 DEFECT = Defect(
     name="quorum-error-of-one-server",
     family="quorum",
-    what="acquire raises the error of a server that is down, and leaves its keys on the others.",
+    what="An acquire raises the error of a server that is down, and leaves its keys on the others.",
     seen="redlock-py 1.0.8, SPSCommerce/redlock-py 27",
     breaks="The lock is available while a minority of its servers is down.",
     checker="liveness",
