@@ -1,7 +1,7 @@
 """Due grants: the spans of a run in which a lock had to be granted, and whether it was.
 
-Waits are the spans that a run tested (waits.py). Dead times, and clients that are shut out or turned away,
-blame a lock (dead_time.py, shut_out.py, turned_away.py).
+Waits are the spans that a run tested (waits.py). Dead times, and clients that are shut out or
+turned away, blame a lock (dead_time.py, shut_out.py, turned_away.py).
 """
 
 from __future__ import annotations
