@@ -6,11 +6,13 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import socketserver
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -216,6 +218,7 @@ def start_command(store):
             stderr=subprocess.PIPE,
             bufsize=0,
             env=os.environ | (environment or {}),
+            start_new_session=True,
         )
         started.append(program)
         setup = {
@@ -238,7 +241,9 @@ def start_command(store):
 
     yield begin
     for program in started:
-        program.kill()
+        # With the program that the pump started, which may be stopped at a failpoint.
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
         for stream in (program.stdin, program.stdout, program.stderr):
             stream.close()
         program.wait()
