@@ -9,10 +9,13 @@ sends (workloads/electors/jobs.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.sim.client_node import ClientNode
+from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, World
 from fencepost.hunt.work import BETWEEN, RESOURCE, Plan, do, give_back, granted
@@ -25,6 +28,8 @@ _REFUSED = 200 * MS
 """Between two campaigns, if the first one was lost, as on nodes (workloads/client/reigns.py)."""
 _CAMPAIGNS = 6
 """How long a client campaigns, with its successors, in leases."""
+_BEATS = 5
+"""Beats of a lease, if the client is a real program."""
 
 
 def reigns(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
@@ -36,14 +41,31 @@ def reigns(client: Client, plan: Plan, setting: Setting, world: World, node: Cli
         _reign(client, plan, setting, world, node)
 
 
+def _between_ns(setting: Setting) -> int:
+    """Return the time between two beats; those of a real program come less often, because each of
+    their messages takes real time."""
+    usual = beat_ns(setting.ttl_ns)
+    return max(usual, setting.ttl_ns // _BEATS) if setting.live else usual
+
+
+def must_elect(rows: Iterable[Row]) -> None:
+    """Raise LockError if no candidate led in an undisturbed run: a hunt would have nothing to
+    judge."""
+    asked = [row for row in rows if row[3] == "acquire" and row[2] != "invoke"]
+    if not any(row[2] == "ok" for row in asked):
+        errors = [row[5] for row in asked if row[5] is not None]
+        why = f": {errors[-1]}" if errors else ""
+        raise LockError(f"no candidate was elected in a run without faults{why}")
+
+
 def _reign(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
     within = _CAMPAIGNS * setting.ttl_ns
     hold = granted(client, setting, world, node, within, _REFUSED)
     if hold is None:
         return
     until = world.now + plan.works_ns
-    beat = beat_ns(setting.ttl_ns)
-    jobs = client.elector.jobs
+    beat = _between_ns(setting)
+    jobs = client.jobs
     while world.now < until:
         if not client.leads(hold):
             if setting.stops != CALLBACK:

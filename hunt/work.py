@@ -59,6 +59,8 @@ def begin_times(setting: Setting) -> tuple[int, ...]:
 
 def work_times(setting: Setting) -> tuple[int, ...]:
     ttl = setting.ttl_ns
+    if setting.elector and setting.live:  # each message takes real time
+        return (ttl // 2, ttl * 3 // 2, ttl * 3)
     if setting.elector:
         return (ttl // 2, ttl * 2, ttl * 4)
     times = (ttl // 20, ttl // 4, ttl // 40)

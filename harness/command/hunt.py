@@ -22,6 +22,7 @@ from fencepost.harness.command import hunt_campaign, screen
 from fencepost.harness.command.campaign import How, tell, with_how
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.command.options import (
+    Elector,
     EndsWith,
     LockOptions,
     OwnProgram,
@@ -72,6 +73,7 @@ def hunt(
     promises: Promises = "",
     program: OwnProgram = "",
     ship: Ship = None,
+    elector: Elector = False,
     faults: Annotated[
         str | None,
         typer.Option(
@@ -151,6 +153,7 @@ def hunt(
         "inherent": inherent,
         "program": program,
         "ship": ship,
+        "elector": elector,
         "replay": replay,
     }
     if not confirm and (how.hosts is not None or how.remote != "docker"):
@@ -180,7 +183,8 @@ def hunt(
         _print_clean_hunt(asked, tried, covered)
         if setting.live:
             _print_late(tried)
-            _print_patience(tried, asked.setting.lease_ns)
+            if not setting.elector:  # a candidate waits for its turn, too
+                _print_patience(tried, asked.setting.lease_ns)
         else:
             _print_busy(tried, parallel or processors.count())
     else:
@@ -198,7 +202,9 @@ def _on_servers(confirm: bool, how: How) -> list[str]:
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the options that differ from their defaults."""
-    usual = {"clients": 2, "budget": "60s", "search": SEARCHES[0], "inherent": False}
+    usual = {
+        "clients": 2, "budget": "60s", "search": SEARCHES[0], "inherent": False, "elector": False,
+    }  # fmt: skip
     return {
         f"--{name.replace('_', '-')}": one
         for name, one in arguments.items()

@@ -41,6 +41,7 @@ class ProgramClocks:
 
     def __init__(self, pid: int, jumps: bool) -> None:
         self.jumps = jumps
+        self.later_ns = 0
         vdso.skew(pid, {})
         self._table = image(pid).start + code_at(vdso.pristine()) - TABLE_SIZE
         self._memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
@@ -56,11 +57,12 @@ class ProgramClocks:
 
     def _set(self, shown_ns: int, since_ns: int, rate: int) -> None:
         rows: list[int] = []
-        for ahead in self._ahead:
+        for id, ahead in enumerate(self._ahead):
+            later = 0 if id in CLOCKS["wall"] else self.later_ns
             if ahead is None:
                 rows += (0, 0, 0, 0)
             else:
-                rows += (since_ns + ahead, shown_ns - since_ns, rate, 0)
+                rows += (since_ns + ahead, shown_ns - since_ns + later, rate, 0)
         with suppress(OSError):  # it has ended
             os.pwrite(self._memory, _ROWS.pack(*rows), self._table)
 

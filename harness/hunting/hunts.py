@@ -229,10 +229,11 @@ def described(
     inherent: bool = False,
     program: str = "",
     ship: Path | None = None,
+    elector: bool = False,
     replay: Path | None = None,
 ) -> Hunt:
     """Return the hunt for these arguments. `settings` are those of a test that a hunt has too;
-    `servers`, `ends_with` and `promises` are for a user lock.
+    `servers`, `ends_with` and `promises` are for a user lock, `elector` for its program.
 
     Raises:
         BadArguments: this lock cannot be simulated with these arguments; nothing was tried.
@@ -242,7 +243,9 @@ def described(
         raise BadArguments("--depth is for --search exhaustive")
     if search == "exhaustive":
         depth = depth or DEPTH
-    request = LockRequest(servers, ends_with, promises=promises, program=program, ship=ship)
+    request = LockRequest(
+        servers, ends_with, promises=promises, program=program, ship=ship, elector=elector
+    )
     name, own = given_lock(lock, request)
     budget_s = seconds("budget", budget)
     if budget_s > _LONGEST_S:
@@ -256,11 +259,6 @@ def described(
     spec = from_arguments.spec(name, options, real | given | {"concurrency": clients}, own)
     if "stops" in given and not spec.lock_type.elector:
         raise BadArguments(f"--stops is for electors, and {spec.lock} is a lock: leave it out")
-    if live and spec.lock_type.elector:
-        raise BadArguments(
-            f"{spec.lock} is an elector in another language, which a hunt cannot run. "
-            f"`fencepost test {spec.lock}` runs it on real servers"
-        )
     if live and depth is not None:
         raise BadArguments(
             "--search exhaustive is for simulated clients: real ones repeat a schedule nearly "
@@ -272,7 +270,7 @@ def described(
         spec = named_by(spec, shown.promises)
         if shown.tokens and "guard" not in given:
             spec = dataclasses.replace(spec, guard=CHECKS_TOKENS)
-        setting = setting_of(spec, faults, goal, "guard" in given)
+        setting = setting_of(spec, faults, goal, "guard" in given, shown.deadlines)
     if replay is not None and not live:
         raise BadArguments(
             f"--replay is for real clients: the hunt of {spec.lock} is simulated, and its seed "
@@ -283,6 +281,7 @@ def described(
     user_lock = (
         *option("program", program),
         *option("ship", ship),
+        *option("elector", elector),
         *option("servers", servers),
         *option("ends-with", ends_with),
         *option("promises", named),

@@ -51,11 +51,13 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
 
 
 class Look(NamedTuple):
-    """The facts that a schedule without a fault shows about a program. `tokens`: whether it gives
-    one with each grant. `promises`: those that it names (docs/protocol.md); None: none."""
+    """The facts that a schedule without a fault shows about a program. `tokens`, `deadlines`:
+    whether it gives one with each grant. `promises`: those that it names (docs/protocol.md); None:
+    none."""
 
     tokens: bool = False
     promises: list[str] | None = None
+    deadlines: bool = False
 
 
 def look_at(spec: Spec, setting: Setting) -> Look:
@@ -67,7 +69,8 @@ def look_at(spec: Spec, setting: Setting) -> Look:
     except (BadArguments, LockError, Unknown):
         return Look()
     named = (one.promises for one in run.programs if one.promises is not None)
-    return Look(all_have(run.rows, "token"), next(named, None))
+    rows = run.rows
+    return Look(all_have(rows, "token"), next(named, None), all_have(rows, "deadline"))
 
 
 def usual_times(own: UserLock) -> tuple[int, float]:

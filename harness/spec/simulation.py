@@ -20,6 +20,7 @@ from fencepost.hunt.faults import registry as simulated
 from fencepost.hunt.lock_error import LockError, Stuck
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.registry import MODELS, stores
+from fencepost.hunt.reigns import must_elect
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.record import Row
 from fencepost.hunt.sim.schedule import Schedule
@@ -36,8 +37,10 @@ CHECKS_TOKENS = "fenced"
 LEADERSHIP = leadership.CHECKER.name
 
 
-def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) -> Setting:
-    """Return the simulation's setting.
+def setting_of(
+    spec: Spec, faults: str | None, goal: str | None, guarded: bool, deadlines: bool = False
+) -> Setting:
+    """Return the simulation's setting. `deadlines`: an elector that is a program names them.
 
     Raises:
         BadArguments: this lock cannot be simulated.
@@ -93,9 +96,11 @@ def setting_of(spec: Spec, faults: str | None, goal: str | None, guarded: bool) 
     if calm is not None and spec.own is not None:
         longer_ns = model.keeps_ns(calm.servers[0]) - setting.ttl_ns
         setting = replace(setting, slack_ns=max(setting.slack_ns, longer_ns))
-    if lock.elector:
+    if lock.elector and calm is not None:
         _must_elect(spec, calm)
-    setting = replace(setting, deadlines=not lock.elector or _have_deadlines(spec, calm))
+    deadlines = deadlines or (calm is not None and all_have(calm.rows, "deadline"))
+    known = not lock.elector or (deadlines and spec.stops != CALLBACK)
+    setting = replace(setting, deadlines=known)
     setting = replace(setting, faults=_faults(faults, setting))
     setting = replace(setting, slow=simulated.slow(setting))
     tokens = calm is not None and all_have(calm.rows, "token")
@@ -155,21 +160,12 @@ def _undisturbed(setting: Setting) -> Run | None:
         return None
 
 
-def _must_elect(spec: Spec, calm: Run | None) -> None:
-    """Raise Crashed if no candidate led in an undisturbed run: a hunt would have nothing to
-    judge."""
-    if calm is None:
-        return
-    asked = [row for row in calm.rows if row[3] == "acquire" and row[2] != "invoke"]
-    if not any(row[2] == "ok" for row in asked):
-        errors = [row[5] for row in asked if row[5] is not None]
-        why = f": {errors[-1]}" if errors else ""
-        raise Crashed(f"{spec.lock}: no candidate was elected in a run without faults{why}")
-
-
-def _have_deadlines(spec: Spec, calm: Run | None) -> bool:
-    """Return whether an elector's leaders stop at a deadline."""
-    return spec.stops != CALLBACK and calm is not None and all_have(calm.rows, "deadline")
+def _must_elect(spec: Spec, calm: Run) -> None:
+    """Raise Crashed if no candidate led in an undisturbed run."""
+    try:
+        must_elect(calm.rows)
+    except LockError as error:
+        raise Crashed(f"{spec.lock}: {error}") from error
 
 
 def all_have(rows: Iterable[Row], field: str) -> bool:

@@ -13,9 +13,11 @@ from typing import Protocol
 
 class Clock(Protocol):
     """The clocks of one program, in ns of its monotonic clock. `jumps`: the program reads them
-    again once it was stopped, so that they may jump to the end of its timeout."""
+    again once it was stopped, so that they may jump to the end of its timeout. `later_ns`: all but
+    the wall clock show so much more."""
 
     jumps: bool
+    later_ns: int
 
     def stand(self, shown_ns: int) -> None: ...
     def run(self, shown_ns: int, since_ns: int) -> None: ...
@@ -34,9 +36,21 @@ class Clocks:
     """The clocks of all programs of a run. `base_ns`: they show it at time 0 of the run."""
 
     def __init__(self, clocks: Sequence[Clock], base_ns: int) -> None:
-        self._clocks = clocks
+        self._clocks = list(clocks)
         self.base_ns = base_ns
         self.jumps = all(one.jumps for one in clocks)
+
+    def drop(self, clock: Clock | None) -> None:
+        """Leave out those of a process that has ended."""
+        if clock in self._clocks:
+            self._clocks.remove(clock)
+
+    def add(self, clock: Clock, now: int, really: int) -> None:
+        """Take those of a process that has started during the run, and let them stand. It has read
+        the real ones until now, and a monotonic clock must not go back: Node.js aborts then."""
+        clock.later_ns = max(0, really - self.base_ns - now)
+        clock.stand(self.base_ns + now)
+        self._clocks.append(clock)
 
     def stand(self, now: int) -> None:
         """Stop them at this time of the run."""

@@ -161,6 +161,7 @@ class Conductor:
             "addresses": addresses, "storage": setup.storage, "store": setup.store,
             "guard": setup.guard, "write_script": self._script,
             "seed": str(run.schedule.at(0)), "origin_ns": run.world.origin_ns,
+            **({} if setup.stops is None else {"stops": setup.stops}),
         }  # fmt: skip
 
     def _listen(self, lane: _Lane, run: RealRun) -> None:
@@ -238,8 +239,10 @@ class Conductor:
         if any(one.clock is not None and one.clock.jumps for one in programs):
             self._wide = min(self.lanes, _BUSY * processors.count())
             return
-        starting = any(not program.version for program in programs)
-        if not starting and now_s - self._widened_s > _WIDENS_S:
+        starting = sum(not program.version for program in programs)
+        # Electors start for each schedule.
+        few = starting <= (_NARROW if self._setting.elector else 0)
+        if few and now_s - self._widened_s > _WIDENS_S:
             late, self._lag_ns = self._lag_ns > self._setting.ttl_ns // 5, 0
             self._wide = max(_NARROW, self._wide - 1) if late else self._wide + 1
             self._wide, self._widened_s = min(self._wide, self.lanes), now_s
@@ -292,6 +295,23 @@ class Conductor:
         self._watch(program.output, partial(self._read_program, lane, index, program))
         return program
 
+    def _succeed(self, lane: _Lane, index: int) -> None:
+        """Kill the program of an elector's process that ends, and start another one as its
+        successor. So all of its threads, timers and connections end, in every language."""
+        run, old = lane.run, lane.programs[index]
+        assert run is not None and old is not None
+        self._unwatch(old.output)
+        old.strike()
+        program = self._start(lane, index)
+        process = run.leave(index, program)
+        old.close()
+        self._guard.drop(old.pid)
+        lane.waits.add(index)
+        lane.until_s = time.monotonic() + _READY_S
+        program.awaited += 1
+        setup = self._setup(lane, run, index) | {"process": process}
+        program.tell({"control": "setup", "versions": VERSIONS, **setup})
+
     def _kill(self, lane: _Lane, index: int) -> None:
         program = lane.programs[index]
         lane.programs[index] = None
@@ -306,6 +326,8 @@ class Conductor:
             if program.dead or program.readable():
                 if program.dead:
                     self._unwatch(program.output)
+                elif run is not None and index in run.leaving:
+                    self._succeed(lane, index)
                 return
             self._unwatch(program.output)
             code = program.exit_code()
@@ -325,12 +347,14 @@ class Conductor:
         if control == "ready" and program.awaited:
             program.awaited -= 1
             first = not program.version
-            _take_ready(program, message)
+            _take_ready(program, message, self._setting.elector)
             if first:
                 program.is_at(int(message.get("pid", program.pid)), self._clock)
             if not program.awaited:
                 lane.waits.discard(index)
-                if not lane.waits:
+                if run.started_ns >= 0:
+                    run.succeed(index)
+                elif not lane.waits:
                     run.start()
         elif not program.awaited:
             run.hear(index, message)
@@ -359,16 +383,18 @@ def _read(run: RealRun, link: Connection) -> None:
         run.fail(error)
 
 
-def _take_ready(program: Program, message: dict[str, Any]) -> None:
+def _take_ready(program: Program, message: dict[str, Any], elects: bool) -> None:
     version = message.get("version", 1)
     if version not in VERSIONS:
         known = ", ".join(map(str, VERSIONS))
         raise Faulty(f"it speaks version {version} of the protocol; fencepost supports {known}")
-    if message.get("elector"):
-        raise Faulty("it is an elector; `fencepost test --elector` runs it on real servers")
+    program.elects = bool(message.get("elector", False))
+    if program.elects != elects:
+        raise Faulty(f"it is {'an elector: add' if program.elects else 'a lock: omit'} --elector")
     if message.get("generates", True):
         raise Faulty('its `ready` lacks "generates": false, so it takes no ops (docs/protocol.md)')
     program.version, program.extends = version, bool(message.get("extends", True))
+    program.resigns = bool(message.get("resigns", True))
     named = message.get("promises")
     if named is not None and not (
         isinstance(named, list) and all(isinstance(n, str) for n in named)

@@ -23,6 +23,7 @@ from fencepost.hunt.live.rest import Rest
 from fencepost.hunt.live.timeouts import Timeouts
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import NEVER
+from fencepost.workloads.client.pump import SUCCESSION
 
 VERSIONS = (1, 2)
 """The versions of the line protocol: 2 has `reset` (docs/protocol.md)."""
@@ -47,8 +48,10 @@ class Program:
     """A running program.
 
     `hear(message)` receives each line of its output. `version`: of the protocol; 0 before it is
-    ready. `awaited`: the number of its missing answers to `setup` and `reset`. `clock`: its clocks,
-    if they can be set. `ahead_ns`: how far earlier runs have left them ahead of the real ones.
+    ready. `awaited`: the number of its missing answers to `setup` and `reset`. `elects`: it is an
+    elector, which can step down if it `resigns`. `clock`: its clocks, if they can be set.
+    `ahead_ns`: how far earlier runs have left them ahead of the real ones. `reads_real`: it reads
+    the real ones all the same, by a system call.
     """
 
     def __init__(self, command: Command, hear: Callable[[dict[str, Any]], None]) -> None:
@@ -57,7 +60,8 @@ class Program:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `close`
         self.version = 0
         self.awaited = 0
-        self.extends = True
+        self.extends = self.resigns = True
+        self.elects = self.reads_real = False
         self.promises: list[str] | None = None
         self.stopped = self.dead = False
         self.clock: Clock | None = None
@@ -65,7 +69,8 @@ class Program:
         self._timeouts: Timeouts | None = None
         try:
             self._process = subprocess.Popen(
-                command.words, cwd=command.folder, env={**os.environ, **command.env},
+                command.words, cwd=command.folder,
+                env={**os.environ, SUCCESSION: os.devnull, **command.env},
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
                 start_new_session=True, bufsize=0,
             )  # fmt: skip

@@ -29,11 +29,14 @@ from fencepost.hunt.sim.network import Network, Request, Tap
 from fencepost.hunt.sim.record import Outbox
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
+from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import MS, Timer, World
 from fencepost.workloads.client.client import Client
 
 _LEASES, _MORE = 20, 2000 * MS
 """A run takes at most this many leases, the bound of liveness, and some time."""
+_REIGNS = 2
+"""Leaders work for so much longer than a lock is held."""
 _LOOKS = 40
 """How often to look at a client of which some thread is at work, until time passes as usual."""
 _MOST_WORK_S = 2.0
@@ -47,7 +50,8 @@ class RealRun(Run):
     judged. `worked_s`: the processor time of clients that took too much. `longest_ns`: the longest
     lease that a grant left on a server. `asked`: the lock's servers got a message. `programs`:
     those of the clients. `late_ns`: how long time stood still at most, because a client did not get
-    the processor. `unasked`: servers sent without a request.
+    the processor. `unasked`: servers sent without a request. `leaving`: the clients whose elector's
+    process ends, and has no successor yet.
     """
 
     world: RealWorld
@@ -75,7 +79,9 @@ class RealRun(Run):
         self.moments = [0] * len(self.clients)
         self._due = dict(schedule.injections)
         self._held: list[deque[int]] = [deque() for _ in self.clients]
-        self._end_ns = _LEASES * setting.ttl_ns + setting.bound_ns + _MORE
+        leases = _LEASES * (_REIGNS if setting.elector else 1)
+        self._end_ns = leases * setting.ttl_ns + setting.bound_ns + _MORE
+        self.leaving: set[int] = set()
         self.world.meet = self._meets
         self._witness = tap if isinstance(tap, Witness) else None
         for node in self.clients:
@@ -116,6 +122,9 @@ class RealRun(Run):
             world.rest()
             return True
         world.halt()
+        if not all(one.version for one in self.programs):
+            world.stir()  # a successor starts
+            return False
         if world.clocks is not None:
             patience_ns = max(patience_ns, STILL_NS)
         if not all(one.waits() for one in self.programs):
@@ -233,13 +242,38 @@ class RealRun(Run):
 
     def hear(self, index: int, message: dict[str, Any]) -> None:
         """Take a line of a client's program."""
+        if index in self.leaving:
+            return  # a program that has executed itself
         if self.clients[index].up and not self.world.over:
             self.world.stir()
+            if message.get("control") == "stopped":
+                self.parts[index].stopped()
+                return
             self.parts[index].hear(message)
+            if self.setting.elector and message["f"] == "close" and message["type"] == "invoke":
+                self.leaving.add(index)
             if message.get("f") == "acquire" and message.get("type") == "ok":
                 lease_ns = MODELS[self.setting.model].lease_ns
                 left = (lease_ns(server, self.world.now) for server in self.servers)
                 self.longest_ns = max(self.longest_ns, *left)
+
+    def leave(self, index: int, successor: Program) -> int:
+        """Take the successor of an elector's process, which has ended; return its number."""
+        if self.world.clocks is not None:
+            self.world.clocks.drop(self.programs[index].clock)
+        self.programs[index] = successor
+        self.leaving.discard(index)
+        return self.clients[index].out.process + len(self.clients)
+
+    def succeed(self, index: int) -> None:
+        """Continue with the successor of a process, which is ready."""
+        program, clocks = self.programs[index], self.world.clocks
+        if clocks is not None:
+            if program.clock is None:
+                raise Unknown("the clocks of its successor cannot be set")
+            clocks.add(program.clock, self.world.now, time.monotonic_ns())
+            self.world.stand_on()
+        self.parts[index].succeeds(program)
 
     # Decisions.
 

@@ -23,6 +23,7 @@ from fencepost.hunt.live.conductor import Conductor, Job
 from fencepost.hunt.live.first import simple
 from fencepost.hunt.live.run import RealRun
 from fencepost.hunt.live.witness import Witness
+from fencepost.hunt.reigns import must_elect
 from fencepost.hunt.search.batch import shape
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.hunt import Counterexample
@@ -123,6 +124,8 @@ class Search:
                 f"{longest // MS:,} ms. Use the lease that acquire is given"
             )
         self._steps = max(run.moments) * len(run.moments)
+        if self._setting.elector:
+            must_elect(run.rows)
         return run
 
     def _simple(self, run: RealRun) -> Iterator[Schedule]:

@@ -100,6 +100,11 @@ class RealWorld(World):
         self.stirred = True
         self.stirred_ns = self._mark()
 
+    def stand_on(self) -> None:
+        """Count how long time stands from now on: until now a program started."""
+        self.stirred_ns = self._mark()
+        self._moved = self.stirred_ns, self.now
+
     def halt(self) -> None:
         """Stop the clients' clocks, at the next event if its time has come."""
         if self._runs and self.clocks is not None:

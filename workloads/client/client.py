@@ -29,6 +29,7 @@ from fencepost.workloads.contract.lock import (
 )
 from fencepost.workloads.contract.resource import Resource
 from fencepost.workloads.contract.store import Opening
+from fencepost.workloads.electors.jobs import Jobs
 from fencepost.workloads.electors.plain import CALLBACK, ElectorLock
 from fencepost.workloads.locks import user_lock
 from fencepost.workloads.locks.plain import PlainLock
@@ -265,6 +266,11 @@ class Client:
         """Return its lock, which is an elector."""
         assert isinstance(self._lock, ElectorLock), "only an elector leads"
         return self._lock
+
+    @property
+    def jobs(self) -> Jobs | None:
+        """Return the jobs that its leader sends itself; None if this client makes the beats."""
+        return self.elector.jobs
 
     def take_jobs(self) -> None:
         """Do the jobs that a leader sends itself from now on (electors/jobs.py)."""

@@ -16,4 +16,10 @@ def _servers(setting: Setting, network: Network) -> list[Server]:
     ]
 
 
-MODEL = Model("kubernetes", servers=_servers, sockets=True)
+MODEL = Model(
+    "kubernetes",
+    servers=_servers,
+    live=True,
+    least_ttl_ms=1000,  # a lease has whole seconds
+    sockets=True,
+)

@@ -14,13 +14,14 @@ class Clock:
 
     def __init__(self, jumps=False):
         self.jumps = jumps
-        self.stood, self.since = 0, None
+        self.later_ns = self.stood = 0
+        self.since = None
 
     def stand(self, shown_ns):
-        self.stood, self.since = shown_ns, None
+        self.stood, self.since = shown_ns + self.later_ns, None
 
     def run(self, shown_ns, since_ns):
-        self.stood, self.since = shown_ns, since_ns
+        self.stood, self.since = shown_ns + self.later_ns, since_ns
 
     def close(self):
         pass
@@ -118,3 +119,16 @@ def test_a_clock_that_has_jumped_ahead_does_not_go_back_after_the_run():
     ahead = made.ends()
     assert clock.shown >= before
     assert 0 < ahead <= base_ns + 9_000 * MS - made.origin_ns
+
+
+def test_the_clocks_of_a_successor_do_not_go_back_and_those_of_its_predecessor_are_left_alone():
+    _, old, base_ns = begun()
+    clocks = Clocks([old], base_ns)
+    for really, later_ns in ((base_ns + 90 * MS, 70 * MS), (base_ns + 5 * MS, 0)):
+        new = Clock()
+        clocks.add(new, 20 * MS, really)
+        assert new.later_ns == later_ns
+        assert new.shown == max(really, base_ns + 20 * MS)
+    clocks.drop(old)
+    clocks.stand(30 * MS)
+    assert new.shown == base_ns + 30 * MS and old.shown != new.shown

@@ -1,0 +1,46 @@
+"""The times of a program's events, by its own clock."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+from fencepost.hunt.live.client import RealClient
+from fencepost.hunt.live.clocks import Clocks
+from fencepost.hunt.live.world import RealWorld
+from fencepost.hunt.sim.world import MS
+
+
+class Clock:
+    jumps, later_ns = True, 0
+
+    def stand(self, shown_ns):
+        pass
+
+
+def event(time_ns, type, f):
+    return {"time": time_ns, "process": 0, "type": type, "f": f, "value": {}}
+
+
+def test_a_program_that_reads_the_real_clock_is_not_mistaken_when_that_meets_the_time_of_the_run():
+    world = RealWorld()
+    world.begin(Clocks([Clock()], time.monotonic_ns() - MS))
+    node = SimpleNamespace(name="client-1", out=SimpleNamespace(process=0))
+    program = SimpleNamespace(clock=Clock(), reads_real=False)
+    rows = []
+    client = RealClient(node, program, world, rows)
+
+    def tell(type, f):
+        client.hear(event(time.monotonic_ns() - world.origin_ns, type, f))
+
+    tell("invoke", "close")  # time stands, and the real clock is ahead of it
+    world.jump(400 * MS)
+    tell("invoke", "close")
+    # By chance, the real clock shows the run's time.
+    world.now = world._shown(time.monotonic_ns() - world.origin_ns) + MS // 4
+    assert world.shows(time.monotonic_ns() - world.origin_ns)
+    before = world.now
+    tell("invoke", "close")
+    world.jump(9000 * MS)
+    tell("ok", "close")
+    assert [row[0] for row in rows] == [MS, 400 * MS, before, 9000 * MS]
