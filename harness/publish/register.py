@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from fencepost.report.exports.badge import GREEN, RED, drawn
 from fencepost.report.pages import page
-from fencepost.workloads.scenarios.register import issue
+from fencepost.workloads.scenarios.register import issue, standalone
 from fencepost.workloads.scenarios.register.row import IMPACTS, NotShown, Row, numbers
 
 BADGES = "badges"
@@ -36,7 +36,7 @@ def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
     }  # fmt: skip
     page.write(to / "index.html", "register.html", values)
     for row, about in zip(rows, shown, strict=True):
-        script = row.script.read_text(encoding="utf-8")
+        script = standalone.text(row.script)
         values = {"row": about, "script": script, "issue": issue.text(row), "meaning": IMPACTS}
         page.write(to / f"{row.name}.html", "register-row.html", values)
 

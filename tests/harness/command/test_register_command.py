@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from fencepost.harness.command import app
+from fencepost.workloads.scenarios.register import standalone
 from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 
 
@@ -59,7 +60,7 @@ def test_reproduce_writes_the_script_and_the_issue_and_overwrites_nothing_else(t
     file, row = tmp_path / "shown.py", ROWS[0]
     for _ in range(2):
         assert call("reproduce", row.name, "--to", file)[0] == 0
-    assert file.read_bytes() == row.script.read_bytes()
+    assert file.read_text() == standalone.text(row.script)
     assert row.title in (tmp_path / "shown.md").read_text()
     file.write_text("mine")
     code, _, err = call("reproduce", row.name, "--to", file)

@@ -28,7 +28,8 @@ def test_each_row_has_a_page_with_its_script_and_each_candidate_a_line(written):
     for row in ROWS:
         assert f'href="{row.name}.html"' in index
         shown = (folder / f"{row.name}.html").read_text(encoding="utf-8")
-        assert row.script.name in shown and "def main" in shown
+        assert row.script.name in shown and "if __name__" in shown
+        assert "from frame" not in shown
     assert index.count("<td>not tried yet</td>") == sum(
         one.tried == "not tried yet" for one in NOT_SHOWN
     )
