@@ -64,7 +64,7 @@ def text(script: Path) -> str:
     """Return the file: the script, with parts of the frame before its last statement.
 
     Raises:
-        ValueError: a name means two things in it.
+        ValueError: a name means two things in it, or the frame does not define it.
     """
     own = _read(script)
     if not any(one.of_frame for one in own.imports):
@@ -76,8 +76,11 @@ def text(script: Path) -> str:
         if one.module not in modules:
             modules[one.module] = _read(folder / f"{one.module.replace('.', '/')}.py")
         module, its = modules[one.module], chosen.setdefault(one.module, [])
-        for part in module.parts:
-            if one.name not in part.defines or part in its:
+        defining = [part for part in module.parts if one.name in part.defines]
+        if not defining:
+            raise ValueError(f"{one.module} has no {one.name}")
+        for part in defining:
+            if part in its:
                 continue
             its.append(part)
             names = {name for other in module.parts for name in other.defines} & part.uses
@@ -85,7 +88,7 @@ def text(script: Path) -> str:
             used = [other for other in module.imports if other.bound in part.uses]
             asked += [other for other in used if other.of_frame]
             imports |= {other for other in used if not other.of_frame}
-    _must_differ([*own.parts, *(part for its in chosen.values() for part in its)], imports)
+    _must_differ([own.parts, *chosen.values()], imports)
     sections = [
         _section(modules[name].title, [part for part in modules[name].parts if part in its])
         for name, its in chosen.items()
@@ -147,13 +150,14 @@ def _start(statement: ast.stmt, lines: Sequence[str], after: int) -> int:
     return start
 
 
-def _must_differ(parts: Iterable[_Part], imports: Iterable[_Import]) -> None:
-    """Raise ValueError if two things have one name. A statement may set a name again."""
-    blocks = Counter(name for part in parts if part.is_block for name in part.defines)
-    values = {name for part in parts if not part.is_block for name in part.defines}
-    bound = Counter(one.bound for one in imports if one.name)
-    bound.update({one.bound for one in imports if not one.name})
-    counted = blocks + Counter(values) + bound
+def _must_differ(modules: Iterable[Sequence[_Part]], imports: Iterable[_Import]) -> None:
+    """Raise ValueError if a name of one module is also that of another, or that of an import."""
+    counted = Counter[str]()
+    for parts in modules:
+        counted.update({name for part in parts for name in part.defines})
+    # `import urllib.error` and `import urllib.request` bind the same thing.
+    bound = {(one.bound, one.name and f"{one.module}.{one.name}") for one in imports}
+    counted.update(name for name, _ in bound)
     if twice := sorted(name for name, count in counted.items() if count > 1):
         raise ValueError(f"one name for two things: {', '.join(twice)}")
 

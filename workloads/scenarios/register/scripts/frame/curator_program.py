@@ -1,10 +1,8 @@
 """A program in Java that uses Curator."""
 
-import os
-
 from frame.java_program import java_command
+from frame.zookeeper_server import JARS
 
-JARS = os.environ.get("JARS", "/usr/share/java")
 PATH = ":".join(
     f"{JARS}/{name}.jar"
     for name in (

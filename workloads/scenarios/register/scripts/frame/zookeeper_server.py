@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from frame.processes import free_port, running
 
-JARS = os.environ.get("JARS", "/usr/share/java")
+JARS = os.environ.get("JARS", "/usr/share/java")  # the folder of its jars
 CONFIG = """tickTime={tick_ms}
 minSessionTimeout=1000
 maxSessionTimeout=120000
