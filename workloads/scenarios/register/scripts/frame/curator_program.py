@@ -3,12 +3,9 @@
 from frame.java_program import java_command
 from frame.zookeeper_server import JARS
 
-PATH = ":".join(
-    f"{JARS}/{name}.jar"
-    for name in (
-        "curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
-        "guava", "slf4j-api",
-    )
+NAMES = (
+    "curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
+    "guava", "slf4j-api",
 )  # fmt: skip
 CLIENTS = """
 final class Clients {
@@ -29,4 +26,5 @@ final class Clients {
 
 
 def curator_command(folder, program):
-    return java_command(folder, PATH, program + CLIENTS)
+    path = ":".join(f"{JARS}/{name}.jar" for name in NAMES)
+    return java_command(folder, path, program + CLIENTS)
