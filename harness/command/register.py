@@ -58,5 +58,13 @@ def _check(file: Path, as_json: bool) -> int:
         for pin, row in found:
             version = pin.version or "(no version pinned)"
             screen.write(f"{pin.package} {version}: {row.name}, {row.impact}: {row.title}")
-        screen.write(f"{len(found)} rows of the register concern {len(pinned)} packages in {file}")
+        screen.write(_ending(file, len(pinned), len({row.name for _, row in found})))
     return EXIT[not found]
+
+
+def _ending(file: Path, packages: int, rows: int) -> str:
+    of = f"{file} ({packages} package{'' if packages == 1 else 's'})"
+    if not rows:
+        return f"no row of the register concerns {of}"
+    those = "1 row of the register concerns" if rows == 1 else f"{rows} rows of the register concern"
+    return f"{those} {of}. `fencepost reproduce ROW` writes a script that shows one"

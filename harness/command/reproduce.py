@@ -21,13 +21,13 @@ def reproduce(
     ] = None,
 ) -> None:
     known = {one.name: one for one in ROWS}
-    found = known[choose("row", row, known)]
+    found = known[choose("row", row, known, "fencepost register")]
     file = to or Path(found.script.name)
     said = file.with_suffix(".md")
     if said == file:
         raise BadArguments(f"{file} is the issue's name: name a script, such as {row}.py")
     _write(file, standalone.text(found.script))
-    _write(said, issue.text(found))
+    _write(said, issue.text(found, file.name))
     screen.write(f"wrote {file}, which exits with 1 where the defect shows, and {said}")
 
 

@@ -30,14 +30,14 @@ def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
     values = {
         "rows": shown,
         "not_shown": not_shown,
-        "software": sorted({row.software for row in rows}),
+        "software": sorted({_library(row) for row in rows}, key=str.lower),
         "impacts": {name: words for name, words in IMPACTS.items()
                     if any(row.impact == name for row in rows)},
     }  # fmt: skip
     page.write(to / "index.html", "register.html", values)
     for row, about in zip(rows, shown, strict=True):
         script = standalone.text(row.script)
-        values = {"row": about, "script": script, "issue": issue.text(row), "meaning": IMPACTS}
+        values = {"row": about, "script": script, "issue": issue.text(row, row.script.name), "meaning": IMPACTS}
         page.write(to / f"{row.name}.html", "register-row.html", values)
 
 
@@ -65,9 +65,23 @@ def _shown(row: Row, badges: dict[tuple[str, str, str], Markup]) -> dict[str, An
     its = [(file, picture) for (package, _, file), picture in badges.items()
            if package == row.package]  # fmt: skip
     return asdict(row) | {
+        "heading": _heading(row),
+        "library": _library(row),
         "state": f"mended in {row.mended}" if row.mended else "open",
         "badges": its,
         "file": row.script.name,
         "thread_name": row.thread.removeprefix("https://github.com/").replace("/issues/", " ")
         .replace("/pull/", " "),
     }  # fmt: skip
+
+
+def _heading(row: Row) -> str:
+    """Return software and title: "redis-py: asyncio Lock: ...", where both name the part."""
+    part = row.software.partition(", ")[2]
+    said = part and row.title.startswith(part)
+    return f"{_library(row) if said else row.software}: {row.title}"
+
+
+def _library(row: Row) -> str:
+    """Return the name of its software without the part of it: "redis-py"."""
+    return row.software.partition(",")[0]

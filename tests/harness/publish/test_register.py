@@ -45,6 +45,15 @@ def test_a_badge_counts_the_open_defects_of_a_version(written):
     assert said == {"redis-5.0.8": "2 open defects", "redis-6.4.0": "1 open defect"}
 
 
+def test_a_heading_names_the_part_of_a_software_once(written):
+    one = replace(ROW, name="one", software="lib, Lock", title="Lock: it is stuck")
+    two = replace(ROW, name="two", software="lib, asyncio Lock", title="it is stuck")
+    folder = written(one, two)
+    assert "<h1>lib: Lock: it is stuck</h1>" in (folder / "one.html").read_text(encoding="utf-8")
+    said = (folder / "two.html").read_text(encoding="utf-8")
+    assert "<h1>lib, asyncio Lock: it is stuck</h1>" in said
+
+
 def test_what_stands_between_backticks_is_code(written):
     folder = written(replace(ROW, title="`a<b>` is", happens="one ` alone"))
     for name in ("index", ROW.name):

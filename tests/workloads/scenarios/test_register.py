@@ -159,7 +159,7 @@ def test_a_row_names_a_known_impact_and_a_defect_of_the_track_record():
 
 def test_the_text_of_an_issue_has_what_a_maintainer_asks_for():
     for row in ROWS:
-        said = issue.text(row)
+        said = issue.text(row, row.script.name)
         assert row.versions[-1] in said and row.script.name in said
         for part in (row.happens, row.expected, row.why, row.fix, row.thread):
             assert part in said
