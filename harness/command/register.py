@@ -66,5 +66,7 @@ def _ending(file: Path, packages: int, rows: int) -> str:
     of = f"{file} ({packages} package{'' if packages == 1 else 's'})"
     if not rows:
         return f"no row of the register concerns {of}"
-    those = "1 row of the register concerns" if rows == 1 else f"{rows} rows of the register concern"
+    those = (
+        "1 row of the register concerns" if rows == 1 else f"{rows} rows of the register concern"
+    )
     return f"{those} {of}. `fencepost reproduce ROW` writes a script that shows one"

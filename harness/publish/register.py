@@ -37,7 +37,12 @@ def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
     page.write(to / "index.html", "register.html", values)
     for row, about in zip(rows, shown, strict=True):
         script = standalone.text(row.script)
-        values = {"row": about, "script": script, "issue": issue.text(row, row.script.name), "meaning": IMPACTS}
+        values = {
+            "row": about,
+            "script": script,
+            "issue": issue.text(row, row.script.name),
+            "meaning": IMPACTS,
+        }
         page.write(to / f"{row.name}.html", "register-row.html", values)
 
 
