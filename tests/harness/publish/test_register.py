@@ -46,11 +46,12 @@ def test_a_badge_counts_the_open_defects_of_a_version(written):
 
 
 def test_a_heading_names_the_part_of_a_software_once(written):
-    one = replace(ROW, name="one", software="lib, Lock", title="Lock: it is stuck")
-    two = replace(ROW, name="two", software="lib, asyncio Lock", title="it is stuck")
+    one = replace(ROWS[0], software="lib, Lock", title="Lock: it is stuck")
+    two = replace(ROWS[1], software="lib, asyncio Lock", title="it is stuck")
     folder = written(one, two)
-    assert "<h1>lib: Lock: it is stuck</h1>" in (folder / "one.html").read_text(encoding="utf-8")
-    said = (folder / "two.html").read_text(encoding="utf-8")
+    said = (folder / f"{one.name}.html").read_text(encoding="utf-8")
+    assert "<h1>lib: Lock: it is stuck</h1>" in said
+    said = (folder / f"{two.name}.html").read_text(encoding="utf-8")
     assert "<h1>lib, asyncio Lock: it is stuck</h1>" in said
 
 
