@@ -11,11 +11,13 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 _FRAME = "frame"
+_IMPORTS = ast.Import | ast.ImportFrom
+_BLOCKS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _WIDTH = 100
 
 
@@ -33,10 +35,10 @@ class _Import:
 
     @property
     def words(self) -> str:
-        of = self.name or self.module
-        return of if self.bound == (self.name or self.module.partition(".")[0]) else (
-            f"{of} as {self.bound}"
-        )  # fmt: skip
+        """Return what stands behind `import`."""
+        imported = self.name or self.module
+        is_renamed = self.bound != (self.name or self.module.partition(".")[0])
+        return f"{imported} as {self.bound}" if is_renamed else imported
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class _Module:
     body: str
     parts: tuple[_Part, ...]
 
+    def uses(self, name: str) -> bool:
+        return any(name in part.uses for part in self.parts)
+
 
 def text(script: Path) -> str:
     """Return the file: the script, with parts of the frame before its last statement.
@@ -67,54 +72,61 @@ def text(script: Path) -> str:
         ValueError: a name means two things in it, or the frame does not define it.
     """
     own = _read(script)
-    if not any(one.of_frame for one in own.imports):
-        return script.read_text(encoding="utf-8")
-    folder, modules, chosen = script.parent, dict[str, _Module](), dict[str, list[_Part]]()
-    imports = {one for one in own.imports if not one.of_frame}
     asked = [one for one in own.imports if one.of_frame]
-    for one in asked:  # it grows
+    if not asked:
+        return script.read_text(encoding="utf-8")
+    taken = [own, *_taken(asked, script.parent)]
+    imports = {
+        one
+        for module in taken
+        for one in module.imports
+        if not one.of_frame and (module is own or module.uses(one.bound))
+    }
+    _must_differ(taken, imports)
+    sections = [*([own.body] if own.body else []), *map(_section, taken[1:])]
+    head = "\n\n".join([own.head, *_import_blocks(imports)])
+    # Above a function are two empty lines, and above all else one.
+    above = "\n\n\n" if sections[0].startswith(("def ", "async ", "class ", "@")) else "\n\n"
+    return head + above + "\n\n\n".join([*sections, own.parts[-1].text]) + "\n"
+
+
+def _taken(asked: Iterable[_Import], folder: Path) -> Iterator[_Module]:
+    """Yield the modules of the frame that define these names, with the parts that define them and
+    what those use in turn. The modules that a script asks for come first."""
+    modules, taken, queue = dict[str, _Module](), dict[str, list[_Part]](), list(asked)
+    for one in queue:  # it grows
         if one.module not in modules:
             modules[one.module] = _read(folder / f"{one.module.replace('.', '/')}.py")
-        module, its = modules[one.module], chosen.setdefault(one.module, [])
+        module, its = modules[one.module], taken.setdefault(one.module, [])
         defining = [part for part in module.parts if one.name in part.defines]
         if not defining:
             raise ValueError(f"{one.module} has no {one.name}")
         for part in defining:
-            if part in its:
-                continue
-            its.append(part)
-            names = {name for other in module.parts for name in other.defines} & part.uses
-            asked += [_Import(one.module, name, name) for name in sorted(names)]
-            used = [other for other in module.imports if other.bound in part.uses]
-            asked += [other for other in used if other.of_frame]
-            imports |= {other for other in used if not other.of_frame}
-    _must_differ([own.parts, *chosen.values()], imports)
-    sections = [
-        _section(modules[name].title, [part for part in modules[name].parts if part in its])
-        for name, its in chosen.items()
-    ]
-    parts = [own.body, *sections] if own.body else sections
-    head = "\n\n".join([own.head, *_import_blocks(imports)])
-    # Above a function are two empty lines, and above all else one.
-    above = "\n\n\n" if parts[0].startswith(("def ", "async ", "class ", "@")) else "\n\n"
-    return head + above + "\n\n\n".join([*parts, own.parts[-1].text]) + "\n"
+            if part not in its:
+                its.append(part)
+                names = {name for other in module.parts for name in other.defines & part.uses}
+                queue += [_Import(one.module, name, name) for name in sorted(names)]
+                queue += [other for other in module.imports
+                          if other.of_frame and other.bound in part.uses]  # fmt: skip
+    for name, its in taken.items():
+        parts = tuple(part for part in modules[name].parts if part in its)
+        yield replace(modules[name], parts=parts)
 
 
 def _read(file: Path) -> _Module:
     source = file.read_text(encoding="utf-8")
     lines, (first, *others) = source.splitlines(), ast.parse(source).body
     ends = [one.end_lineno or 0 for one in (first, *others)]
-    count = sum(isinstance(one, ast.Import | ast.ImportFrom) for one in others)
-    imports, parts = others[:count], []
-    for one, end in zip(others[count:], ends[count:], strict=False):
-        parts.append(_part(one, lines, end))
+    count = len(list(takewhile(lambda one: isinstance(one, _IMPORTS), others)))
     last = _start(others[-1], lines, ends[-2])
     return _Module(
-        "\n".join(lines[: ends[0]]),
-        (ast.get_docstring(ast.Module([first], [])) or "").partition("\n")[0],
-        tuple(found for one in imports for found in _imports(one)),
-        "\n".join(lines[ends[count] : last]).strip("\n"),
-        tuple(parts),
+        head="\n".join(lines[: ends[0]]),
+        title=(ast.get_docstring(ast.Module([first], [])) or "").partition("\n")[0],
+        imports=tuple(found for one in others[:count] for found in _imports(one)),
+        body="\n".join(lines[ends[count] : last]).strip("\n"),
+        parts=tuple(
+            _part(one, lines, end) for one, end in zip(others[count:], ends[count:-1], strict=True)
+        ),
     )
 
 
@@ -128,17 +140,14 @@ def _imports(statement: ast.stmt) -> Iterator[_Import]:
 
 
 def _part(statement: ast.stmt, lines: Sequence[str], after: int) -> _Part:
-    start, names = _start(statement, lines, after), list(ast.walk(statement))
-    is_block = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    names = [one for one in ast.walk(statement) if isinstance(one, ast.Name)]
+    is_block = isinstance(statement, _BLOCKS)
+    if isinstance(statement, _BLOCKS):
         defines = {statement.name}
     else:
-        defines = {
-            one.id for one in names if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-        }
-    uses = {one.id for one in names if isinstance(one, ast.Name)}
-    text = "\n".join(lines[start : statement.end_lineno])
-    return _Part(text, frozenset(defines), frozenset(uses), is_block)
+        defines = {one.id for one in names if isinstance(one.ctx, ast.Store)}
+    text = "\n".join(lines[_start(statement, lines, after) : statement.end_lineno])
+    return _Part(text, frozenset(defines), frozenset(one.id for one in names), is_block)
 
 
 def _start(statement: ast.stmt, lines: Sequence[str], after: int) -> int:
@@ -150,11 +159,11 @@ def _start(statement: ast.stmt, lines: Sequence[str], after: int) -> int:
     return start
 
 
-def _must_differ(modules: Iterable[Sequence[_Part]], imports: Iterable[_Import]) -> None:
+def _must_differ(modules: Iterable[_Module], imports: Iterable[_Import]) -> None:
     """Raise ValueError if a name of one module is also that of another, or that of an import."""
     counted = Counter[str]()
-    for parts in modules:
-        counted.update({name for part in parts for name in part.defines})
+    for module in modules:
+        counted.update({name for part in module.parts for name in part.defines})
     # `import urllib.error` and `import urllib.request` bind the same thing.
     bound = {(one.bound, one.name and f"{one.module}.{one.name}") for one in imports}
     counted.update(name for name, _ in bound)
@@ -162,9 +171,10 @@ def _must_differ(modules: Iterable[Sequence[_Part]], imports: Iterable[_Import])
         raise ValueError(f"one name for two things: {', '.join(twice)}")
 
 
-def _section(title: str, parts: Sequence[_Part]) -> str:
-    found = f"# {title}\n" + ("\n\n" if parts[0].is_block else "\n") + parts[0].text
-    for before, part in pairwise(parts):
+def _section(module: _Module) -> str:
+    first = module.parts[0]
+    found = f"# {module.title}\n" + ("\n\n" if first.is_block else "\n") + first.text
+    for before, part in pairwise(module.parts):
         found += ("\n\n\n" if before.is_block or part.is_block else "\n") + part.text
     return found
 
