@@ -1,7 +1,7 @@
 """Every script of the register shows its defect on a node's software, as `reproduce` writes it.
 
 A script runs in a container of the nodes' image that has no network. Its packages of PyPI and npm
-are installed here and lent to it. What the image lacks of Debian is put on it as a layer.
+are installed here and lent to it. A layer adds Debian's packages that the image lacks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUN apt-get update \\
       golang-go golang-etcd-server-dev libmariadb-java \\
  && rm -rf /var/lib/apt/lists/*
 """
-"""What these scripts need of Debian beside the nodes' own software."""
+"""Debian's packages that these scripts need in addition to the nodes' own."""
 LAYERED = {"go", "/usr/share/java/mariadb-java-client.jar"}
 MOUNTS = {"nats-kv-power-loss"}
 """Rows whose script mounts a file system."""

@@ -35,7 +35,7 @@ class _Import:
 
     @property
     def words(self) -> str:
-        """Return what stands behind `import`."""
+        """Return the text after `import`."""
         imported = self.name or self.module
         is_renamed = self.bound != (self.name or self.module.partition(".")[0])
         return f"{imported} as {self.bound}" if is_renamed else imported
@@ -43,7 +43,7 @@ class _Import:
 
 @dataclass(frozen=True)
 class _Part:
-    """A statement of a module: its lines with the comments above it, what it defines and uses."""
+    """A statement of a module: its lines with the comments above it, its names, and those it uses."""
 
     text: str
     defines: frozenset[str]
@@ -203,5 +203,5 @@ def _from(module: str, its: Iterable[_Import]) -> str:
 
 
 def _kind(name: str) -> int:
-    """Return where a name stands in an import: constants, classes, then all others."""
+    """Return the rank of a name in an import: constants, classes, then all others."""
     return 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2

@@ -69,7 +69,7 @@ func elected(name string) bool {
 
 
 def show_go(program):
-    """Run a program against a server. What it prints is what went wrong."""
+    """Run a program against a server. Its output is the defect."""
     with etcd_server() as server, tempfile.TemporaryDirectory() as folder:
         for name, content in (("main.go", program), ("helpers.go", HELPERS)):
             with open(os.path.join(folder, name), "w") as file:
