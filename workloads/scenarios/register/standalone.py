@@ -43,7 +43,7 @@ class _Import:
 
 @dataclass(frozen=True)
 class _Part:
-    """A statement of a module: its lines with the comments above it, its names, and those it uses."""
+    """A statement of a module: its lines with the comments above it, its names, those it uses."""
 
     text: str
     defines: frozenset[str]
