@@ -154,7 +154,7 @@ def cells(text: str) -> list[Cell]:
 
 def _of_row(row: Row, wanted: Sequence[Wanted]) -> Iterator[Cell]:
     about = (row.name, row.software, row.title, row.thread)
-    if not row.ecosystem:
+    if not (row.ecosystem and versions.needs(row)):
         yield Cell(*about, "", row, reason=NO_PACKAGE)
         return
     for one in wanted:
@@ -162,9 +162,11 @@ def _of_row(row: Row, wanted: Sequence[Wanted]) -> Iterator[Cell]:
 
 
 def _why_none(found: Sequence[Cell], only: Sequence[str]) -> str:
-    reasons = {f"{one.name}: {one.reason}" for one in found if one.reason}
-    if reasons and len(reasons) == len(found):
-        return f"no row can be played on several versions ({'; '.join(sorted(reasons))})"
+    reasons = {one.reason: [other.name for other in found if other.reason == one.reason]
+               for one in found if one.reason}  # fmt: skip
+    if sum(map(len, reasons.values())) == len(found):
+        said = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+        return f"no row can be played on several versions ({said})"
     names = ", ".join(dict.fromkeys(one.name for one in found))
     return f"no row begins with {' or '.join(only)}; choose from: {names}"
 

@@ -156,6 +156,15 @@ def test_wrong_words_are_refused_in_one_sentence(installed, call, words, told):
     assert code == 254 and told in err.replace("\n", " ") and not installed
 
 
+def test_rows_of_a_server_and_of_go_say_together_that_no_registry_has_their_version(monkeypatch):
+    monkeypatch.setattr(versions, "ROWS", ROWS)
+    with pytest.raises(BadArguments) as refused:
+        assert versions.Plan(("etcd=3",)).cells
+    told = str(refused.value)
+    assert "etcd-expired-waiter" in told and "etcd-go-mutex-expired" in told
+    assert told.count("no package of PyPI or npm") == 1
+
+
 def test_a_row_of_a_server_says_that_no_registry_has_its_version(monkeypatch):
     monkeypatch.setattr(versions, "ROWS", (dataclasses.replace(ROW, ecosystem=""),))
     with pytest.raises(BadArguments, match="its script needs a server, and no package"):
