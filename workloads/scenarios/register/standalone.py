@@ -152,7 +152,7 @@ def _part(statement: ast.stmt, lines: Sequence[str], after: int) -> _Part:
 
 def _start(statement: ast.stmt, lines: Sequence[str], after: int) -> int:
     """Return the index of its first line: of a comment above it, a decorator, or itself."""
-    decorators = getattr(statement, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     start = min([statement.lineno, *(one.lineno for one in decorators)]) - 1
     while start > after and lines[start - 1].startswith("#"):
         start -= 1
