@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.errors import Crashed
 from fencepost.workloads.scenarios.register import pins
+from fencepost.workloads.scenarios.register.row import listed
 from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 
 
@@ -30,8 +30,7 @@ def register(
     if check is not None:
         return _check(check, as_json)
     if as_json:
-        rows, not_shown = [asdict(row) for row in ROWS], [asdict(one) for one in NOT_SHOWN]
-        print(json.dumps({"rows": rows, "not_shown": not_shown}))
+        print(json.dumps(listed(ROWS, NOT_SHOWN)))
         return EXIT[True]
     table = screen.table("row", "software", "versions", "mended", "impact", "shown", whole=1)
     for row in ROWS:

@@ -5,6 +5,7 @@ A badge says how many rows concern a version in which a script was run.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,14 +16,17 @@ from markupsafe import Markup
 from fencepost.report.exports.badge import GREEN, RED, drawn
 from fencepost.report.pages import page
 from fencepost.workloads.scenarios.register import issue, standalone
-from fencepost.workloads.scenarios.register.row import IMPACTS, NotShown, Row, numbers
+from fencepost.workloads.scenarios.register.row import IMPACTS, NotShown, Row, listed, numbers
 
-BADGES = "badges"
+BADGES, SCRIPTS = "badges", "scripts"
 
 
 def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
-    """Write index.html, ROW.html and badges/PACKAGE-VERSION.svg into a new folder."""
+    """Write index.html, register.json, ROW.html, scripts/ROW.py and badges/PACKAGE-VERSION.svg into
+    a new folder."""
     (to / BADGES).mkdir(parents=True)
+    (to / SCRIPTS).mkdir()
+    (to / "register.json").write_text(json.dumps(listed(rows, not_shown)) + "\n", encoding="utf-8")
     badges = {(*key, _badge(*key)): _drawn(*key, len(found)) for key, found in _badges(rows)}
     for (_, _, file), picture in badges.items():
         (to / file).write_text(picture, encoding="utf-8")
@@ -37,6 +41,7 @@ def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
     page.write(to / "index.html", "register.html", values)
     for row, about in zip(rows, shown, strict=True):
         script = standalone.text(row.script)
+        (to / SCRIPTS / row.script.name).write_text(script, encoding="utf-8")
         values = {
             "row": about,
             "script": script,

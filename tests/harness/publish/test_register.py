@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from fencepost.harness.publish import register
+from fencepost.workloads.scenarios.register import standalone
 from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 
 ROW = ROWS[0]
@@ -30,6 +32,12 @@ def test_each_row_has_a_page_with_its_script_and_each_candidate_a_line(written):
         shown = (folder / f"{row.name}.html").read_text(encoding="utf-8")
         assert row.script.name in shown and "if __name__" in shown
         assert "from frame" not in shown
+        lent = folder / "scripts" / row.script.name
+        assert f'href="scripts/{lent.name}"' in shown
+        assert lent.read_text(encoding="utf-8") == standalone.text(row.script)
+    known = json.loads((folder / "register.json").read_bytes())
+    assert [one["script"] for one in known["rows"]] == [row.script.name for row in ROWS]
+    assert len(known["not_shown"]) == len(NOT_SHOWN) and 'href="register.json"' in index
     assert index.count("<td>not tried yet</td>") == sum(
         one.tried == "not tried yet" for one in NOT_SHOWN
     )

@@ -81,6 +81,19 @@ def test_a_written_file_defines_each_name_before_it_is_needed_and_defines_nothin
             known |= {(one.asname or one.name).partition(".")[0] for one in statement.names}
 
 
+def test_every_part_of_the_frame_is_in_a_written_file():
+    written = {
+        one.name if isinstance(one, TOP) else ast.unparse(one)
+        for name in NAMES
+        for one in ast.parse(standalone.text(SCRIPTS / name)).body
+    }
+    for module in (SCRIPTS / "frame").glob("*.py"):
+        for one in ast.parse(module.read_text(encoding="utf-8")).body[1:]:
+            if not isinstance(one, ast.Import | ast.ImportFrom):
+                part = one.name if isinstance(one, TOP) else ast.unparse(one)
+                assert part in written, f"{module.name}: {part[:60]}"
+
+
 def test_written_files_are_as_ruff_formats_and_sorts_them(tmp_path):
     for name in NAMES:
         (tmp_path / name).write_text(standalone.text(SCRIPTS / name))
