@@ -55,6 +55,8 @@ def free_times(taken: Iterable[Taken], since: float, end_ns: int) -> Iterator[Sp
         if until > since:
             yield since, until
         since = max(since, row.begin, row.over)
+    if end_ns > since:
+        yield since, end_ns
 
 
 class _Vain:

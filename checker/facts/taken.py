@@ -22,7 +22,9 @@ from fencepost.checker.history.history import Call
 class Taken(Struct, frozen=True, gc=False):
     """A span [begin, over) in which the lock may be taken. `why`: the event that ended it, at `at`,
     as the start of a sentence. `granted`: the mode of the hold with whose grant it begins; else
-    "". `lease`: nothing but the end of a lease ends that hold."""
+    "". `lease`: nothing but the end of a lease ends that hold. `request`: the index of the request
+    of unknown outcome that takes the lock, if no fault hindered its client or held it back; else
+    -1."""
 
     begin: float
     over: float
@@ -30,6 +32,7 @@ class Taken(Struct, frozen=True, gc=False):
     why: str
     granted: str = ""
     lease: bool = False
+    request: int = -1
 
 
 def taken(
@@ -69,7 +72,8 @@ def taken(
         if over > one.begin:
             who = f"{call.begin.node or 'a client'} (process {call.begin.process})"
             why = f"After a request of {who} that may have been granted"
-            yield Taken(begin, over, over, why)
+            alone = call.begin.index if over == one.over else -1
+            yield Taken(begin, over, over, why, request=alone)
 
 
 def _granted_from(call: Call, one: Request, hindered: Hindered, delay: float) -> float:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from fencepost.checker import leadership
 from fencepost.checker.checkers import sound
 from fencepost.checker.verdict import Valid
 from fencepost.harness.campaigns import bench, costs, rate_counts
@@ -236,9 +237,11 @@ def line(one: EntryRuns, outcome: Outcome) -> dict[str, Any]:
     as_expected = not one.expected or (
         not _unproved(outcome) and observed == dict(one.expected) and not _uncaused(one, outcome)
     )
+    election = outcome.verdicts.get(leadership.CHECKER.name)
     return {
         "versions": _versions(one.spec, outcome),
         "observed": observed,
+        **({"election": election.summary} if election else {}),
         "as_expected": as_expected,
         "carried_out": carried_out(outcome),
         "why": "" if as_expected else _why(one, outcome),

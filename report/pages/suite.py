@@ -234,6 +234,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
         "source": entry.get("source") or "",
         "what": entry.get("what") or "",
         "why": entry.get("why") or "",
+        "election": entry.get("election") or "",
         "link": page.report_of(entry.get("run")),
         "as_expected": bool(entry.get("as_expected")),
         "carried_out": carried_out(entry),

@@ -178,18 +178,9 @@ class _Lock:
     def dead(self, faults: list[Fault]) -> tuple[bool, bool]:
         """Return whether the lock was ever dead, and whether it was ever granted in time."""
         faults = earlier(faults)
-        ready = self.test.get("ready_s", 0) * 1_000_000_000
         spans = self.taken.spans(faults)
         dead = served = False
-        free = []
-        marks = sorted({self.end, *(at for at, _, _ in spans)})
-        for mark in marks:
-            # The lock is free from the last end of those that began before, or from their grants.
-            before = [row for row in spans if row[0] < mark]
-            since = max([ready, *(over for _, over, _ in before)])
-            since = max([since, *(at for at, _, granted in before if granted)])
-            if mark <= self.end:
-                free.append((since, mark))
+        free = self._free(spans)
         modes = {mode_of(one.begun) for one in self.asked}
         for mode in modes:
             mine = [one for one in self.asked if mode_of(one.begun) == mode]
@@ -200,7 +191,55 @@ class _Lock:
             served = served or any(
                 mark in grants and since <= mark <= since + self.bound for since, mark in free
             )
-        return dead or self._shut_out(free, faults), served
+        return dead or self._shut_out(free, faults) or self._turned_away(faults), served
+
+    def _free(self, spans: list[tuple[float, float, str]]) -> list[tuple[float, float]]:
+        """Return the times at which no client can have the lock."""
+        free = []
+        for mark in sorted({self.end, *(at for at, _, _ in spans)}):
+            # The lock is free from the last end of those that began before, or from their grants.
+            before = [row for row in spans if row[0] < mark]
+            since = self.test.get("ready_s", 0) * 1_000_000_000
+            since = max([since, *(over for _, over, _ in before)])
+            since = max([since, *(at for at, _, granted in before if granted)])
+            if mark <= self.end:
+                free.append((since, mark))
+        return free
+
+    def _turned_away(self, faults: list[Fault]) -> bool:
+        """Return whether one node got an error twice, with nothing in its way, in a time in which
+        no client was granted the lock, after the first error and its lease."""
+        failed = [one for one in self.asked if self._failed(one, faults)]
+        crowded = [one for group in self._together if len(group) > 1 for one in group]
+        spans = self.taken.spans(faults, failed)
+        for since, until in self._free(spans):
+            last = max([0, *(at for at, _, granted in spans if granted and at <= since)])
+            first = min((one.begun.time for one in failed if one.begun.time >= last), default=0)
+            over = [one.over for one in failed if one.begun.time <= max(first, last)]
+            nodes = []
+            for one in failed:
+                counts = one.begun.time > max([since, *over]) + self.bound
+                if self.taken.each and any(one is two for two in crowded):
+                    counts = False
+                if counts and one.done is not None and one.done.time <= until:
+                    nodes.append(one.begun.node or one.begun.process)
+            if len(nodes) > len(set(nodes)):
+                return True
+        return False
+
+    def _failed(self, one: Asked, faults: list[Fault]) -> bool:
+        """Return whether a request got an error that neither a fault nor its client explains."""
+        if one.done is None or one.done.type != "info" or one.died is not None:
+            return False
+        if one.told < one.done.time:
+            return False
+        kind = one.done.error[0] if one.done.error else "timeout"
+        begin, end = one.begun.time, one.done.time
+        if kind == "timeout" and (
+            10 * (end - begin) < self.bound or not self.taken.calm(faults, one)
+        ):
+            return False
+        return kind != "cancelled" and not self.taken.meets(faults, one.begun.node, begin, end)
 
     def _shut_out(self, free: list[tuple[float, float]], faults: list[Fault]) -> bool:
         """Return whether a client asked in vain for longer than the bound in all, less a tenth each

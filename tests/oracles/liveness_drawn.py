@@ -27,7 +27,7 @@ def draw(random: Random) -> tuple[list[Op], dict[str, Any]]:
     alone = random.random() < 0.25
     if alone:
         drawing.ops.clear()
-        scene = random.choice((_outlast, _cut_from_some, _shut_out, _refuse_at_once))
+        scene = random.choice((_outlast, _cut_from_some, _shut_out, _refuse_at_once, _turn_away))
         scene(drawing)
     late, resets = not alone and random.random() < 0.2, random.random() < 0.5
     at_once = not alone and random.random() < 0.1
@@ -374,6 +374,42 @@ def _refuse_at_once(drawing: Drawing) -> None:
         node = f"client-{process}"
         drawing.op(asked, process, "invoke", "acquire", value, node=node)
         drawing.op(done, process, type, "acquire", value, [kind, "-"], node)
+
+
+def _turn_away(drawing: Drawing) -> None:
+    """Draw a client that asks for a free lock again and again and gets an error, mostly, while
+    others are refused the lock in its lease, mostly."""
+    random = drawing.random
+    value: dict[str, Any] = {"lock": "l2", "ttl": random.choice((3, 3, 8)) * MS}
+    now = random.randrange(4)
+    if random.random() < 0.3:
+        _grant_between(drawing, 77, value, now, now + 3)
+        now += random.choice((4, 8))
+    kinds = random.choice((("no-quorum", "raised"), ("no-quorum", "timeout", "cancelled")))
+    for process in range(40, 40 + random.randint(2, 6)):
+        node = random.choice(("client-40",) * 9 + ("client-41",))
+        over = now + random.choice((0, 0, 1, 2))
+        error = [random.choice(kinds), "-"] if random.random() < 0.98 else None
+        drawing.op(now, process, "invoke", "acquire", value, node=node)
+        if random.random() < 0.05:
+            lost = {"lock": "l2", "hold": None}
+            drawing.op(random.randint(now, over), process, "info", "lost", lost, ["-", "-"], node)
+        drawing.op(over, process, "info", "acquire", value, error, node)
+        ends = over + value["ttl"] // MS
+        if random.random() < 0.4:
+            asked = random.randint(over, ends) + random.choice((0, 0, 0, 1))
+            done = asked + random.choice((0, 1))
+            _vain(drawing, asked, done, 78, value)
+            ends = max(ends, done)
+        if random.random() < 0.05:
+            _grant_between(drawing, 60 + process, value, over, ends)
+        now = ends + random.choice((0, 1, 1, 1, 2, 4))
+    for family in random.choices(("pause", "partition", "kill", "clock"), k=random.choice((0, 1))):
+        at = random.randrange(now)
+        near = random.choice(("client-40", "s1", "s5"))
+        links = {"links": [["client-40", "s2"]]} if family == "partition" else {}
+        until = random.choice((None, at + random.randrange(12)))
+        drawing.fault(family, at, at, [near], arguments=links, until=until)
 
 
 def _cut_off(drawing: Drawing, asked: int, given_up: int) -> None:

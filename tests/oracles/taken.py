@@ -5,7 +5,7 @@ Each rule is that of docs/design.md, section 4, on dead time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fencepost.checker.history.history import Op
@@ -34,10 +34,12 @@ class Taken:
         self.end = ops[-1].time
         self.each = len(test["servers"]) > 1 and test["lock"]["ends_with"] == "lease"
 
-    def spans(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
+    def spans(
+        self, faults: list[Fault], without: Sequence[Asked] = ()
+    ) -> list[tuple[float, float, str]]:
         """Return when the lock is taken, from and until, and in which mode by a grant; "" without a
-        grant."""
-        return [*self.by_clients(faults), *self.by_servers(faults)]
+        grant. `without`: requests that do not count, unless a fault disturbed them."""
+        return [*self.by_clients(faults, without), *self.by_servers(faults)]
 
     def _client_faults(self, faults: list[Fault]) -> list[Fault]:
         return [fault for fault in faults if not (self.of_servers(fault) or fault.kills)]
@@ -54,7 +56,9 @@ class Taken:
             if node in (fault.hinders or ()) and fault.start <= over and fault.end >= begin
         ]
 
-    def by_clients(self, faults: list[Fault]) -> list[tuple[float, float, str]]:
+    def by_clients(
+        self, faults: list[Fault], without: Sequence[Asked] = ()
+    ) -> list[tuple[float, float, str]]:
         found = []
         for held in self.held:
             over = self.left(held)
@@ -79,6 +83,8 @@ class Taken:
             if self.each and one.done is not None and one.done.type == "fail":
                 over = max(over, self._keys_until(one, faults))
             if over <= one.begun.time:
+                continue
+            if over == one.over and any(one is other for other in without):
                 continue
             found.append((self._heard_until(one, faults), over, ""))
         return found

@@ -171,3 +171,27 @@ def refused_alone(truth: Truth, ops: list[Op]) -> list[Asked]:
         ):
             found.append(call)
     return found
+
+
+def raised(truth: Truth, ops: list[Op]) -> list[str]:
+    """Return the clients that got an error three times after the bound, each time for a lock that
+    no other client had or asked for, in a run without faults and without a grant."""
+    if truth.faults or truth.holds:
+        return []
+    calls = asked(ops)
+    errors = {
+        (op.node, op.time)
+        for op in ops
+        if op.f == "acquire" and op.type == "info" and op.error and op.error[0] == "raised"
+    }
+    found = []
+    for call in calls:
+        others = [one for one in calls if one is not call and one.lock == call.lock]
+        alone = all(
+            one.sent > call.done + _PAUSE
+            or (one.done + (truth.plan.ttl if one.type == "info" else 0) + _PAUSE < call.sent)
+            for one in others
+        )
+        if alone and (call.node, call.done) in errors and call.sent > truth.plan.bound + SECOND:
+            found.append(call.node)
+    return [node for node in found if found.count(node) > 2]

@@ -99,7 +99,8 @@ def _shows(run: Run, checker: str) -> bool:
         case "ownership":
             return bool(reached.stolen(told))
         case "liveness":
-            return bool(dead.dead(told, ops) or dead.refused_alone(told, ops)) or _unfair(run)
+            unmet = dead.dead(told, ops) or dead.refused_alone(told, ops) or dead.raised(told, ops)
+            return bool(unmet) or _unfair(run)
         case "store":
             return bool(reached.lost_updates(told) or reached.refused_and_shown(told))
         case "resource":

@@ -44,6 +44,8 @@ class LeaseLock:
                 answer = self._silent()
             if _yes(answer):
                 yield from host.reach("granted")
+                if host.defect.strikes("raises_though_granted"):
+                    raise Unknown("raised")
                 if host.defect.strikes("deadline_from_answer"):
                     sent = host.stamp()
                 token = answer[1] if early is None and answer is not True else early

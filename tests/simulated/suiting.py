@@ -44,6 +44,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "careful": False,
         "shared": 0.0,
     },
+    "single": {"clients": 1, "errors": (0,)},
 }
 _STRIKES = {
     "late": strikes.late,
@@ -75,7 +76,7 @@ def suited(random: Random, plan: Plan, needs: tuple[str, ...]) -> Plan:
         "reentrant": plan.reentrant,
     }
     length = plan.length
-    if "asking" in needs:
+    if "asking" in needs or "single" in needs:
         length = 4000 * MS + 3 * plan.ttl + 2 * plan.bound
     last = max((s.at + s.duration for s in found), default=0)
     if random.random() < 0.7 and not plan.loss:

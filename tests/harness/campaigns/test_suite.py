@@ -71,6 +71,15 @@ def test_a_scenario_is_chosen_in_the_suites_that_have_it_and_no_other_suite_runs
     assert names == {"redis": ["failover-sentinel"], "etcd": ["queue"]}
 
 
+def test_a_run_of_an_elector_has_the_figures_of_its_election(controls, folder):
+    item = controls[0]
+    assert "election" not in row_of(item, outcome(item))
+    led = Verdict(False, "Two leaders worked at once 1 time, for at most 2.500 s.")
+    found = outcome(item)
+    found.verdicts["leadership"] = led
+    assert row_of(item, found)["election"] == led.summary
+
+
 def test_a_run_with_another_outcome_gives_the_reason(controls, folder):
     item = controls[0]
     broken = Verdict(False, "Two writes were lost.")

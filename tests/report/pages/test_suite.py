@@ -48,6 +48,13 @@ def test_all_as_published_is_one_sentence(tmp_path):
     assert "mismatch" not in html.split("</style>")[1]
 
 
+def test_the_figures_of_an_election_stand_below_its_run(tmp_path):
+    said = "Two leaders worked at once 1 time, for at most 2.500 s & 2.500 s in total."
+    html = page(tmp_path, [entry(), entry("reset", election=said)])
+    assert unescape(html).count(said) == 1
+    assert headline(html) == "All 2 scenarios had the published outcome, in 2 runs."
+
+
 def test_a_scenario_with_another_outcome_is_named_and_marked(tmp_path):
     odd = entry(
         "clock-jump",

@@ -37,6 +37,14 @@ KINDS = (
         needs=("impatient", "true_refusals", "alone", "calm"),
     ),
     Kind(
+        "raises_though_granted",
+        "raises an error though it was granted the lock",
+        ("liveness",),
+        may=("lease_exclusion",),
+        ways=LEASE,
+        needs=("alone", "single", "calm"),
+    ),
+    Kind(
         "old_answer",
         "takes the answer of an earlier request for that of this one",
         GRANTS,
