@@ -15,7 +15,7 @@ clientPort={port}
 clientPortAddress=127.0.0.1
 dataDir={folder}
 admin.enableServer=false
-4lw.commands.whitelist=ruok
+4lw.commands.whitelist=srvr
 """
 
 
@@ -26,7 +26,7 @@ def zookeeper_server(tick_ms=1000):
         config = os.path.join(folder, "zoo.cfg")
         with open(config, "w") as file:
             file.write(CONFIG.format(port=port, folder=folder, tick_ms=tick_ms))
-        with running(zookeeper(config), port, is_ok) as server:
+        with running(zookeeper(config), port, serves) as server:
             yield server
 
 
@@ -35,7 +35,8 @@ def zookeeper(config, memory="-Xmx128m"):
     return ["java", memory, "-cp", f"{JARS}/zookeeper.jar:{JARS}/*", main, config]
 
 
-def is_ok(port):
+def serves(port):
+    """Return whether the server takes requests. It answers before it does."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(b"ruok")
-        return connection.recv(4) == b"imok"
+        connection.sendall(b"srvr")
+        return b"Mode: " in connection.makefile("rb").read()
