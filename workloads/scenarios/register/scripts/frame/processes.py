@@ -12,7 +12,7 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 def listens(port):
-    socket.create_connection(("127.0.0.1", port)).close()
+    socket.create_connection(("127.0.0.1", port), timeout=1).close()
     return True
 
 

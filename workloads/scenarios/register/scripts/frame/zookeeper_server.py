@@ -36,7 +36,7 @@ def zookeeper(config, memory="-Xmx128m"):
 
 
 def serves(port):
-    """Return whether the server takes requests. It answers before it does."""
-    with socket.create_connection(("127.0.0.1", port)) as connection:
+    """Return whether the server takes requests. While it starts, it may never answer."""
+    with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
         connection.sendall(b"srvr")
         return b"Mode: " in connection.makefile("rb").read()
