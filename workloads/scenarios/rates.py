@@ -127,13 +127,8 @@ _NATS = TimedRun(
     claims=("C30",),
     source=JEPSEN_2025,
     lock="nats",
-    settings={
-        "time_s": 180.0,
-        "ttl_ms": 2000,
-        "store": "jetstream",
-        "guard": "compare-and-set",
-        **SHORT,
-    },
+    guard="compare-and-set",
+    settings={"time_s": 180.0, "ttl_ms": 2000, "store": "jetstream", **SHORT},
     faults=({"at_s": 140.0, "duration_s": 3.0, "fault": "power:all"},),
     rate=Rate("lost", published="14.1 % of the acknowledged messages (NATS 2.12.1)."),
 )
