@@ -14,16 +14,15 @@ class Crashed(RuntimeError):
     """The arguments are right, but the command could not do its work; exit code 255."""
 
 
-def choose(what: str, given: str, valid: Collection[str]) -> str:
-    """Return `given` if it is one of the valid names.
+def choose(what: str, given: str, valid: Collection[str], lists: str = "") -> str:
+    """Return `given` if it is one of the valid names. `lists` is a command that prints them.
 
     Raises:
-        BadArguments: it is not one; the text lists the valid names.
+        BadArguments: it is not one; the text lists the valid names, or names the command.
     """
     if given not in valid:
         near = difflib.get_close_matches(given, valid, n=1)
         meant = f". Did you mean {near[0]}?" if near else ""
-        raise BadArguments(
-            f"there is no {what} {given!r}; choose one of: {', '.join(valid)}{meant}"
-        )
+        known = f"`{lists}` lists them" if lists else f"choose one of: {', '.join(valid)}"
+        raise BadArguments(f"there is no {what} {given!r}; {known}{meant}")
     return given

@@ -26,7 +26,7 @@ from fencepost.harness.campaigns.item import Item, Watcher
 from fencepost.harness.cluster.cluster import Cluster
 from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.workloads.scenarios.defects import DEFECTS
-from fencepost.workloads.scenarios.register import versions
+from fencepost.workloads.scenarios.register import standalone, versions
 from fencepost.workloads.scenarios.register.row import Row
 from fencepost.workloads.scenarios.register.rows import ROWS
 from fencepost.workloads.scenarios.register.versions import BadVersions, Packages, Wanted
@@ -154,7 +154,7 @@ def cells(text: str) -> list[Cell]:
 
 def _of_row(row: Row, wanted: Sequence[Wanted]) -> Iterator[Cell]:
     about = (row.name, row.software, row.title, row.thread)
-    if not row.ecosystem:
+    if not (row.ecosystem and versions.needs(row)):
         yield Cell(*about, "", row, reason=NO_PACKAGE)
         return
     for one in wanted:
@@ -162,9 +162,11 @@ def _of_row(row: Row, wanted: Sequence[Wanted]) -> Iterator[Cell]:
 
 
 def _why_none(found: Sequence[Cell], only: Sequence[str]) -> str:
-    reasons = {f"{one.name}: {one.reason}" for one in found if one.reason}
-    if reasons and len(reasons) == len(found):
-        return f"no row can be played on several versions ({'; '.join(sorted(reasons))})"
+    reasons = {one.reason: [other.name for other in found if other.reason == one.reason]
+               for one in found if one.reason}  # fmt: skip
+    if sum(map(len, reasons.values())) == len(found):
+        said = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+        return f"no row can be played on several versions ({said})"
     names = ", ".join(dict.fromkeys(one.name for one in found))
     return f"no row begins with {' or '.join(only)}; choose from: {names}"
 
@@ -192,13 +194,15 @@ def play(item: Item, cluster: Cluster | None, watcher: Watcher) -> Played:
 
 
 def _script(script: Path, found: Environment, path: str) -> tuple[int, str]:
-    """Run a script; return its exit code, and its standard error. Its processes and files end with
-    it."""
+    """Run the one file of a script, as `fencepost reproduce` writes it; return its exit code, and
+    its standard error. Its processes and files end with it."""
     with TemporaryDirectory(prefix="fencepost-play-") as folder:
         os.chmod(folder, 0o755)  # a server may run as another user
         env = {**found.env, "PATH": path, "TMPDIR": folder}
+        file = Path(folder) / script.name
+        file.write_text(standalone.text(script), encoding="utf-8")
         process = subprocess.Popen(
-            [found.python, str(script)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            [found.python, str(file)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True, errors="replace", env=env, start_new_session=True,
         )  # fmt: skip
         with ended(process):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from fencepost.harness.command import screen
 from fencepost.harness.command.exits import EXIT
 from fencepost.harness.errors import Crashed
 from fencepost.workloads.scenarios.register import pins
+from fencepost.workloads.scenarios.register.row import listed
 from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 
 
@@ -30,8 +30,7 @@ def register(
     if check is not None:
         return _check(check, as_json)
     if as_json:
-        rows, not_shown = [asdict(row) for row in ROWS], [asdict(one) for one in NOT_SHOWN]
-        print(json.dumps({"rows": rows, "not_shown": not_shown}))
+        print(json.dumps(listed(ROWS, NOT_SHOWN)))
         return EXIT[True]
     table = screen.table("row", "software", "versions", "mended", "impact", "shown", whole=1)
     for row in ROWS:
@@ -58,5 +57,15 @@ def _check(file: Path, as_json: bool) -> int:
         for pin, row in found:
             version = pin.version or "(no version pinned)"
             screen.write(f"{pin.package} {version}: {row.name}, {row.impact}: {row.title}")
-        screen.write(f"{len(found)} rows of the register concern {len(pinned)} packages in {file}")
+        screen.write(_ending(file, len(pinned), len({row.name for _, row in found})))
     return EXIT[not found]
+
+
+def _ending(file: Path, packages: int, rows: int) -> str:
+    of = f"{file} ({packages} package{'' if packages == 1 else 's'})"
+    if not rows:
+        return f"no row of the register concerns {of}"
+    those = (
+        "1 row of the register concerns" if rows == 1 else f"{rows} rows of the register concern"
+    )
+    return f"{those} {of}. `fencepost reproduce ROW` writes a script that shows one"

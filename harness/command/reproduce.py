@@ -9,7 +9,7 @@ import typer
 
 from fencepost.harness.command import screen
 from fencepost.harness.errors import BadArguments, Crashed, choose
-from fencepost.workloads.scenarios.register import issue
+from fencepost.workloads.scenarios.register import issue, standalone
 from fencepost.workloads.scenarios.register.rows import ROWS
 
 
@@ -21,13 +21,13 @@ def reproduce(
     ] = None,
 ) -> None:
     known = {one.name: one for one in ROWS}
-    found = known[choose("row", row, known)]
+    found = known[choose("row", row, known, "fencepost register")]
     file = to or Path(found.script.name)
     said = file.with_suffix(".md")
     if said == file:
         raise BadArguments(f"{file} is the issue's name: name a script, such as {row}.py")
-    _write(file, found.script.read_text(encoding="utf-8"))
-    _write(said, issue.text(found))
+    _write(file, standalone.text(found.script))
+    _write(said, issue.text(found, file.name))
     screen.write(f"wrote {file}, which exits with 1 where the defect shows, and {said}")
 
 

@@ -5,6 +5,7 @@ A badge says how many rows concern a version in which a script was run.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,15 +15,18 @@ from markupsafe import Markup
 
 from fencepost.report.exports.badge import GREEN, RED, drawn
 from fencepost.report.pages import page
-from fencepost.workloads.scenarios.register import issue
-from fencepost.workloads.scenarios.register.row import IMPACTS, NotShown, Row, numbers
+from fencepost.workloads.scenarios.register import issue, standalone
+from fencepost.workloads.scenarios.register.row import IMPACTS, NotShown, Row, listed, numbers
 
-BADGES = "badges"
+BADGES, SCRIPTS = "badges", "scripts"
 
 
 def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
-    """Write index.html, ROW.html and badges/PACKAGE-VERSION.svg into a new folder."""
+    """Write index.html, register.json, ROW.html, scripts/ROW.py and badges/PACKAGE-VERSION.svg into
+    a new folder."""
     (to / BADGES).mkdir(parents=True)
+    (to / SCRIPTS).mkdir()
+    (to / "register.json").write_text(json.dumps(listed(rows, not_shown)) + "\n", encoding="utf-8")
     badges = {(*key, _badge(*key)): _drawn(*key, len(found)) for key, found in _badges(rows)}
     for (_, _, file), picture in badges.items():
         (to / file).write_text(picture, encoding="utf-8")
@@ -30,14 +34,20 @@ def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
     values = {
         "rows": shown,
         "not_shown": not_shown,
-        "software": sorted({row.software for row in rows}),
+        "software": sorted({_library(row) for row in rows}, key=str.lower),
         "impacts": {name: words for name, words in IMPACTS.items()
                     if any(row.impact == name for row in rows)},
     }  # fmt: skip
     page.write(to / "index.html", "register.html", values)
     for row, about in zip(rows, shown, strict=True):
-        script = row.script.read_text(encoding="utf-8")
-        values = {"row": about, "script": script, "issue": issue.text(row), "meaning": IMPACTS}
+        script = standalone.text(row.script)
+        (to / SCRIPTS / row.script.name).write_text(script, encoding="utf-8")
+        values = {
+            "row": about,
+            "script": script,
+            "issue": issue.text(row, row.script.name),
+            "meaning": IMPACTS,
+        }
         page.write(to / f"{row.name}.html", "register-row.html", values)
 
 
@@ -65,9 +75,23 @@ def _shown(row: Row, badges: dict[tuple[str, str, str], Markup]) -> dict[str, An
     its = [(file, picture) for (package, _, file), picture in badges.items()
            if package == row.package]  # fmt: skip
     return asdict(row) | {
+        "heading": _heading(row),
+        "library": _library(row),
         "state": f"mended in {row.mended}" if row.mended else "open",
         "badges": its,
         "file": row.script.name,
         "thread_name": row.thread.removeprefix("https://github.com/").replace("/issues/", " ")
         .replace("/pull/", " "),
     }  # fmt: skip
+
+
+def _heading(row: Row) -> str:
+    """Return software and title: "redis-py: asyncio Lock: ...", where both name the part."""
+    part = row.software.partition(", ")[2]
+    said = part and row.title.startswith(part)
+    return f"{_library(row) if said else row.software}: {row.title}"
+
+
+def _library(row: Row) -> str:
+    """Return the name of its software without the part of it: "redis-py"."""
+    return row.software.partition(",")[0]

@@ -58,14 +58,19 @@ def test_from_the_index_to_a_changed_outcome(site, window):
     assert "suite/a" in page.locator(".beside").first.locator("xpath=preceding::h3[1]").inner_text()
 
 
-def test_the_register_is_sorted_and_filtered(site, window):
-    page = window(DESK).open(site / "register" / "index.html")
+@pytest.mark.parametrize("width", [DESK, PHONE])
+def test_the_register_is_sorted_and_filtered(site, window, width):
+    page = window(width).open(site / "register" / "index.html")
     visible = page.locator("#register tbody tr:visible")
     every = visible.count()
     page.select_option("[data-column=impact]", "slow")
     assert 0 < visible.count() < every
     assert page.locator("[role=status]").inner_text() == f"{visible.count()} of {every} shown"
     page.select_option("[data-column=impact]", "")
+    page.select_option("[data-column=software]", "redis-py")
+    assert visible.count() > 1  # of its Lock and of its asyncio Lock
+    assert all("redis-py" in one for one in visible.all_inner_texts())
+    page.select_option("[data-column=software]", "")
     for order, key in (("ascending", False), ("descending", True)):
         page.click("th button:text-is('software')")
         names = [

@@ -38,6 +38,7 @@ ROW = dataclasses.replace(
     ROWS[0], name="lockling-stuck", software="Lockling, Lock", package="lockling",
     versions=("2.0",), mended="3.0", modules=(), programs=(), track_record="",
 )  # fmt: skip
+SCRIPTS = register_row.SCRIPTS
 NEWEST = {"1.*": "1.5", "2.*": "2.1", "3.*": "3.0", "4.*": "4.0"}
 
 
@@ -144,7 +145,7 @@ def test_a_program_that_is_not_on_this_machine_is_named_before_anything_is_insta
         (("--versions", "lockling"), "'lockling' names no versions (for example: redis-py=5..8)"),
         (("--versions", "lockling=a..b"), "'a..b' is not a version"),
         (("--versions", "locklin=5"), "there is no software 'locklin'"),
-        (("--versions", "kazoo=2"), "kazoo-timeout: it runs on nodes"),
+        (("--versions", "kazoo=2"), "kazoo-timeout, kazoo-no-deadline: it runs on nodes"),
         (("--versions", "lockling=5", "--only", "x"), "no row begins with x"),
         (("--versions", "lockling=5", "--simulated"), "--simulated cannot be combined"),
         (("--versions", "lockling=5", "--seed", "3"), "--seed cannot be combined"),
@@ -154,6 +155,16 @@ def test_a_program_that_is_not_on_this_machine_is_named_before_anything_is_insta
 def test_wrong_words_are_refused_in_one_sentence(installed, call, words, told):
     code, _, err = call(*words)
     assert code == 254 and told in err.replace("\n", " ") and not installed
+
+
+def test_rows_of_a_server_and_of_go_say_together_that_no_registry_has_their_version(monkeypatch):
+    monkeypatch.setattr(versions, "ROWS", ROWS)
+    monkeypatch.setattr(register_row, "SCRIPTS", SCRIPTS)
+    with pytest.raises(BadArguments) as refused:
+        assert versions.Plan(("etcd=3",)).cells
+    told = str(refused.value)
+    assert "etcd-expired-waiter" in told and "etcd-go-mutex-expired" in told
+    assert told.count("no package of PyPI or npm") == 1
 
 
 def test_a_row_of_a_server_says_that_no_registry_has_its_version(monkeypatch):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from fencepost.harness.command import app
+from fencepost.workloads.scenarios.register import standalone
 from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 
 
@@ -35,7 +36,7 @@ def test_the_register_lists_every_row(call):
     ("pinned", "code", "told"),
     [
         ("redis==8.1.0", 1, "redis 8.1.0: redis-py-reacquire-zero, two holders"),
-        ("redis==3.0", 0, "0 rows of the register concern 1 package"),
+        ("redis==3.0", 0, "no row of the register concerns"),
         ("a b", 255, "'a b' is not a requirement"),
     ],
 )
@@ -59,8 +60,9 @@ def test_reproduce_writes_the_script_and_the_issue_and_overwrites_nothing_else(t
     file, row = tmp_path / "shown.py", ROWS[0]
     for _ in range(2):
         assert call("reproduce", row.name, "--to", file)[0] == 0
-    assert file.read_bytes() == row.script.read_bytes()
-    assert row.title in (tmp_path / "shown.md").read_text()
+    assert file.read_text() == standalone.text(row.script)
+    said = (tmp_path / "shown.md").read_text()
+    assert row.title in said and "by `python shown.py`" in said
     file.write_text("mine")
     code, _, err = call("reproduce", row.name, "--to", file)
     assert code == 254 and "move it away first" in err
@@ -70,3 +72,4 @@ def test_reproduce_writes_the_script_and_the_issue_and_overwrites_nothing_else(t
 def test_a_row_that_is_not_there_is_refused_with_those_that_are(call):
     code, _, err = call("reproduce", "redis-py-reacquire-zer")
     assert code == 254 and "Did you mean redis-py-reacquire-zero?" in err
+    assert "`fencepost register` lists them" in err

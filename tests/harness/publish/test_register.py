@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from fencepost.harness.publish import register
+from fencepost.workloads.scenarios.register import standalone
 from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 
 ROW = ROWS[0]
@@ -28,7 +30,14 @@ def test_each_row_has_a_page_with_its_script_and_each_candidate_a_line(written):
     for row in ROWS:
         assert f'href="{row.name}.html"' in index
         shown = (folder / f"{row.name}.html").read_text(encoding="utf-8")
-        assert row.script.name in shown and "def main" in shown
+        assert row.script.name in shown and "if __name__" in shown
+        assert "from frame" not in shown
+        lent = folder / "scripts" / row.script.name
+        assert f'href="scripts/{lent.name}"' in shown
+        assert lent.read_text(encoding="utf-8") == standalone.text(row.script)
+    known = json.loads((folder / "register.json").read_bytes())
+    assert [one["script"] for one in known["rows"]] == [row.script.name for row in ROWS]
+    assert len(known["not_shown"]) == len(NOT_SHOWN) and 'href="register.json"' in index
     assert index.count("<td>not tried yet</td>") == sum(
         one.tried == "not tried yet" for one in NOT_SHOWN
     )
@@ -42,6 +51,16 @@ def test_a_badge_counts_the_open_defects_of_a_version(written):
         for one in (folder / "badges").iterdir()
     }
     assert said == {"redis-5.0.8": "2 open defects", "redis-6.4.0": "1 open defect"}
+
+
+def test_a_heading_names_the_part_of_a_software_once(written):
+    one = replace(ROWS[0], software="lib, Lock", title="Lock: it is stuck")
+    two = replace(ROWS[1], software="lib, asyncio Lock", title="it is stuck")
+    folder = written(one, two)
+    said = (folder / f"{one.name}.html").read_text(encoding="utf-8")
+    assert "<h1>lib: Lock: it is stuck</h1>" in said
+    said = (folder / f"{two.name}.html").read_text(encoding="utf-8")
+    assert "<h1>lib, asyncio Lock: it is stuck</h1>" in said
 
 
 def test_what_stands_between_backticks_is_code(written):

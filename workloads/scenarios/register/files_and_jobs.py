@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fencepost.workloads.scenarios.register.row import Row, Runs
 
-_THREE = Runs(3, 3, "2026-11-27", "2026-11-27")
-_FOUR = Runs(4, 4, "2026-11-27", "2026-11-27")
+_FOUR = Runs(4, 4, "2026-11-27", "2026-11-28")
+_FIVE = Runs(5, 5, "2026-11-27", "2026-11-28")
 _REDIS = ("redis-server",)
 _FENCE = "Let the write that takes the job succeed only if the scheduler still owns its lock."
 _OWN_END = "The end of a task frees only the lock that this task has."
@@ -20,7 +20,7 @@ ROWS = (
         "The first learns that it has lost the lock.",
         "The heartbeat finds another token in the marker and ends; the hold is not touched.",
         "Mark the hold as lost, and refuse it from then on, as 4.2.1 does (`on_compromise`).",
-        ("filelock",), (), _THREE, mended="4.2.1",
+        ("filelock",), (), _FOUR, mended="4.2.1",
         thread="https://github.com/tox-dev/filelock/pull/738",
     ),
     Row(
@@ -32,7 +32,7 @@ ROWS = (
         "A holder that refreshes its marker keeps the lock, whatever the clocks of others show.",
         "The age of a marker is the client's wall clock minus the modification time of the file.",
         "Measure on the client's monotonic clock for how long the marker has not changed.",
-        ("filelock",), (), _THREE, mended="4.0.0",
+        ("filelock",), (), _FOUR, mended="4.0.0",
     ),
     Row(
         "moto-if-none-match", "moto, S3 server", "moto", ("5.0.14",), "two holders",
@@ -42,7 +42,7 @@ ROWS = (
         "The second is refused with 412, PreconditionFailed.",
         "The header is not read.",
         "Refuse the write if the object exists, as 5.0.15 does.",
-        ("moto", "boto3"), (), _THREE, mended="5.0.15",
+        ("moto", "boto3"), (), _FOUR, mended="5.0.15",
         thread="https://github.com/getmoto/moto/issues/8091",
     ),
     Row(
@@ -54,7 +54,7 @@ ROWS = (
         "A scheduler whose lock has passed to another sends nothing.",
         "The lock is extended at the start of a tick. Neither the write that reserves the job nor "
         "the sending depends on it.",
-        _FENCE, ("celery", "redbeat", "redis"), _REDIS, _THREE,
+        _FENCE, ("celery", "redbeat", "redis"), _REDIS, _FOUR,
         thread="https://github.com/sibson/redbeat/issues/129",
     ),
     Row(
@@ -65,7 +65,7 @@ ROWS = (
         "A scheduler whose lock has passed to another enqueues nothing.",
         "The owner is checked in the heartbeat, before the jobs are read. The write that enqueues "
         "them does not depend on it.",
-        _FENCE, ("rq", "redis"), _REDIS, _THREE, thread="https://github.com/rq/rq/issues/2338",
+        _FENCE, ("rq", "redis"), _REDIS, _FOUR, thread="https://github.com/rq/rq/issues/2338",
     ),
     Row(
         "celery-once-late-end", "celery-once, QueueOnce", "celery-once", ("3.0.1",), "two holders",
@@ -75,7 +75,7 @@ ROWS = (
         "`clear_lock` deletes the key without a comparison of its owner.",
         "Keep the token of redis-py's Lock, and release by it; or choose a timeout that no task "
         "outlasts.",
-        ("celery_once", "celery", "redis"), _REDIS, _FOUR,
+        ("celery_once", "celery", "redis"), _REDIS, _FIVE,
     ),
     Row(
         "celery-singleton-late-end", "celery-singleton, Singleton", "celery-singleton",
@@ -85,6 +85,6 @@ ROWS = (
         "a third one is queued while the second has the lock.", _OWN_END,
         "The key has the id of its task, and `unlock` deletes it without a comparison.",
         "Delete the key by a script that compares the id of the task.",
-        ("celery_singleton", "celery", "redis"), _REDIS, _FOUR,
+        ("celery_singleton", "celery", "redis"), _REDIS, _FIVE,
     ),
 )  # fmt: skip

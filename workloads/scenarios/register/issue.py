@@ -5,17 +5,18 @@ from __future__ import annotations
 from fencepost.workloads.scenarios.register.row import IMPACTS, Row
 
 
-def text(row: Row) -> str:
-    """Return the issue as Markdown: versions, story, expectation, cause, a fix."""
+def text(row: Row, script: str) -> str:
+    """Return the issue as Markdown: versions, story, expectation, cause, a fix. `script` is the
+    name of the file that shows the defect."""
     shown = f"{row.package} {', '.join(row.versions)}"
     mended = f" It does not show in {row.mended}." if row.mended else ""
     known = f"\nRelated thread: {row.thread}\n" if row.thread else ""
     runs = f"{row.runs.shown} of {row.runs.of} runs, last on {row.runs.last}"
     return f"""# {row.title}
 
-**Versions**: shown in {shown}.{mended} The head of the script names the servers.
-**Impact**: {row.impact} ({IMPACTS[row.impact]}).
-**Shown in** {runs}, by `python {row.script.name}`: it exits with 1 and an AssertionError.
+- **Versions**: shown in {shown}.{mended} The head of the script names the servers.
+- **Impact**: {row.impact} ({IMPACTS[row.impact]}).
+- **Shown in** {runs}, by `python {script}`: it exits with 1 and an AssertionError.
 {known}
 ## Observed
 {row.happens}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.workloads.scenarios.register.row import Row, Runs
 
-_THREE = Runs(3, 3, "2026-11-27", "2026-11-27")
+_FOUR = Runs(4, 4, "2026-11-27", "2026-11-28")
 _NODE = ("node", "redis-server")
 _SESAMECARE = "@sesamecare-oss/redlock"
 
@@ -20,7 +20,7 @@ ROWS = (
         "which reaches the servers after the requests that they have not answered.",
         "Do not unlock after a failed extension, as 5.0.0-beta.2 does. Until then, stop the work "
         "when `extend` fails.",
-        (), _NODE, Runs(4, 4, "2026-11-28", "2026-11-28"), ecosystem="npm",
+        (), _NODE, Runs(5, 5, "2026-11-28", "2026-11-28"), ecosystem="npm",
         npm=("redlock", "ioredis"), mended="5.0.0-beta.2",
         track_record="node-redlock-extend-unlocks",
     ),
@@ -33,7 +33,7 @@ ROWS = (
         "The value is the same in all attempts. The script refuses any key that exists, and a "
         "failed attempt deletes nothing.",
         "Refuse only a key with another value, and set the TTL of an own one again.",
-        (), _NODE, _THREE, ecosystem="npm", npm=("redlock", "ioredis"),
+        (), _NODE, _FOUR, ecosystem="npm", npm=("redlock", "ioredis"),
         thread="https://github.com/mike-marcacci/node-redlock/issues/299",
     ),
     Row(
@@ -44,7 +44,7 @@ ROWS = (
         "`acquire` is refused when no validity is left.",
         "`expiration` is computed after a quorum, and nothing compares it with the clock.",
         "If no validity is left, release the keys and raise, as the Redlock algorithm says.",
-        (), _NODE, _THREE, ecosystem="npm", npm=("redlock", "ioredis"),
+        (), _NODE, _FOUR, ecosystem="npm", npm=("redlock", "ioredis"),
         thread="https://github.com/mike-marcacci/node-redlock/issues/296",
     ),
     Row(
@@ -56,7 +56,7 @@ ROWS = (
         "The value is the same in all attempts. The script refuses any key that exists, and a "
         "failed attempt deletes nothing.",
         "Refuse only a key with another value, and set the TTL of an own one again.",
-        (), _NODE, _THREE, ecosystem="npm", npm=(_SESAMECARE, "ioredis"),
+        (), _NODE, _FOUR, ecosystem="npm", npm=(_SESAMECARE, "ioredis"),
     ),
     Row(
         "redlock-sesamecare-validity", _SESAMECARE, _SESAMECARE, ("1.4.0",), "two holders",
@@ -66,7 +66,7 @@ ROWS = (
         "`acquire` is refused when no validity is left.",
         "`expiration` is computed after a quorum, and nothing compares it with the clock.",
         "If no validity is left, release the keys and raise, as the Redlock algorithm says.",
-        (), _NODE, _THREE, ecosystem="npm", npm=(_SESAMECARE, "ioredis"),
+        (), _NODE, _FOUR, ecosystem="npm", npm=(_SESAMECARE, "ioredis"),
     ),
     Row(
         "redis-semaphore-refresh-hangs", "redis-semaphore, Mutex", "redis-semaphore", ("5.8.0",),
@@ -77,7 +77,7 @@ ROWS = (
         "When the TTL has passed since the last refresh, `isAcquired` is false.",
         "The loss is found in the answer to a refresh only, and a refresh has no deadline.",
         "Start a timer for the rest of the TTL at each refresh; when it fires, call `onLockLost`.",
-        (), _NODE, _THREE, ecosystem="npm", npm=("redis-semaphore", "ioredis"),
+        (), _NODE, _FOUR, ecosystem="npm", npm=("redis-semaphore", "ioredis"),
     ),
     Row(
         "redis-semaphore-validity", "redis-semaphore, Mutex", "redis-semaphore", ("5.8.0",),
@@ -88,7 +88,7 @@ ROWS = (
         "`tryAcquire` tries again, or returns false, when no validity is left.",
         "The time from the request to the answer is not compared with `lockTimeout`.",
         "Take the time before SET, and refuse a grant that is older than `lockTimeout`.",
-        (), _NODE, _THREE, ecosystem="npm", npm=("redis-semaphore", "ioredis"),
+        (), _NODE, _FOUR, ecosystem="npm", npm=("redis-semaphore", "ioredis"),
     ),
     Row(
         "bullmq-job-twice", "BullMQ, Worker", "bullmq", ("5.0.0", "5.45.2", "5.66.7", "6.7.0"),
@@ -101,7 +101,7 @@ ROWS = (
         "A renewal that fails emits `lockRenewalFailed` and `error` on the worker, and leaves the "
         "job alone.",
         "Call `cancelJob` for each job whose lock could not be renewed.",
-        (), _NODE, _THREE, ecosystem="npm", npm=("bullmq", "ioredis"),
+        (), _NODE, _FOUR, ecosystem="npm", npm=("bullmq", "ioredis"),
         thread="https://github.com/taskforcesh/bullmq/issues/3183",
     ),
     Row(
@@ -112,7 +112,7 @@ ROWS = (
         "A release deletes only the key of its own client.",
         "`release` compares its own clock with the end of the lease, and sends DEL.",
         "Set a random value, and delete the key by a script that compares it.",
-        (), _NODE, _THREE, ecosystem="npm", npm=("redis-lock", "redis"),
+        (), _NODE, _FOUR, ecosystem="npm", npm=("redis-lock", "redis"),
         thread="https://github.com/errorception/redis-lock/issues/29",
     ),
 )  # fmt: skip

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 SCRIPTS = Path(__file__).parent / "scripts"
 IMPACTS = {
@@ -76,6 +78,14 @@ class NotShown:
     software: str
     what: str
     tried: str
+
+
+def listed(rows: Iterable[Row], not_shown: Iterable[NotShown]) -> dict[str, Any]:
+    """Return the register for programs: its rows, and the candidates that are not shown."""
+    return {
+        "rows": [asdict(row) | {"script": row.script.name} for row in rows],
+        "not_shown": [asdict(one) for one in not_shown],
+    }
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from fencepost.workloads.scenarios.register import files_and_jobs, npm, servers
 from fencepost.workloads.scenarios.register.row import NotShown, Row, Runs
 
-_TODAY, _NEXT = "2026-11-26", "2026-11-27"
-_THREE = Runs(3, 3, _TODAY, _TODAY)
-_SEVEN = Runs(7, 7, _TODAY, _NEXT)
-_THREE_TODAY = Runs(3, 3, _NEXT, _NEXT)
+_FIRST, _NEXT, _LAST = "2026-11-26", "2026-11-27", "2026-11-28"
+_FOUR = Runs(4, 4, _FIRST, _LAST)
+_EIGHT = Runs(8, 8, _FIRST, _LAST)
+_FOUR_SINCE_NEXT = Runs(4, 4, _NEXT, _LAST)
 _REDIS, _ETCD = ("redis-server",), ("etcd",)
 _POSTGRES = ("initdb",)
 _TOOZ = "tooz"
@@ -43,7 +43,7 @@ ROWS = (
         "A cancelled `acquire` leaves the lock free, or its owner can release it.",
         "The token is a local variable until the answer is read, so nothing can delete the key.",
         "On CancelledError, run the release script with the token (shielded), then raise.",
-        ("redis",), _REDIS, _SEVEN,
+        ("redis",), _REDIS, _EIGHT,
     ),
     Row(
         "redis-py-reacquire-zero", "redis-py, Lock", "redis",
@@ -55,19 +55,19 @@ ROWS = (
         "`reacquire` keeps the lock, or refuses as it does with `timeout=None`.",
         "`acquire` tests `if self.timeout`, `reacquire` tests `is None`: it sends PEXPIRE 0.",
         "Refuse `timeout=0` in the constructor, or treat it as None everywhere.",
-        ("redis",), _REDIS, _SEVEN, thread="https://github.com/redis/redis-py/issues/4279",
+        ("redis",), _REDIS, _EIGHT, thread="https://github.com/redis/redis-py/issues/4279",
     ),
     Row(
         "redis-py-release-forgets", "redis-py, Lock", "redis",
         ("4.6.0", "5.0.8", "5.3.1", "6.4.0", "7.0.1", "7.4.1", "8.1.0"),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("redis",), programs=_REDIS, runs=_SEVEN, npm=(), files=(), **_FORGETS,
+        modules=("redis",), programs=_REDIS, runs=_EIGHT, npm=(), files=(), **_FORGETS,
         thread="https://github.com/redis/redis-py/issues/4258",
     ),
     Row(
         "valkey-py-release-forgets", "valkey-py, Lock", "valkey", ("6.2.0",),
         title="Lock: after a network error in release() its owner cannot release the lock",
-        modules=("valkey",), programs=_REDIS, runs=Runs(4, 4, _TODAY, _NEXT), npm=(), files=(),
+        modules=("valkey",), programs=_REDIS, runs=Runs(5, 5, _FIRST, _LAST), npm=(), files=(),
         **_FORGETS,
     ),
     Row(
@@ -81,7 +81,7 @@ ROWS = (
         "`acquire` returns True, because the key holds the caller's token.",
         "The retry of the connection repeats SET NX, which is not idempotent.",
         "When SET NX is refused, compare the key's value with the token (SET with NX and GET).",
-        ("redis",), _REDIS, Runs(11, 11, _TODAY, _NEXT), track_record="redis-py-reply-lost",
+        ("redis",), _REDIS, Runs(12, 12, _FIRST, _LAST), track_record="redis-py-reply-lost",
     ),
     Row(
         "redlock-py-minority-down", "redlock-py", "redlock-py", ("1.0.8",), "stuck",
@@ -91,7 +91,7 @@ ROWS = (
         "`lock()` succeeds, because a majority granted the lock.",
         "The errors of single servers are raised even if a quorum was reached.",
         "Raise only without a quorum, and only after the keys have been deleted.",
-        ("redis", "redlock"), _REDIS, _THREE, track_record="redlock-py-minority-down",
+        ("redis", "redlock"), _REDIS, _FOUR, track_record="redlock-py-minority-down",
         thread="https://github.com/SPSCommerce/redlock-py/pull/27",
     ),
     Row(
@@ -100,7 +100,7 @@ ROWS = (
         _ACQUIRED, _TOLD,
         "`acquired` says whether the lock is in a local set; only `release` removes it.",
         "Let `acquired` fall with the end of the TTL, measured on the local clock.",
-        ("tooz", "redis"), _REDIS, _THREE,
+        ("tooz", "redis"), _REDIS, _FOUR,
     ),
     Row(
         "tooz-postgresql-keys", "tooz, PostgreSQL driver", _TOOZ, ("9.1.0",), "stuck",
@@ -110,7 +110,7 @@ ROWS = (
         "Locks with different names are independent.",
         "The key is the first two bytes of an md5, so there are 65,536 locks in all.",
         "Use eight bytes of the digest, as the bigint of `pg_advisory_lock(bigint)`.",
-        ("tooz", "psycopg2"), _POSTGRES, _THREE,
+        ("tooz", "psycopg2"), _POSTGRES, _FOUR,
     ),
     Row(
         "tooz-postgresql-acquired", "tooz, PostgreSQL driver", _TOOZ, ("9.1.0",), "silent",
@@ -119,7 +119,7 @@ ROWS = (
         "`acquired` is an attribute that only `release` clears. The session that has the lock is "
         "not looked at again.",
         "Let `heartbeat` query each lock's session, and clear `acquired` when it is gone.",
-        ("tooz", "psycopg2"), _POSTGRES, _THREE,
+        ("tooz", "psycopg2"), _POSTGRES, _FOUR,
     ),
     Row(
         "tooz-etcd3gw-acquired", "tooz, etcd3gw driver", _TOOZ, ("9.1.0",), "silent",
@@ -128,19 +128,19 @@ ROWS = (
         "`acquired` is membership in a local set. `heartbeat` ignores the TTL that the refresh of "
         "the lease returns (-1: there is no such lease).",
         "In `heartbeat`, remove the lock and return False if the refresh returns no TTL.",
-        ("tooz", "etcd3gw"), _ETCD, _THREE,
+        ("tooz", "etcd3gw"), _ETCD, _FOUR,
     ),
     Row(
         "tooz-etcd3gw-leases", "tooz, etcd3gw driver", _TOOZ, ("9.1.0",), "slow",
         "etcd3gw driver: every failed attempt leaves a lease in etcd",
         _LEASES, _REVOKED, "`acquire` makes a lease per attempt and does not revoke it.", _REVOKE,
-        ("tooz", "etcd3gw"), _ETCD, _THREE,
+        ("tooz", "etcd3gw"), _ETCD, _FOUR,
     ),
     Row(
         "etcd3gw-leases", "etcd3gw, Lock", "etcd3gw", ("2.7.0",), "slow",
         "Lock: every failed attempt leaves a lease in etcd",
         _LEASES, _REVOKED, "`acquire` makes a lease per attempt and does not revoke it.", _REVOKE,
-        ("etcd3gw",), _ETCD, _THREE, track_record="etcd3gw-leases",
+        ("etcd3gw",), _ETCD, _FOUR, track_record="etcd3gw-leases",
     ),
     Row(
         "etcd3gw-with-enters", "etcd3gw, Lock", "etcd3gw", ("2.1.0", "2.5.0", "2.7.0"),
@@ -148,28 +148,28 @@ ROWS = (
         "Lock: `with` enters its block although another client has the lock",
         "One client has the lock. Another one enters `with client.lock(...)` at once.", _ENTERS,
         "`__enter__` calls `acquire`, which tries one time, and ignores its answer.", _RAISE,
-        ("etcd3gw",), _ETCD, Runs(5, 5, _NEXT, _NEXT),
+        ("etcd3gw",), _ETCD, Runs(6, 6, _NEXT, _LAST),
     ),
     Row(
         "aetcd-with-enters", "aetcd, Lock", "aetcd", ("1.0.0",), "two holders",
         "Lock: `async with` enters its block after 10 s although another client has the lock",
         "One client has the lock. Another one enters `async with client.lock(...)` after 10 s.",
         _ENTERS, _TEN_SECONDS.format("__aenter__"), _RAISE,
-        ("aetcd",), _ETCD, Runs(4, 4, _NEXT, _NEXT),
+        ("aetcd",), _ETCD, Runs(5, 5, _NEXT, _LAST),
     ),
     Row(
         "etcd3-with-enters", "etcd3, Lock", "etcd3", ("0.12.0",), "two holders",
         "Lock: `with` enters its block after 10 s although another client has the lock",
         "One client has the lock. Another one enters `with client.lock(...)` after 10 s.",
         _ENTERS, _TEN_SECONDS.format("__enter__"), _RAISE,
-        ("etcd3",), _ETCD, Runs(3, 3, _NEXT, _NEXT),
+        ("etcd3",), _ETCD, Runs(4, 4, _NEXT, _LAST),
         thread="https://github.com/kragniz/python-etcd3/issues/599",
     ),
     Row(
         "aetcd-leases", "aetcd, Lock", "aetcd", ("1.0.0",), "slow",
         "Lock: every failed attempt leaves a lease in etcd",
         _LEASES, _REVOKED, "Each attempt makes a lease, and forgets it if the key exists.", _REVOKE,
-        ("aetcd",), _ETCD, Runs(3, 3, _NEXT, _NEXT),
+        ("aetcd",), _ETCD, Runs(4, 4, _NEXT, _LAST),
     ),
     Row(
         "dramatiq-late-release", "dramatiq, ConcurrentRateLimiter", "dramatiq",
@@ -182,7 +182,7 @@ ROWS = (
         "`release` decrements a counter that has no owner.",
         "Store the holders by an id each, and remove the own one. Or choose a ttl that no block "
         "outlasts (it is 15 min by default).",
-        ("dramatiq", "redis"), _REDIS, Runs(6, 6, _NEXT, _NEXT),
+        ("dramatiq", "redis"), _REDIS, Runs(7, 7, _NEXT, _LAST),
     ),
     Row(
         "walrus-short-ttl", "walrus, Lock", "walrus", ("0.9.3", "0.9.8"), "stuck",
@@ -192,7 +192,7 @@ ROWS = (
         "The waiter is granted the lock when the lease expires.",
         "It waits by BLPOP for `ttl // 1000` seconds, and 0 means without a limit.",
         "Wait for `ttl / 1000`: Redis 6 takes fractions of a second.",
-        ("walrus",), _REDIS, Runs(5, 5, _NEXT, _NEXT),
+        ("walrus",), _REDIS, Runs(6, 6, _NEXT, _LAST),
     ),
     Row(
         "aiocache-other-process", "aiocache, RedLock", "aiocache", ("0.12.0", "0.12.3"),
@@ -205,7 +205,7 @@ ROWS = (
         "It waits for an asyncio.Event of its own process. Without one, KeyError is caught, and "
         "the block is entered.",
         "Ask Redis again until the key or the lease has expired.",
-        ("aiocache", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
+        ("aiocache", "redis"), _REDIS, Runs(6, 6, _NEXT, _LAST),
     ),
     Row(
         "sherlock-expire-none", "sherlock, RedisLock", "sherlock", ("0.4.0", "0.4.1"),
@@ -217,7 +217,7 @@ ROWS = (
         "The script compares `ARGV[2]`, a string, with the number -1, and so sends EXPIRE with -1, "
         "which deletes a key.",
         "Compare with `tonumber(ARGV[2])`, or use SET with NX and without EX.",
-        ("sherlock", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
+        ("sherlock", "redis"), _REDIS, Runs(6, 6, _NEXT, _LAST),
         thread="https://github.com/py-sherlock/sherlock/pull/37",
     ),
     Row(
@@ -230,7 +230,7 @@ ROWS = (
         "The script sets the key, and then EXPIRE refuses the fraction. Redis keeps the "
         "writes of a script that fails.",
         "Use SET with NX and PX, in milliseconds.",
-        ("sherlock", "redis"), _REDIS, Runs(5, 5, _NEXT, _NEXT),
+        ("sherlock", "redis"), _REDIS, Runs(6, 6, _NEXT, _LAST),
     ),
     Row(
         "kubernetes-leader-hangs", "kubernetes, leaderelection", "kubernetes", ("37.0.2",),
@@ -241,7 +241,7 @@ ROWS = (
         "`onstopped_leading` is called within `renew_deadline`.",
         "The request has no timeout and runs in the loop that has to notice the deadline.",
         "Give each request `_request_timeout`, at most the rest of `renew_deadline`.",
-        ("kubernetes",), (), _THREE,
+        ("kubernetes",), (), _FOUR,
     ),
     Row(
         "kubernetes-leader-reset", "kubernetes, leaderelection", "kubernetes", ("37.0.2",),
@@ -252,7 +252,7 @@ ROWS = (
         "The request is tried again until `renew_deadline`, then `onstopped_leading` is called.",
         "The locks catch ApiException only. urllib3 raises MaxRetryError or ProtocolError.",
         "Catch these as failed attempts, and call `onstopped_leading` in a `finally`.",
-        ("kubernetes",), (), _THREE,
+        ("kubernetes",), (), _FOUR,
     ),
     Row(
         "pgbouncer-advisory-lock", "PgBouncer, advisory locks", "pgbouncer", ("1.18",),
@@ -263,7 +263,7 @@ ROWS = (
         "An error, because a session lock has no meaning without a session of its own.",
         "Both clients run on one server session, and a session may take its own lock again.",
         "Use `pg_try_advisory_xact_lock`, or `pool_mode = session` for these clients.",
-        ("psycopg2",), ("initdb", "pgbouncer"), _THREE, ecosystem="",
+        ("psycopg2",), ("initdb", "pgbouncer"), _FOUR, ecosystem="",
     ),
     Row(
         "etcd-paused-leader-revokes", "etcd", "etcd", ("3.4.23", "3.5.16"), "two holders",
@@ -276,7 +276,7 @@ ROWS = (
         "16 revocations wait for an answer; the rest are proposed after it has stepped down. Pull "
         "request 16822 added a test of the leadership to 3.4 and 3.5; 3.5.16 still revokes.",
         "Test the leadership before each revocation, or do not forward a proposal to revoke.",
-        (), _ETCD, Runs(6, 6, _TODAY, _TODAY), ecosystem="",
+        (), _ETCD, Runs(7, 7, _FIRST, _LAST), ecosystem="",
         thread="https://github.com/etcd-io/etcd/issues/15247",
     ),
     Row(
@@ -288,7 +288,7 @@ ROWS = (
         "`locked` is an attribute that only `release` clears.",
         "Keep the server's session id (pg_backend_pid) at `acquire`, or listen to the pool's "
         "`invalidate` event, and clear `locked`.",
-        ("sqlalchemy", "sqlalchemy_dlock", "psycopg2"), _POSTGRES, _THREE,
+        ("sqlalchemy", "sqlalchemy_dlock", "psycopg2"), _POSTGRES, _FOUR,
     ),
     Row(
         "django-pglocks-closed", "django-pglocks", "django-pglocks", ("1.0.4",), "two holders",
@@ -302,7 +302,7 @@ ROWS = (
         "3.2, 4.2 and 5.2.",
         "Take the lock in a transaction (pg_advisory_xact_lock): Django does not close a "
         "connection within `atomic`.",
-        ("django", "django_pglocks", "psycopg2"), _POSTGRES, Runs(4, 4, _NEXT, _NEXT),
+        ("django", "django_pglocks", "psycopg2"), _POSTGRES, Runs(5, 5, _NEXT, _LAST),
     ),
     Row(
         "mariadb-get-lock-reconnect", "MariaDB GET_LOCK with PyMySQL", "pymysql", ("1.2.4",),
@@ -314,7 +314,7 @@ ROWS = (
         "A caller that depends on its session learns that it is another one.",
         "`reconnect=True` is the default of `ping`; locks belong to the session that ended.",
         "Call `ping(reconnect=False)` while GET_LOCK is held, or compare CONNECTION_ID().",
-        ("pymysql",), ("mariadbd",), Runs(6, 6, _TODAY, "2026-11-28"),
+        ("pymysql",), ("mariadbd",), Runs(7, 7, _FIRST, _LAST),
         thread="https://github.com/dreamwidth/dreamwidth/pull/3549",
     ),
     Row(
@@ -331,7 +331,7 @@ ROWS = (
         "Compare @@server_id and CONNECTION_ID() with those of the acquire in each transaction, or "
         "leave `autoReconnect` off; stop the old primary before the promotion (fencing). A row "
         "that is locked in the transaction of the write needs neither.",
-        (), ("mariadbd", "java", "javac"), Runs(3, 3, "2026-11-28", "2026-11-28"), ecosystem="",
+        (), ("mariadbd", "java", "javac"), Runs(4, 4, "2026-11-28", _LAST), ecosystem="",
         files=("/usr/share/java/mariadb-java-client.jar",),
     ),
     Row(
@@ -344,7 +344,7 @@ ROWS = (
         "The first learns that it has lost the lock.",
         "The lock is a subscription, and redis-py subscribes again after a reconnect.",
         "Do not subscribe again: report the loss of the connection to the holder.",
-        ("redis", "portalocker"), _REDIS, _THREE_TODAY, mended="4.2.0",
+        ("redis", "portalocker"), _REDIS, _FOUR_SINCE_NEXT, mended="4.2.0",
         thread="https://github.com/wolph/portalocker/issues/137",
     ),
     *npm.ROWS,

@@ -6,9 +6,9 @@ from functools import partial
 
 from fencepost.workloads.scenarios.register.row import Row, Runs
 
-_THREE = Runs(3, 3, "2026-11-27", "2026-11-27")
+_FOUR = Runs(4, 4, "2026-11-27", "2026-11-28")
 _TODAY = "2026-11-28"
-_THREE_TODAY = Runs(3, 3, _TODAY, _TODAY)
+_FOUR_TODAY = Runs(4, 4, _TODAY, _TODAY)
 _go = partial(
     Row,
     software="etcd, Go package concurrency",
@@ -17,7 +17,7 @@ _go = partial(
     modules=(),
     programs=("etcd", "go"),
     files=("/usr/share/gocode/src/go.etcd.io/etcd",),
-    runs=_THREE_TODAY,
+    runs=_FOUR_TODAY,
 )
 _ZOOKEEPER = ("java", "/usr/share/zookeeper/bin/zkServer.sh")
 _curator = partial(
@@ -28,7 +28,7 @@ _curator = partial(
     modules=(),
     programs=("java", "javac"),
     files=("/usr/share/java/curator-recipes.jar", "/usr/share/java/zookeeper.jar"),
-    runs=_THREE_TODAY,
+    runs=_FOUR_TODAY,
 )
 
 ROWS = (
@@ -41,7 +41,7 @@ ROWS = (
         "A refused `acquire` leaves nothing behind.",
         "The cleanup catches KazooException, so ConnectionLoss too, and does not try again.",
         "Delete the contender with `client.retry`, as the release does (pull request 760).",
-        ("kazoo",), _ZOOKEEPER, _THREE, thread="https://github.com/python-zk/kazoo/issues/732",
+        ("kazoo",), _ZOOKEEPER, _FOUR, thread="https://github.com/python-zk/kazoo/issues/732",
     ),
     Row(
         "kazoo-waits-past-timeout", "kazoo, Lock", "kazoo", ("2.11.0",), "slow",
@@ -50,7 +50,7 @@ ROWS = (
         "`acquire` raises LockTimeout after a second, or reports the lost connection.",
         "The limit holds for the wait in the queue, and not for the requests before it.",
         "Give the requests of `acquire` the rest of the timeout (`get(timeout)`).",
-        ("kazoo",), _ZOOKEEPER, _THREE, track_record="kazoo-timeout",
+        ("kazoo",), _ZOOKEEPER, _FOUR, track_record="kazoo-timeout",
     ),
     Row(
         "kazoo-acquired-stays", "kazoo, Lock", "kazoo", ("2.11.0",), "silent",
@@ -62,7 +62,7 @@ ROWS = (
         "`is_acquired` is set by `acquire` and cleared by `release` only, which takes a missing "
         "node for a deleted one.",
         "Clear `is_acquired` when the client's state becomes LOST. Until then, add a listener.",
-        ("kazoo",), ("java",), _THREE_TODAY, files=("/usr/share/java/zookeeper.jar",),
+        ("kazoo",), ("java",), _FOUR_TODAY, files=("/usr/share/java/zookeeper.jar",),
     ),
     _curator(
         "curator-mutex-acquired-stays", "Curator, InterProcessMutex", impact="silent",
@@ -116,7 +116,7 @@ ROWS = (
         "A crash in between leaves the newest epoch with an old log. Elections compare epochs "
         "first, so it wins, and has the others truncate their logs.",
         "Store the epoch after the log, as pull request 2111 does (since 3.8.4 and 3.9.2).",
-        ("kazoo",), ("java",), Runs(6, 6, _TODAY, _TODAY), ecosystem="", mended="3.9.3",
+        ("kazoo",), ("java",), Runs(7, 7, _TODAY, _TODAY), ecosystem="", mended="3.9.3",
         files=("/usr/share/java/zookeeper.jar",),
         thread="https://github.com/apache/zookeeper/pull/2111",
     ),
@@ -128,7 +128,7 @@ ROWS = (
         "The waiter is answered with an error, because its session has expired.",
         "After the wait the server does not look whether the waiter's own key still exists.",
         "Read the own key after the wait, as 3.5 does.",
-        (), ("etcd",), _THREE, ecosystem="", mended="3.5.16", track_record="etcd-expired-waiter",
+        (), ("etcd",), _FOUR, ecosystem="", mended="3.5.16", track_record="etcd-expired-waiter",
         thread="https://github.com/etcd-io/etcd/issues/11456",
     ),
     Row(
@@ -145,7 +145,7 @@ ROWS = (
         "it confirms all reads before it in the queue.",
         "Use a new id for each request, as pull request 21399 does (since 3.4.42, 3.5.28, 3.6.9). "
         "Until then a resource can compare tokens (fencing) in place of asking etcd.",
-        (), ("etcd",), Runs(29, 29, _TODAY, _TODAY), ecosystem="", mended="3.5.30",
+        (), ("etcd",), Runs(30, 30, _TODAY, _TODAY), ecosystem="", mended="3.5.30",
         thread="https://github.com/etcd-io/etcd/issues/20418",
     ),
     _go(
@@ -174,7 +174,7 @@ ROWS = (
     ),
     _go(
         "etcd-go-campaign-expired", versions=("3.4.23", "3.5.16", "3.5.30"), impact="two holders",
-        runs=Runs(4, 4, _TODAY, _TODAY),
+        runs=Runs(5, 5, _TODAY, _TODAY),
         title="Election.Campaign: a candidate whose session expired while it waited is elected",
         happens="A candidate's session expires while it waits, and it waits on. When the leader "
         "resigns, `Campaign` returns nil, and the next candidate is elected, too.",
@@ -187,7 +187,7 @@ ROWS = (
     ),
     _go(
         "etcd-go-mutex-expired", versions=("3.4.23",), impact="two holders",
-        runs=Runs(2, 2, _TODAY, _TODAY),
+        runs=Runs(3, 3, _TODAY, _TODAY),
         title="Mutex.Lock: a client whose session expired while it waited is granted the lock",
         happens="A client's session expires while it waits. When the holder unlocks, `Lock` "
         "returns nil, and the next client is granted the lock, too.",
@@ -221,7 +221,7 @@ ROWS = (
         "The server answers before it calls fsync, which it does every two minutes.",
         "Set `sync_interval: always` in the block `jetstream` of the configuration (since 2.10), "
         "or rely on a majority of machines that do not lose power together.",
-        ("nats",), ("nats-server", "mkfs.ext4"), Runs(4, 4, "2026-11-27", "2026-11-27"),
+        ("nats",), ("nats-server", "mkfs.ext4"), Runs(5, 5, "2026-11-27", "2026-11-28"),
         ecosystem="", thread="https://github.com/nats-io/nats-server/issues/7567",
     ),
 )  # fmt: skip

@@ -107,6 +107,12 @@ def on_nodes(name: str, defects: Iterable[Defect], rows: Iterable[Row]) -> list[
     ]
 
 
+def needs(row: Row) -> tuple[str, ...]:
+    """Return the packages of PyPI or npm that the row's script needs, with their versions."""
+    found = _NEEDS.search(row.script.read_text(encoding="utf-8"))
+    return tuple(shlex.split(found[1])) if found else ()
+
+
 def packages(row: Row, wanted: Wanted) -> Packages:
     """Return the packages that the row's script needs, with this version of its own. The others
     have no version: the installer chooses one that fits.
@@ -114,10 +120,9 @@ def packages(row: Row, wanted: Wanted) -> Packages:
     Raises:
         ValueError: the script names no package of a registry.
     """
-    found = _NEEDS.search(row.script.read_text(encoding="utf-8"))
-    if not found or not row.ecosystem:
+    words = needs(row)
+    if not words or not row.ecosystem:
         raise ValueError(f"{row.name} needs no package of PyPI or npm whose version could be set")
-    words = shlex.split(found[1])
     return _npm(row, words, wanted) if row.ecosystem == "npm" else _pypi(row, words, wanted)
 
 

@@ -8,14 +8,14 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 
 from aiocache import Cache
 from aiocache.lock import RedLock
+
+from frame.redis_server import redis_server
 
 LEASE_S = 5
 
@@ -45,37 +45,9 @@ async def show(port):
     )
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def start(folder):
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server, port
-        except OSError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("redis-server did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            asyncio.run(show(port))
-        finally:
-            server.kill()
-            server.wait()
-
-
 if __name__ == "__main__":
     if sys.argv[1:]:
         print(asyncio.run(enters(int(sys.argv[1]))))
     else:
-        main()
+        with redis_server() as server:
+            asyncio.run(show(server.port))

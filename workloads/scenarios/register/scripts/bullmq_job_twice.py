@@ -9,8 +9,9 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 import os
 import socket
 import subprocess
-import tempfile
-import time
+
+from frame.processes import running, wait_for
+from frame.redis_server import redis_server
 
 LOCK_MS = 1000
 BLOCKED_MS = 300 if os.environ.get("CONTROL") else 4000
@@ -45,7 +46,12 @@ queue.add("job", {}).then(() => process.exit(0));
 
 def worker(port, name):
     command = ["node", "-e", PROGRAM, *map(str, (port, LOCK_MS, BLOCKED_MS)), name]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    return running(command, stderr=None)
+
+
+def logged(port, key):
+    answer = ask(port, "LRANGE", key, "0", "-1")
+    return answer.split("\r\n")[2::2] if answer != "*0\r\n" else []
 
 
 def ask(port, *words):
@@ -55,20 +61,12 @@ def ask(port, *words):
         return connection.recv(65536).decode()
 
 
-def wait_for(port, key):
-    for _ in range(1200):
-        if (answer := ask(port, "LRANGE", key, "0", "-1")) != "*0\r\n":
-            return answer.split("\r\n")[2::2]
-        time.sleep(0.05)
-    raise RuntimeError(f"no worker has {key} the job")
-
-
-def show(port, processes):
+def show(port):
     subprocess.run(["node", "-e", ADD, str(port)], check=True, timeout=300)
-    processes.append(worker(port, "first"))
-    wait_for(port, "begun")
-    processes.append(worker(port, "second"))
-    said = wait_for(port, "ended")[0]
+    with worker(port, "first"):
+        wait_for(lambda: logged(port, "begun"), "no worker has begun the job")
+        with worker(port, "second"):
+            said = wait_for(lambda: logged(port, "ended"), "no worker has ended the job")[0]
     assert said in ("1", "told"), (
         f"two workers run one job: the loop of the first was blocked for {BLOCKED_MS} ms, the job "
         f"passed to the second after {LOCK_MS} ms, and {2 * LOCK_MS} ms after the block the "
@@ -76,32 +74,6 @@ def show(port, processes):
     )
 
 
-def start(folder):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server, port
-        except OSError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("redis-server did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        processes = [server]
-        try:
-            show(port, processes)
-        finally:
-            for process in reversed(processes):
-                process.kill()
-                process.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with redis_server() as server:
+        show(server.port)

@@ -7,60 +7,22 @@ CONTROL=1 does not cut the connection.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
-import os
-import socket
 import struct
-import subprocess
-import tempfile
-import threading
-import time
 
-JARS = os.environ.get("JARS", "/usr/share/java")
-PATH = ":".join(
-    f"{JARS}/{name}.jar"
-    for name in (
-        "curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
-        "guava", "slf4j-api",
-    )
-)  # fmt: skip
-CUT = not os.environ.get("CONTROL")
+from frame.curator_dead_session import show_dead_session
+
 GET_CHILDREN = (8, 12)  # types of a request, after its length and its number
-TICK_S = 8  # the server looks this often for sessions that have expired
-AWAY_S = TICK_S + 2
-CONFIG = """tickTime={tick}
-minSessionTimeout=1000
-maxSessionTimeout=120000
-clientPort={port}
-clientPortAddress=127.0.0.1
-dataDir={folder}
-admin.enableServer=false
-4lw.commands.whitelist=ruok
-"""
 PROGRAM = """
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.curator.framework.CuratorFramework;
-import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
-import org.apache.curator.retry.RetryForever;
 
 public final class Show {
-    static CuratorFramework connect(String at, int sessionMs) throws Exception {
-        CuratorFramework client = CuratorFrameworkFactory.builder()
-            .connectString("127.0.0.1:" + at)
-            .sessionTimeoutMs(sessionMs)
-            .connectionTimeoutMs(5_000)
-            .retryPolicy(new RetryForever(200))
-            .build();
-        client.start();
-        client.blockUntilConnected();
-        return client;
-    }
-
     public static void main(String[] arguments) throws Exception {
         int tickMs = Integer.parseInt(arguments[2]);
-        CuratorFramework second = connect(arguments[0], 60_000);
-        CuratorFramework first = connect(arguments[1], tickMs);
+        CuratorFramework second = Clients.connect(arguments[0], 60_000);
+        CuratorFramework first = Clients.connect(arguments[1], tickMs);
         second.create().creatingParentContainersIfNeeded().forPath("/job");
         InterProcessMutex one = new InterProcessMutex(first, "/job");
         InterProcessMutex two = new InterProcessMutex(second, "/job");
@@ -86,90 +48,9 @@ public final class Show {
 """
 
 
-def cut_at_children(port):
-    """A proxy that ends its connection at the first getChildren, and refuses others for a while."""
-    listener, cut, closed_until = socket.create_server(("127.0.0.1", 0)), threading.Event(), [0.0]
-
-    def pump(source, sink, requests):
-        try:
-            while data := source.recv(65536):
-                if requests and CUT and not cut.is_set() and asks_for_children(data):
-                    cut.set()
-                    closed_until[0] = time.monotonic() + AWAY_S
-                    break
-                sink.sendall(data)
-        except OSError:
-            pass
-        for end in (source, sink):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def serve():
-        while True:
-            client, _ = listener.accept()
-            if time.monotonic() < closed_until[0]:
-                client.close()
-                continue
-            server = socket.create_connection(("127.0.0.1", port))
-            for job in ((client, server, True), (server, client, False)):
-                threading.Thread(target=pump, args=job, daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    return listener.getsockname()[1]
-
-
 def asks_for_children(data):
     return len(data) >= 12 and struct.unpack(">i", data[8:12])[0] in GET_CHILDREN
 
 
-def show(folder, port):
-    place = os.path.join(folder, "Show.java")
-    with open(place, "w") as file:
-        file.write(PROGRAM)
-    words = [str(port), str(cut_at_children(port)), str(TICK_S * 1000)]
-    ended = subprocess.run(
-        ["java", "-Xmx128m", "-cp", PATH, place, *words], stdout=subprocess.PIPE, text=True,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    if ended.returncode:
-        raise RuntimeError("the program did not end as planned")
-    assert not ended.stdout, ended.stdout.strip()
-
-
-def start(folder):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    config = os.path.join(folder, "zoo.cfg")
-    with open(config, "w") as file:
-        file.write(CONFIG.format(port=port, folder=folder, tick=TICK_S * 1000))
-    main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-    command = ["java", "-Xmx128m", "-cp", f"{JARS}/zookeeper.jar:{JARS}/*", main, config]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            with socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall(b"ruok")
-                if connection.recv(4) == b"imok":
-                    return server, port
-        except OSError:
-            if server.poll() is not None:
-                break
-        time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("ZooKeeper did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            show(folder, port)
-        finally:
-            server.kill()
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    show_dead_session(PROGRAM, asks_for_children)

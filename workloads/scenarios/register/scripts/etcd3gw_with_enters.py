@@ -7,12 +7,10 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
 import os
-import socket
-import subprocess
-import tempfile
-import time
 
 import etcd3gw
+
+from frame.etcd_server import etcd_server
 
 
 def show(port):
@@ -30,53 +28,6 @@ def show(port):
     assert not both, "the second client is in its block, and the first one has the lock"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def answers(port, server):
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            if server.poll() is not None:
-                break
-            time.sleep(0.05)
-    raise RuntimeError("the server did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        port, peers = free_port(), free_port()
-        here, there = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peers}"
-        server = subprocess.Popen(
-            [
-                "etcd",
-                "--data-dir",
-                folder,
-                "--listen-client-urls",
-                here,
-                "--advertise-client-urls",
-                here,
-                "--listen-peer-urls",
-                there,
-                "--initial-advertise-peer-urls",
-                there,
-                "--initial-cluster",
-                f"default={there}",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            answers(port, server)
-            show(port)
-        finally:
-            server.kill()
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with etcd_server() as server:
+        show(server.port)

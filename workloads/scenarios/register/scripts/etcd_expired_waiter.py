@@ -8,13 +8,12 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 import base64
 import json
 import os
-import socket
-import subprocess
-import tempfile
 import threading
-import time
 import urllib.error
 import urllib.request
+
+from frame.etcd_server import etcd_server
+from frame.processes import wait_for
 
 TTL_S = 600 if os.environ.get("CONTROL") else 2
 NAME = base64.b64encode(b"job").decode()
@@ -42,14 +41,6 @@ def keys(port):
     return [one["key"] for one in found.get("kvs", [])]
 
 
-def wait_until(what, condition):
-    for _ in range(1200):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise RuntimeError(f"not within 60 s: {what}")
-
-
 def show(port):
     held = call(port, "lock/lock", name=NAME, lease=lease(port, 600))["key"]
     granted, short = [], lease(port, TTL_S)
@@ -57,9 +48,9 @@ def show(port):
         target=lambda: granted.append(call(port, "lock/lock", name=NAME, lease=short)), daemon=True
     )
     waiter.start()
-    wait_until("the waiter is in the queue", lambda: len(keys(port)) == 2)
+    wait_for(lambda: len(keys(port)) == 2, "the waiter is not in the queue")
     if TTL_S < 600:
-        wait_until("its lease has expired", lambda: len(keys(port)) == 1)
+        wait_for(lambda: len(keys(port)) == 1, "its lease does not expire")
     call(port, "lock/unlock", key=held)
     waiter.join(60)
     if not granted:
@@ -75,47 +66,6 @@ def show(port):
         )
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def start(folder):
-    port, peers = free_port(), free_port()
-    here, there = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peers}"
-    places = {
-        "--data-dir": folder,
-        "--listen-client-urls": here,
-        "--advertise-client-urls": here,
-        "--listen-peer-urls": there,
-        "--initial-advertise-peer-urls": there,
-        "--initial-cluster": f"default={there}",
-    }
-    words = [word for pair in places.items() for word in pair]
-    server = subprocess.Popen(
-        ["etcd", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    for _ in range(1200):
-        try:
-            if call(port, "maintenance/status"):
-                return server, port
-        except OSError:
-            if server.poll() is not None:
-                break
-        time.sleep(0.1)
-    server.kill()
-    raise RuntimeError("etcd did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            show(port)
-        finally:
-            server.kill()
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with etcd_server() as server:
+        show(server.port)

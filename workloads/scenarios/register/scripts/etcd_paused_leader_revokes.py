@@ -6,49 +6,18 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
 import base64
-import json
-import os
 import signal
-import socket
-import subprocess
-import tempfile
 import threading
 import time
-import urllib.request
+
+from frame.etcd_cluster import ask, etcd_cluster, leader
+from frame.processes import wait_for
 
 ROUNDS = 10
 TTL_S = 2
 OTHERS = 40
 # etcd gives up a revocation after 5 s and twice its election timeout.
 WAIT_S = 12
-
-
-def ask(port, path, body):
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), method="POST"
-    )
-    with urllib.request.urlopen(request, timeout=1) as answer:
-        return json.loads(answer.read())
-
-
-def wait_for(condition, what, limit_s=60):
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        try:
-            if found := condition():
-                return found
-        except OSError:
-            pass
-        time.sleep(0.05)
-    raise RuntimeError(f"waited {limit_s} s in vain: {what}")
-
-
-def leader(members):
-    """Return the number of the member that the others follow."""
-    said = [ask(port, "/v3/maintenance/status", {}) for port, _ in members]
-    ids = [one["header"]["member_id"] for one in said]
-    leaders = {one.get("leader") for one in said}
-    return ids.index(leaders.pop()) + 1 if len(leaders) == 1 and leaders <= set(ids) else None
 
 
 class Kept:
@@ -80,23 +49,23 @@ class Kept:
         self.thread.join()
 
 
-def show(members, processes):
+def show(members):
     """Pause the leader until its clock says that the lease has expired, and let it continue."""
-    old = wait_for(lambda: leader(members), "no leader") - 1
-    others = [one for one in members if one is not members[old]]
+    old = members[wait_for(lambda: leader(members), "no leader") - 1]
+    others = [one for one in members if one is not old]
     # Leases of other clients, which expire: the old leader revokes few at a time.
     for _ in range(OTHERS):
-        ask(others[0][0], "/v3/lease/grant", {"TTL": TTL_S})
-    kept = Kept(others[0][0])
+        ask(others[0].port, "/v3/lease/grant", {"TTL": TTL_S})
+    kept = Kept(others[0].port)
     try:
-        processes[old].send_signal(signal.SIGSTOP)
+        old.process.send_signal(signal.SIGSTOP)
         wait_for(lambda: leader(others), "no new leader")
         since = time.monotonic()
         wait_for(lambda: time.monotonic() > since + 2 * TTL_S, "time")
         wait_for(lambda: kept.until > since + 1.5 * TTL_S, "the lease was not kept alive")
         if not kept.there():
             raise RuntimeError("the key was gone before the old leader continued")
-        processes[old].send_signal(signal.SIGCONT)
+        old.process.send_signal(signal.SIGCONT)
         for _ in range(10 * WAIT_S):
             now, there = time.monotonic(), kept.there()
             assert there or now > kept.until, (
@@ -105,47 +74,11 @@ def show(members, processes):
             )
             time.sleep(0.1)
     finally:
-        processes[old].send_signal(signal.SIGCONT)
+        old.process.send_signal(signal.SIGCONT)
         kept.close()
 
 
-def free_ports(count):
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in listeners]
-    for one in listeners:
-        one.close()
-    return ports
-
-
-def start(folder, etcd="etcd"):
-    ports = free_ports(6)
-    members = list(zip(ports[:3], ports[3:], strict=True))
-    cluster = ",".join(f"m{n}=http://127.0.0.1:{peer}" for n, (_, peer) in enumerate(members))
-    processes = []
-    for n, (client, peer) in enumerate(members):
-        client_url, peer_url = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
-        command = [
-            etcd, "--name", f"m{n}", "--data-dir", os.path.join(folder, f"m{n}"),
-            "--listen-client-urls", client_url, "--advertise-client-urls", client_url,
-            "--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url,
-            "--initial-cluster", cluster,
-        ]  # fmt: skip
-        with open(os.path.join(folder, f"m{n}.log"), "wb") as log:
-            processes.append(subprocess.Popen(command, stdout=log, stderr=log))
-    return members, processes
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        members, processes = start(folder)
-        try:
-            for _ in range(ROUNDS):
-                show(members, processes)
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with etcd_cluster() as members:
+        for _ in range(ROUNDS):
+            show(members)

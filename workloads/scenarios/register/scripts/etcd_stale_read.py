@@ -14,41 +14,20 @@ acknowledgement of B, which A takes for an answer to the second request and to a
 """
 
 import base64
-import json
 import os
 import signal
 import socket
-import subprocess
-import tempfile
 import threading
 import time
-import urllib.request
+
+from frame.etcd_cluster import ask, etcd_cluster, leader
+from frame.processes import wait_for
 
 LATE = not os.environ.get("CONTROL")
 KEY = base64.b64encode(b"lock").decode()
 # Types of a raft message, which is the first field of each.
 HEARTBEAT, HEARTBEAT_ANSWER, READ_INDEX, READ_INDEX_ANSWER = 8, 9, 15, 16
 LIMIT_S = 10
-
-
-def ask(port, path, body, limit_s=1.0):
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), method="POST"
-    )
-    with urllib.request.urlopen(request, timeout=limit_s) as answer:
-        return json.loads(answer.read())
-
-
-def wait_for(condition, what, limit_s=LIMIT_S):
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        try:
-            if found := condition():
-                return found
-        except OSError:
-            pass
-        time.sleep(0.005)
-    raise RuntimeError(f"waited {limit_s} s in vain: {what}")
 
 
 def kind(message):
@@ -114,13 +93,17 @@ class Network:
         with self.lock:
             return self.links.setdefault((source, target), Link())
 
-    def serve(self, listener, port):
+    def front(self, port):
+        """Return the port at which the other members reach the one that listens at `port`."""
+        listener = socket.create_server(("127.0.0.1", 0))
+
         def accept():
             while True:
                 client, _ = listener.accept()
                 threading.Thread(target=self.relay, args=(client, port), daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()
+        return listener.getsockname()[1]
 
     def relay(self, client, port):
         try:
@@ -181,13 +164,6 @@ def pump(source, sink):
         pass
 
 
-def leader(members):
-    said = [ask(port, "/v3/maintenance/status", {}) for port in members]
-    ids = [one["header"]["member_id"] for one in said]
-    leaders = {one.get("leader") for one in said}
-    return ids.index(leaders.pop()) + 1 if len(leaders) == 1 and leaders <= set(ids) else None
-
-
 def acquire(port, holder):
     """Create the key of the lock, and return its revision; None if another client has it."""
     value = base64.b64encode(holder.encode()).decode()
@@ -219,23 +195,23 @@ def background(function, *arguments):
     return thread
 
 
-def show(members, processes, network):
+def show(members, network):
+    ports = [one.port for one in members]
     old = wait_for(lambda: leader(members), "no leader", 60) - 1
     third, second = [n for n in range(3) if n != old]
     ids = [
-        f"{int(ask(port, '/v3/maintenance/status', {})['header']['member_id']):x}"
-        for port in members
+        f"{int(ask(port, '/v3/maintenance/status', {})['header']['member_id']):x}" for port in ports
     ]
     a, b, c = ids[old], ids[second], ids[third]
     links = {pair: network.link(*pair) for pair in ((a, b), (a, c), (b, a), (c, a))}
-    first = acquire(members[old], "client-1")
-    wait_for(lambda: created(members[third]) == first, "C does not answer")
+    first = acquire(ports[old], "client-1")
+    wait_for(lambda: created(ports[third]) == first, "C does not answer")
 
     # C asks A for the index of a read. The acknowledgement of B and A's answer to C are late.
     links[b, a].held = LATE
     links[c, a].hold_after = lambda message: kind(message) == READ_INDEX
     links[a, c].hold_after = lambda message: kind(message) == HEARTBEAT and read_id(message)
-    background(created_once_it_answers, members[third], [])
+    background(created_once_it_answers, ports[third], [])
     wait_for(lambda: links[a, c].held, "A does not ask C whether it leads")
     asked = read_id(links[c, a].seen(lambda message: kind(message) == READ_INDEX)[-1])
 
@@ -255,7 +231,7 @@ def show(members, processes, network):
     links[b, a].held = True
 
     # A is paused. C asks again. Then another member leads, and the lock changes its holder.
-    processes[old].send_signal(signal.SIGSTOP)
+    members[old].process.send_signal(signal.SIGSTOP)
     try:
         wait_for(
             lambda: links[c, a].keeps(lambda message: kind(message) == READ_INDEX),
@@ -263,15 +239,15 @@ def show(members, processes, network):
         )
         others = [members[second], members[third]]
         wait_for(lambda: leader(others), "no new leader")
-        wait_for(lambda: ask(others[0], "/v3/kv/deleterange", {"key": KEY}), "no release")
-        now = wait_for(lambda: acquire(others[0], "client-2"), "no second holder")
+        wait_for(lambda: ask(others[0].port, "/v3/kv/deleterange", {"key": KEY}), "no release")
+        now = wait_for(lambda: acquire(others[0].port, "client-2"), "no second holder")
     finally:
-        processes[old].send_signal(signal.SIGCONT)
+        members[old].process.send_signal(signal.SIGCONT)
 
     # A is asked for the lock, as a resource asks whether the sender of a write still holds it.
     before = len(links[a, b].seen(read_id))
     answers = []
-    reader = background(created_once_it_answers, members[old], answers)
+    reader = background(created_once_it_answers, ports[old], answers)
     wait_for(lambda: len(links[a, b].seen(read_id)) > before, "A does not ask whether it leads")
     links[c, a].release(lambda message: kind(message) == READ_INDEX)
     again = len(links[a, b].seen(read_id))
@@ -287,45 +263,7 @@ def show(members, processes, network):
     )
 
 
-def free_ports(count):
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in listeners]
-    for one in listeners:
-        one.close()
-    return ports
-
-
-def start(folder, network, etcd="etcd"):
-    fronts = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    urls = [f"http://127.0.0.1:{one.getsockname()[1]}" for one in fronts]
-    ports = free_ports(6)
-    cluster = ",".join(f"m{n}={url}" for n, url in enumerate(urls))
-    processes = []
-    for n, (client, peer) in enumerate(zip(ports[:3], ports[3:], strict=True)):
-        network.serve(fronts[n], peer)
-        client_url = f"http://127.0.0.1:{client}"
-        command = [
-            etcd, "--name", f"m{n}", "--data-dir", os.path.join(folder, f"m{n}"),
-            "--listen-client-urls", client_url, "--advertise-client-urls", client_url,
-            "--listen-peer-urls", f"http://127.0.0.1:{peer}",
-            "--initial-advertise-peer-urls", urls[n], "--initial-cluster", cluster,
-        ]  # fmt: skip
-        with open(os.path.join(folder, f"m{n}.log"), "wb") as log:
-            processes.append(subprocess.Popen(command, stdout=log, stderr=log))
-    return ports[:3], processes
-
-
-def main():
-    network = Network()
-    with tempfile.TemporaryDirectory() as folder:
-        members, processes = start(folder, network)
-        try:
-            show(members, processes, network)
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-
-
 if __name__ == "__main__":
-    main()
+    network = Network()
+    with etcd_cluster(network.front) as members:
+        show(members, network)

@@ -9,25 +9,15 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 
 from kazoo.client import KazooClient, KazooState
 
-JARS = os.environ.get("JARS", "/usr/share/java")
+from frame.zookeeper_server import zookeeper_server
+
 PAUSE = not os.environ.get("CONTROL")
-CONFIG = """tickTime=1000
-maxSessionTimeout=120000
-clientPort={port}
-clientPortAddress=127.0.0.1
-dataDir={folder}
-admin.enableServer=false
-4lw.commands.whitelist=ruok
-"""
 
 
 def connect(port, session_s):
@@ -78,41 +68,9 @@ def show(port):
         second.close()
 
 
-def start(folder):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    config = os.path.join(folder, "zoo.cfg")
-    with open(config, "w") as file:
-        file.write(CONFIG.format(port=port, folder=folder))
-    main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-    command = ["java", "-Xmx128m", "-cp", f"{JARS}/zookeeper.jar:{JARS}/*", main, config]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            with socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall(b"ruok")
-                if connection.recv(4) == b"imok":
-                    return server, port
-        except OSError:
-            if server.poll() is not None:
-                break
-        time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("ZooKeeper did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            show(port)
-        finally:
-            server.kill()
-            server.wait()
-
-
 if __name__ == "__main__":
     if sys.argv[1:]:
         hold(int(sys.argv[1]))
     else:
-        main()
+        with zookeeper_server() as server:
+            show(server.port)

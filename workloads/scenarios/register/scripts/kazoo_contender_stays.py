@@ -7,60 +7,17 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
 import os
-import socket
 import struct
-import subprocess
-import tempfile
 import threading
-import time
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import LockTimeout
 
+from frame.proxy import proxy
+from frame.zookeeper_server import zookeeper_server
+
 DELETE = 2  # the type of a request, after its length and its number
 CUT = not os.environ.get("CONTROL")
-CONFIG = """tickTime=1000
-maxSessionTimeout=120000
-clientPort={port}
-clientPortAddress=127.0.0.1
-dataDir={folder}
-admin.enableServer=false
-4lw.commands.whitelist=ruok
-"""
-
-
-def cut_at_delete(port):
-    """A proxy that loses the first delete and ends its connection; the next one passes."""
-    listener, lost = socket.create_server(("127.0.0.1", 0)), threading.Event()
-
-    def pump(source, sink, requests):
-        try:
-            while data := source.recv(65536):
-                if requests and CUT and not lost.is_set() and is_delete(data):
-                    lost.set()
-                    break
-                sink.sendall(data)
-        except OSError:
-            pass
-        for end in (source, sink):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def serve():
-        while True:
-            client, _ = listener.accept()
-            try:
-                server = socket.create_connection(("127.0.0.1", port))
-            except OSError:
-                client.close()
-                continue
-            for job in ((client, server, True), (server, client, False)):
-                threading.Thread(target=pump, args=job, daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    return listener.getsockname()[1]
 
 
 def is_delete(data):
@@ -74,8 +31,16 @@ def connect(port):
 
 
 def show(port):
+    lost = threading.Event()
+
+    def request(data):
+        """Lose the first delete and end its connection; the next one passes."""
+        if CUT and is_delete(data) and not lost.is_set():
+            lost.set()
+            raise ConnectionError("cut")
+
     holder, third = connect(port), connect(port)
-    second = connect(cut_at_delete(port))
+    second = connect(proxy(port, request))
     lock, session = holder.Lock("/job"), second.client_id[0]
     lock.acquire()
     if second.Lock("/job").acquire(blocking=False):
@@ -98,38 +63,6 @@ def show(port):
     )
 
 
-def start(folder):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    config = os.path.join(folder, "zoo.cfg")
-    with open(config, "w") as file:
-        file.write(CONFIG.format(port=port, folder=folder))
-    main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-    command = ["java", "-Xmx128m", "-cp", "/usr/share/java/zookeeper.jar", main, config]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            with socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall(b"ruok")
-                if connection.recv(4) == b"imok":
-                    return server, port
-        except OSError:
-            if server.poll() is not None:
-                break
-        time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("ZooKeeper did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            show(port)
-        finally:
-            server.kill()
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with zookeeper_server() as server:
+        show(server.port)

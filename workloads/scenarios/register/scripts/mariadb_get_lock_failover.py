@@ -11,16 +11,14 @@ in the other. The replica is promoted, as a monitor does it, and the second clie
 """
 
 import os
-import pwd
-import shutil
-import socket
 import subprocess
 import tempfile
-import time
+
+from frame.java_program import java_command
+from frame.mariadb_server import mariadb_server
 
 JAR = os.environ.get("JAR", "/usr/share/java/mariadb-java-client.jar")
 FAIL = not os.environ.get("CONTROL")
-QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 PROGRAM = """
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -117,75 +115,24 @@ public final class Show {
 """
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def start(folder, number, *options):
-    """Start MariaDB as a user that is not root, which it refuses."""
-    port, place = free_port(), os.path.join(folder, str(number))
-    who = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-    os.mkdir(place)
-    if os.geteuid() == 0:
-        os.chmod(folder, 0o777)
-        shutil.chown(place, who)
-    made = ["--no-defaults", f"--datadir={place}", f"--user={who}"]
-    subprocess.run(
-        ["mariadb-install-db", *made, "--auth-root-authentication-method=normal", "--skip-test-db"],
-        check=True, **QUIET,
-    )  # fmt: skip
-    server = subprocess.Popen(
-        [
-            "/usr/sbin/mariadbd", *made, f"--port={port}", "--bind-address=127.0.0.1",
-            f"--socket={place}/socket", f"--pid-file={place}/pid", "--skip-name-resolve",
-            f"--server-id={number}", "--log-bin", "--innodb-buffer-pool-size=32M", *options,
-        ],
-        **QUIET,
-    )  # fmt: skip
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server, port
-        except OSError:
-            if server.poll() is not None:
-                break
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("the server did not start")
-
-
-def fail_over(folder, how):
-    servers, ports = [], []
-    try:
-        for number, options in ((1, ()), (2, ("--read-only",))):
-            server, port = start(folder, number, *options)
-            servers.append(server)
-            ports.append(str(port))
-        place = os.path.join(folder, "Show.java")
-        with open(place, "w") as file:
-            file.write(PROGRAM)
-        words = [*ports, str(servers[0].pid), how]
-        ended = subprocess.run(
-            ["java", "-Xmx128m", "-cp", JAR, place, *words], capture_output=True, text=True
-        )
-        if ended.returncode:
-            raise RuntimeError(f"the program did not end as planned: {ended.stderr}")
-        return ended.stdout.strip()
-    finally:
-        for server in servers:
-            server.kill()
-            server.wait()
-
-
-def main():
-    said = {}
-    for what, how in (("paused", "STOP"), ("killed", "KILL")):
-        with tempfile.TemporaryDirectory() as folder:
-            said[what] = fail_over(folder, how if FAIL else "")
-    found = [f"primary {what}: {words}" for what, words in said.items() if words]
-    assert not found, "\n".join(found)
+def fail_over(how):
+    with (
+        mariadb_server("--log-bin", "--server-id=1") as primary,
+        mariadb_server("--log-bin", "--server-id=2", "--read-only") as replica,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        words = [str(primary.port), str(replica.port), str(primary.process.pid), how]
+        command = [*java_command(folder, JAR, PROGRAM), *words]
+        ended = subprocess.run(command, capture_output=True, text=True)
+    if ended.returncode:
+        raise RuntimeError(f"the program did not end as planned: {ended.stderr}")
+    return ended.stdout.strip()
 
 
 if __name__ == "__main__":
-    main()
+    said = {
+        "paused": fail_over("STOP" if FAIL else ""),
+        "killed": fail_over("KILL" if FAIL else ""),
+    }
+    found = [f"primary {what}: {words}" for what, words in said.items() if words]
+    assert not found, "\n".join(found)

@@ -5,15 +5,10 @@ Needs: pip install PyMySQL; Debian's mariadb-server.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-import tempfile
-import time
-
 import pymysql
+
+from frame.mariadb_server import mariadb_server
+from frame.processes import wait_for
 
 
 def asks(connection, statement):
@@ -40,11 +35,7 @@ def told(port, end):
     if asks(one, "SELECT GET_LOCK('job', 0)") != 1:
         raise RuntimeError("the lock was not free at the start")
     end(one, two)
-    deadline = time.monotonic() + 60
-    while asks(two, "SELECT GET_LOCK('job', 0)") != 1:
-        if time.monotonic() > deadline:
-            raise RuntimeError("the lock was not freed")
-        time.sleep(0.05)
+    wait_for(lambda: asks(two, "SELECT GET_LOCK('job', 0)") == 1, "the lock is not freed")
     try:
         one.ping(reconnect=True)
     except pymysql.Error:
@@ -62,71 +53,6 @@ def show(port):
     )
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def answers(port, server):
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            if server.poll() is not None:
-                break
-            time.sleep(0.05)
-    raise RuntimeError("the server did not start")
-
-
-def start(folder):
-    """Start MariaDB as a user that is not root, which it refuses."""
-    port, data, socket_file = free_port(), f"{folder}/data", f"{folder}/socket"
-    who = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-    os.mkdir(data)
-    if os.geteuid() == 0:
-        os.chmod(folder, 0o777)
-        shutil.chown(data, who)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(
-        [
-            "mariadb-install-db",
-            "--no-defaults",
-            f"--datadir={data}",
-            f"--user={who}",
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-        ],
-        check=True,
-        **quiet,
-    )
-    server = subprocess.Popen(
-        [
-            "/usr/sbin/mariadbd",
-            "--no-defaults",
-            f"--datadir={data}",
-            f"--user={who}",
-            f"--port={port}",
-            "--bind-address=127.0.0.1",
-            f"--socket={socket_file}",
-            "--skip-name-resolve",
-            f"--pid-file={folder}/data/pid",
-        ],
-        **quiet,
-    )
-    answers(port, server)
-    return server, port
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            show(port)
-        finally:
-            server.terminate()
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with mariadb_server() as server:
+        show(server.port)

@@ -11,13 +11,14 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 import asyncio
 import os
 import signal
-import socket
-import subprocess
 import tempfile
+from contextlib import ExitStack
 
 import nats
 from nats.errors import Error
 from nats.js.errors import APIError, KeyWrongLastSequenceError
+
+from frame.processes import free_ports, running
 
 SERVERS = 3
 STOPPED_S = 0.5
@@ -34,12 +35,12 @@ async def granted(bucket, free, client):
     return True
 
 
-async def show(ports, servers):
-    first = await connected(ports[0])
+async def show(servers):
+    first = await connected(servers[0])
     streams = first.jetstream(timeout=20)
     await made(streams)
     leader = await leads(streams)
-    clients = [await connected(ports[leader]) for _ in range(2)]
+    clients = [await connected(servers[leader]) for _ in range(2)]
     buckets = [await one.jetstream(timeout=20).key_value("locks") for one in clients]
     await buckets[0].create("job", b"the last holder")
     await buckets[0].delete("job")
@@ -50,11 +51,11 @@ async def show(ports, servers):
     else:
         others = [one for n, one in enumerate(servers) if n != leader]
         for one in others:
-            one.send_signal(signal.SIGSTOP)
+            one.process.send_signal(signal.SIGSTOP)
         answers = asyncio.gather(*asked)
         await asyncio.sleep(STOPPED_S)
         for one in others:
-            one.send_signal(signal.SIGCONT)
+            one.process.send_signal(signal.SIGCONT)
         told = await answers
     for one in (first, *clients):
         await one.close()
@@ -84,19 +85,11 @@ async def made(streams):
     raise RuntimeError("the servers do not keep a bucket")
 
 
-async def connected(port):
-    return await nats.connect(f"nats://127.0.0.1:{port}", connect_timeout=20)
+async def connected(server):
+    return await nats.connect(f"nats://127.0.0.1:{server.port}", connect_timeout=20)
 
 
-def free_ports(count):
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in listeners]
-    for one in listeners:
-        one.close()
-    return ports
-
-
-def start(folder, number, port, peers):
+def nats_server(folder, number, port, peers):
     routes = ", ".join(f'"nats://127.0.0.1:{peer}"' for peer in peers)
     config = os.path.join(folder, f"{number}.conf")
     with open(config, "w") as file:
@@ -105,35 +98,13 @@ def start(folder, number, port, peers):
             f'jetstream {{ store_dir: "{folder}/{number}" }}\n'
             f'cluster {{ name: c, listen: "127.0.0.1:{peers[number]}", routes: [{routes}] }}\n'
         )
-    command = ["nats-server", "--config", config]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-async def ready(port, server):
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            if server.poll() is not None:
-                break
-            await asyncio.sleep(0.05)
-    raise RuntimeError("nats-server did not start")
-
-
-async def main():
-    with tempfile.TemporaryDirectory() as folder:
-        ports, peers = free_ports(SERVERS), free_ports(SERVERS)
-        servers = [start(folder, n, port, peers) for n, port in enumerate(ports)]
-        try:
-            for port, server in zip(ports, servers, strict=True):
-                await ready(port, server)
-            await show(ports, servers)
-        finally:
-            for server in servers:
-                server.kill()
-                server.wait()
+    return running(["nats-server", "--config", config], port)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    ports, peers = free_ports(SERVERS), free_ports(SERVERS)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as ends:
+        servers = [
+            ends.enter_context(nats_server(folder, n, port, peers)) for n, port in enumerate(ports)
+        ]
+        asyncio.run(show(servers))

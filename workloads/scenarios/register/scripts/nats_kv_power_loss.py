@@ -10,14 +10,14 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from contextlib import contextmanager
 
 import nats
 from nats.js.errors import KeyWrongLastSequenceError
+
+from frame.processes import free_port, running
 
 SIZE_MB = 64
 
@@ -48,21 +48,26 @@ def show(folder):
     subprocess.run(["truncate", "-s", f"{SIZE_MB}M", disk], check=True)
     subprocess.run(["mkfs.ext4", "-q", "-F", disk], check=True)
     with mounted(disk, folder) as place:
-        with running(place) as port:
-            asyncio.run(bucket(port))
+        with nats_server(place) as server:
+            asyncio.run(bucket(server.port))
         subprocess.run(["sync", "-f", place], check=True)  # the bucket is kept
-        with running(place) as port:
-            if not asyncio.run(granted(port, b"first")):
+        with nats_server(place) as server:
+            if not asyncio.run(granted(server.port, b"first")):
                 raise RuntimeError("the lock was not free at the start")
         if os.environ.get("CONTROL"):
             subprocess.run(["sync", "-f", place], check=True)
         shutil.copyfile(disk, copy)
-    with mounted(copy, folder) as place, running(place) as port:
-        both = asyncio.run(granted(port, b"second"))
+    with mounted(copy, folder) as place, nats_server(place) as server:
+        both = asyncio.run(granted(server.port, b"second"))
     assert not both, (
         "the server acknowledged the key of the first client, and lost it with its power: the second "
         "one is granted the lock"
     )
+
+
+def nats_server(place):
+    port = free_port()
+    return running(["nats-server", "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", place], port)
 
 
 @contextmanager
@@ -76,37 +81,6 @@ def mounted(disk, folder):
         subprocess.run(["umount", place], check=True)
 
 
-@contextmanager
-def running(place):
-    """Run a server, and kill it at the end."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    command = ["nats-server", "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", place]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        answers(port, server)
-        yield port
-    finally:
-        server.kill()
-        server.wait()
-
-
-def answers(port, server):
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            if server.poll() is not None:
-                break
-            time.sleep(0.05)
-    raise RuntimeError("nats-server did not start")
-
-
-def main():
+if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         show(folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -5,31 +5,33 @@ Needs: pip install psycopg2-binary; Debian's postgresql and pgbouncer.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
-import glob
 import os
-import shutil
-import signal
-import socket
-import subprocess
 import tempfile
-import time
+from contextlib import contextmanager
 
 import psycopg2
 
+from frame.postgres_server import postgres_server
+from frame.processes import free_port, running
 
-def start_bouncer(folder, port):
-    through, file = free_port(), os.path.join(folder, "pgbouncer.ini")
-    with open(file, "w") as config:
-        config.write(
-            f"[databases]\npostgres = host=127.0.0.1 port={port} user=postgres\n"
-            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {through}\nunix_socket_dir =\n"
-            "auth_type = any\npool_mode = transaction\ndefault_pool_size = 1\n"
-        )
-    os.chmod(file, 0o644)
+
+@contextmanager
+def pgbouncer(port):
+    through = free_port()
     who = {"user": "nobody"} if os.geteuid() == 0 else {}
-    bouncer = subprocess.Popen(["pgbouncer", "-q", file], stderr=subprocess.DEVNULL, cwd="/", **who)
-    answers(through, bouncer)
-    return bouncer, through
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        file = os.path.join(folder, "pgbouncer.ini")
+        with open(file, "w") as config:
+            config.write(
+                f"[databases]\npostgres = host=127.0.0.1 port={port} user=postgres\n"
+                f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {through}\n"
+                "unix_socket_dir =\nauth_type = any\npool_mode = transaction\n"
+                "default_pool_size = 1\n"
+            )
+        os.chmod(file, 0o644)
+        with running(["pgbouncer", "-q", file], through, cwd="/", **who) as bouncer:
+            yield bouncer
 
 
 def asks(connection, statement):
@@ -55,66 +57,6 @@ def show(port, through):
     )
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def answers(port, server):
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            if server.poll() is not None:
-                break
-            time.sleep(0.05)
-    raise RuntimeError("the server did not start")
-
-
-def start(folder):
-    """Start PostgreSQL as a user that is not root, which it refuses."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin")) or [
-        os.path.dirname(shutil.which("initdb"))
-    ]
-    programs, data, port = found[-1], os.path.join(folder, "data"), free_port()
-    os.chmod(folder, 0o777)
-    other = {"user": "nobody", "env": {"PATH": os.environ["PATH"]}, "cwd": "/"}
-    who = other if os.geteuid() == 0 else {}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(
-        [f"{programs}/initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N"],
-        check=True,
-        **who,
-        **quiet,
-    )
-    command = [f"{programs}/postgres", "-D", data, "-p", str(port), "-k", folder, "-F"]
-    server = subprocess.Popen([*command, "-h", "127.0.0.1"], **who, **quiet)
-    answers(port, server)
-    for _ in range(1200):
-        try:
-            psycopg2.connect(host="127.0.0.1", port=port, user="postgres").close()
-            return server, port
-        except psycopg2.OperationalError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("PostgreSQL did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            bouncer, through = start_bouncer(folder, port)
-            try:
-                show(port, through)
-            finally:
-                bouncer.kill()
-                bouncer.wait()
-        finally:
-            server.send_signal(signal.SIGINT)  # a fast shutdown
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with postgres_server() as server, pgbouncer(server.port) as bouncer:
+        show(server.port, bouncer.port)

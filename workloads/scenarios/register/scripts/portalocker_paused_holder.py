@@ -6,16 +6,15 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 
 import redis
 from portalocker import RedisLock
 
-COUNT = 1
+from frame.redis_server import redis_server
+
 HOLDER = """
 import redis, sys, threading
 from portalocker import RedisLock
@@ -27,11 +26,11 @@ print(bool(lock.thread and lock.thread.is_alive() and lock.pubsub), flush=True)
 """
 
 
-def show(ports):
-    command = [sys.executable, "-c", HOLDER, str(ports[0])]
+def show(port):
+    command = [sys.executable, "-c", HOLDER, str(port)]
     holder = subprocess.Popen(command, stdin=-1, stdout=-1, text=True)
-    direct = redis.Redis(port=ports[0])
-    second = RedisLock("job", redis.Redis(port=ports[0]))
+    direct = redis.Redis(port=port)
+    second = RedisLock("job", redis.Redis(port=port))
     try:
         if holder.stdout.readline() != "acquired\n":
             raise RuntimeError("the first client did not acquire the lock")
@@ -57,39 +56,6 @@ def show(ports):
     )
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def start(folder):
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server, port
-        except OSError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("redis-server did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        servers, ports = [], []
-        try:
-            for _ in range(COUNT):
-                server, port = start(folder)
-                servers.append(server)
-                ports.append(port)
-            show(ports)
-        finally:
-            for server in servers:
-                server.kill()
-                server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with redis_server() as server:
+        show(server.port)

@@ -8,10 +8,9 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 
 import json
 import os
-import socket
-import subprocess
-import tempfile
-import time
+
+from frame.node_program import node
+from frame.redis_server import redis_server
 
 LOCK_MS = 1000
 LATE_MS = 200 if os.environ.get("CONTROL") else 2500
@@ -44,41 +43,13 @@ slow.listen(0, "127.0.0.1", async () => {
 
 
 def show(port):
-    command = ["node", "-e", PROGRAM, *map(str, (port, LOCK_MS, LATE_MS))]
-    got = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if got.returncode:
-        raise RuntimeError(got.stderr)
-    seen = json.loads(got.stdout)
+    seen = json.loads(node(PROGRAM, port, LOCK_MS, LATE_MS))
     assert not (seen["other"] and seen["believes"]), (
         f"two clients hold the lock: the answer to SET arrived {LATE_MS} ms late, after the "
         f"TTL of {LOCK_MS} ms, when another client had acquired the lock"
     )
 
 
-def start(folder):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server, port
-        except OSError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("redis-server did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            show(port)
-        finally:
-            server.kill()
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with redis_server() as server:
+        show(server.port)

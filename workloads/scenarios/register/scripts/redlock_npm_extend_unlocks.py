@@ -9,10 +9,9 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 
 import os
 import signal
-import socket
 import subprocess
-import tempfile
-import time
+
+from frame.redis_server import redis_servers
 
 COUNT = 3
 PAUSE = not os.environ.get("CONTROL")
@@ -59,11 +58,9 @@ const report = (words) => {
 """
 
 
-def show(ports, servers):
-    program = subprocess.Popen(
-        ["node", "-e", PROGRAM, *map(str, ports)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
+def show(servers):
+    command = ["node", "-e", PROGRAM, *(str(server.port) for server in servers)]
+    program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     expect(program, "acquired")
     send(servers, signal.SIGSTOP)
     resume(program)
@@ -82,7 +79,7 @@ def show(ports, servers):
 
 def send(servers, what):
     for server in servers[1:] if PAUSE else []:
-        server.send_signal(what)
+        server.process.send_signal(what)
 
 
 def expect(program, words):
@@ -95,40 +92,6 @@ def resume(program):
     program.stdin.flush()
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def start(folder):
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server, port
-        except OSError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("redis-server did not start")
-
-
-def main():
-    servers = []
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            ports = []
-            for _ in range(COUNT):
-                server, port = start(folder)
-                servers.append(server)
-                ports.append(port)
-            show(ports, servers)
-        finally:
-            for server in servers:
-                server.kill()
-                server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with redis_servers(COUNT) as servers:
+        show(servers)

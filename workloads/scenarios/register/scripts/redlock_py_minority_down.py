@@ -5,13 +5,11 @@ Needs: pip install redlock-py==1.0.8 redis==8.1.0; redis-server in the PATH.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
-import socket
-import subprocess
-import tempfile
-import time
-
 import redis
 from redlock import Redlock
+
+from frame.processes import free_port
+from frame.redis_server import redis_servers
 
 
 def show(ports):
@@ -27,39 +25,6 @@ def show(ports):
     )
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def start(folder):
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server, port
-        except OSError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("redis-server did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        servers, ports = [], []
-        try:
-            for _ in range(4):
-                server, port = start(folder)
-                servers.append(server)
-                ports.append(port)
-            show(ports)
-        finally:
-            for server in servers:
-                server.kill()
-                server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with redis_servers(4) as servers:
+        show([server.port for server in servers])

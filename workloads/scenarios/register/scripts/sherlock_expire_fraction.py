@@ -7,13 +7,12 @@ Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
 import os
-import socket
-import subprocess
-import tempfile
 import time
 
 import redis
 from sherlock import RedisLock
+
+from frame.redis_server import redis_server
 
 EXPIRE = 2 if os.environ.get("CONTROL") else 1.5
 
@@ -31,34 +30,6 @@ def show(port):
     assert free, f"acquire() of the first client {said}; its key stays, with a TTL of {left}"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def start(folder):
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server, port
-        except OSError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("redis-server did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            show(port)
-        finally:
-            server.kill()
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with redis_server() as server:
+        show(server.port)

@@ -5,17 +5,11 @@ Needs: pip install tooz==9.1.0 psycopg2-binary; Debian's postgresql.
 Exit 1 with an AssertionError where the defect shows, 0 where it does not.
 """
 
-import glob
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
-import time
-
 import psycopg2
 from tooz import coordination
+
+from frame.postgres_server import postgres_server
+from frame.processes import wait_for
 
 
 def show(port):
@@ -31,71 +25,12 @@ def show(port):
     admin.autocommit = True
     with admin.cursor() as cursor:  # the server ends the connection, as a restart does
         cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
-    deadline = time.monotonic() + 20
-    while not other.acquire(blocking=False):
-        if time.monotonic() > deadline:
-            raise RuntimeError("the lock was not freed")
-        time.sleep(0.05)
+    wait_for(lambda: other.acquire(blocking=False), "the lock is not freed", 20)
     first.heartbeat()
     both = mine.acquired and other.acquired
     assert not both, "the second client holds the lock, and `acquired` of the first is still True"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def answers(port, server):
-    for _ in range(1200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            if server.poll() is not None:
-                break
-            time.sleep(0.05)
-    raise RuntimeError("the server did not start")
-
-
-def start(folder):
-    """Start PostgreSQL as a user that is not root, which it refuses."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin")) or [
-        os.path.dirname(shutil.which("initdb"))
-    ]
-    programs, data, port = found[-1], os.path.join(folder, "data"), free_port()
-    os.chmod(folder, 0o777)
-    other = {"user": "nobody", "env": {"PATH": os.environ["PATH"]}, "cwd": "/"}
-    who = other if os.geteuid() == 0 else {}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(
-        [f"{programs}/initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N"],
-        check=True,
-        **who,
-        **quiet,
-    )
-    command = [f"{programs}/postgres", "-D", data, "-p", str(port), "-k", folder, "-F"]
-    server = subprocess.Popen([*command, "-h", "127.0.0.1"], **who, **quiet)
-    answers(port, server)
-    for _ in range(1200):
-        try:
-            psycopg2.connect(host="127.0.0.1", port=port, user="postgres").close()
-            return server, port
-        except psycopg2.OperationalError:
-            time.sleep(0.05)
-    server.kill()
-    raise RuntimeError("PostgreSQL did not start")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        server, port = start(folder)
-        try:
-            show(port)
-        finally:
-            server.send_signal(signal.SIGINT)  # a fast shutdown
-            server.wait()
-
-
 if __name__ == "__main__":
-    main()
+    with postgres_server() as server:
+        show(server.port)

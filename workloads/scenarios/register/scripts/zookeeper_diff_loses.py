@@ -17,13 +17,14 @@ import os
 import socket
 import subprocess
 import tempfile
-import time
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError
 from kazoo.retry import KazooRetry
 
-JARS = os.environ.get("JARS", "/usr/share/java")
+from frame.processes import free_ports, wait_for
+from frame.zookeeper_server import zookeeper
+
 CRASH_EARLY = not os.environ.get("CONTROL")
 ROUNDS = 2 if CRASH_EARLY else 1
 # Missed by the follower, at most 500 writes: so it takes a while to log them.
@@ -39,16 +40,6 @@ dataDir={folder}
 admin.enableServer=false
 4lw.commands.whitelist=srvr
 """
-MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-
-
-def wait_for(condition, what, limit_s=90, every_s=0.05):
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(every_s)
-    raise RuntimeError(f"waited {limit_s} s in vain: {what}")
 
 
 class Server:
@@ -70,10 +61,8 @@ class Server:
         return place
 
     def start(self):
-        command = ["java", "-Xmx256m", "-cp", f"{JARS}/zookeeper.jar:{JARS}/*", MAIN, self.config]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen(zookeeper(self.config, "-Xmx256m"), **quiet)
 
     def kill(self):
         if self.process:
@@ -169,20 +158,8 @@ def show(folder):
             one.kill()
 
 
-def free_ports(count):
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in listeners]
-    for one in listeners:
-        one.close()
-    return ports
-
-
-def main():
+if __name__ == "__main__":
     logging.disable()  # kazoo reports each lost connection
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as folder:
             show(folder)
-
-
-if __name__ == "__main__":
-    main()
