@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from fencepost.hunt.lock_error import LockError, Stuck
 from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.registry import MODELS, stores
 from fencepost.hunt.run import Run
-from fencepost.hunt.sim.record import Row
+from fencepost.hunt.sim.record import all_have
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
@@ -170,12 +169,6 @@ def _must_elect(spec: Spec, calm: Run | None) -> None:
 def _have_deadlines(spec: Spec, calm: Run | None) -> bool:
     """Return whether an elector's leaders stop at a deadline."""
     return spec.stops != CALLBACK and calm is not None and all_have(calm.rows, "deadline")
-
-
-def all_have(rows: Iterable[Row], field: str) -> bool:
-    """Return whether every grant of a run has a token, or a deadline, and there is one."""
-    granted = [row[4] for row in rows if row[2:4] == ("ok", "acquire")]
-    return bool(granted) and all(value.get(field) is not None for value in granted)
 
 
 def _in_session(run: Run | None, model: Model) -> bool:
