@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.hunt.sim.client_node import ClientNode
-from fencepost.hunt.sim.schedule import EACH, HEAD, Schedule
+from fencepost.hunt.sim.schedule import EACH, Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, World
 from fencepost.workloads.client.client import Client
@@ -41,14 +41,14 @@ class Plan:
 
     @staticmethod
     def of(setting: Setting, schedule: Schedule, client: int) -> Plan:
-        place = HEAD + EACH * client
         begins, works = begin_times(setting), work_times(setting)
+        begin, holds_for, extends, more = schedule.part(client)
         return Plan(
-            begins[schedule.at(place + BEGINS) % len(begins)] + client * MS,
-            works[schedule.at(place + HOLDS_FOR) % len(works)],
-            setting.extends and schedule.at(place + EXTENDS) % 2 == 1,
-            min(setting.holds, 1 + schedule.at(place + MORE)),
-            schedule.at(place + EXTENDS) & HURRIES != 0,
+            begins[begin % len(begins)] + client * MS,
+            works[holds_for % len(works)],
+            setting.extends and extends % 2 == 1,
+            min(setting.holds, 1 + more),
+            extends & HURRIES != 0,
         )
 
 

@@ -166,7 +166,7 @@ class SimLink:
         if self.request is request:
             request.ready = True
             if self.waiting is not None:
-                self.waiting.resume()
+                self._world.ready = self.waiting
 
     def moved(self, request: Request, late: Request) -> None:
         if self.request is request:
