@@ -16,8 +16,8 @@ from fencepost.hunt.faults.kill import BOOT, end_client
 from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.intercept import patches
-from fencepost.hunt.intercept.context import Place
-from fencepost.hunt.intercept.inside import destruction, inside
+from fencepost.hunt.intercept.context import Place, destroying
+from fencepost.hunt.intercept.inside import inside
 from fencepost.hunt.lock_error import Stuck, of_failure, without_end
 from fencepost.hunt.machine import Failpoints, simulated
 from fencepost.hunt.models.model import Storage
@@ -32,7 +32,7 @@ from fencepost.hunt.sim.record import Outbox, Row
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import STORAGE, Setting
 from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, Timer, World
-from fencepost.hunt.work import Plan, final_acquire, sections
+from fencepost.hunt.work import Plan, begins_ns, final_acquire, sections
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
@@ -137,8 +137,11 @@ class Run:
             steps = world.step
             world.stop()
         watch.forget()
-        with destruction():
+        destroying(True)
+        try:
             self._forget()
+        finally:
+            destroying(False)
         world.step = steps
         self.check_failure()
         self.waits_forever = watch.gave_up
@@ -293,10 +296,9 @@ class Run:
     def _live(self, node: ClientNode) -> None:
         """Do a client's work."""
         setting = self.setting
-        begins_ns = Plan.of(setting, self.schedule, node.index).begins_ns
         # A user lock may connect in its constructor; its servers are up then, as in a test.
         made = self._create_undisturbed(node) if setting.own else None
-        self.world.sleep(begins_ns)
+        self.world.sleep(begins_ns(setting, self.schedule, node.index))
         client = made or self.client(node, node.out)
         self.work(node, client)
         self.rest(node, client)

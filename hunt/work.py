@@ -30,10 +30,9 @@ _HASTY = 10
 
 @dataclass(frozen=True)
 class Plan:
-    """When a client begins, how long it works under the lock, and how often. `hurries`: if it is
-    refused, it asks again at once, a few times."""
+    """How long a client works under the lock, and how often. `hurries`: if it is refused, it asks
+    again at once, a few times."""
 
-    begins_ns: int
     works_ns: int
     extends: bool
     holds: int
@@ -41,15 +40,20 @@ class Plan:
 
     @staticmethod
     def of(setting: Setting, schedule: Schedule, client: int) -> Plan:
-        begins, works = begin_times(setting), work_times(setting)
-        begin, holds_for, extends, more = schedule.part(client)
+        works = work_times(setting)
+        _, holds_for, extends, more = schedule.part(client)
         return Plan(
-            begins[begin % len(begins)] + client * MS,
             works[holds_for % len(works)],
             setting.extends and extends % 2 == 1,
             min(setting.holds, 1 + more),
             extends & HURRIES != 0,
         )
+
+
+def begins_ns(setting: Setting, schedule: Schedule, client: int) -> int:
+    """Return when a client begins."""
+    times = begin_times(setting)
+    return times[schedule.part(client)[BEGINS] % len(times)] + client * MS
 
 
 def begin_times(setting: Setting) -> tuple[int, ...]:
