@@ -18,7 +18,7 @@ _TOO_LONG = 2
 
 @dataclass(frozen=True)
 class Look:
-    """What an undisturbed run shows about a program.
+    """The facts that an undisturbed run shows about a program.
 
     `moments`: how many messages each client had. `asked`: the lock's servers got one.
     `longest_ns`: the longest lease that a grant left on a server. `worked_s`: the processor time of
