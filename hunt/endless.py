@@ -1,10 +1,13 @@
-"""Ends a simulated run in which no call of a lock ends any more.
+"""Ends a simulated run in which no call of a lock ends any more, and faults that would last.
 
 A lock may wait without a limit: for a message that was sent before it listened, or for a key that a
 dead client has left. A run looks for that after some leases. First it ends the faults that would
 last until all clients have done their work. If no event of the history comes for long after that,
 and the clients have not merely to wait for one timeout, their calls are recorded as unanswered, and
 the checkers judge the run as it is.
+
+Clients of some servers wait for ever for one that does not answer. With these, endless faults end
+after some leases.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from fencepost.checker.history.history import NEMESIS
+from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.sim.faults import Faults
 from fencepost.hunt.sim.network import Network
 from fencepost.hunt.sim.record import Row
@@ -19,6 +23,8 @@ from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Timer, World
 from fencepost.workloads.contract.lock import Indeterminate
 
+_PATIENCE = 3
+"""After how many leases endless faults end, if clients of such servers wait for them for ever."""
 _FIRST = 10
 """After how many leases a run looks for the first time: nearly all have ended by then."""
 _POLLS = 20
@@ -38,6 +44,7 @@ class Run(Protocol):
     faults: Faults
     rows: list[Row]
     came_back: bool
+    working: int
 
 
 class Watch:
@@ -93,6 +100,32 @@ class Watch:
 
 def _nothing() -> None:
     """Do not look."""
+
+
+def relent_later(run: Run) -> None:
+    """End the faults that would last until all clients have done their work, if some still work
+    then; those of nodes that restart later than the others."""
+    _relent_later(run, _until_restarted())
+
+
+def _relent_later(run: Run, not_yet: tuple[str, ...]) -> None:
+    """Do so in some leases; the faults of these families last longer."""
+
+    def relent() -> None:
+        for name, family in list(run.faults.endless.items()):
+            if family not in not_yet:
+                run.faults.on[name]()
+        if run.working:
+            _relent_later(run, () if not_yet else _until_restarted())
+
+    world = run.world
+    at = world.now + _PATIENCE * run.setting.ttl_ns
+    world.at(at, Timer(world.nowhere, relent))
+
+
+def _until_restarted() -> tuple[str, ...]:
+    """Return the families whose faults keep nodes away until they restart."""
+    return tuple(one.name for one in SIMULATED.values() if one.restarts)
 
 
 def _open(rows: list[Row]) -> dict[int | str, Row]:

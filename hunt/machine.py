@@ -21,7 +21,10 @@ class Failpoints:
         self._world = world
 
     def reach(self, name: str) -> None:
-        self._world.point()
+        world = self._world
+        world.step += 1
+        if world.step >= world.decision:
+            world.decide_here()
 
 
 class Mutex:

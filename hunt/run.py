@@ -11,13 +11,12 @@ from typing import Any
 
 from greenlet import GreenletExit
 
-from fencepost.hunt.endless import Watch
+from fencepost.hunt.endless import Watch, relent_later
 from fencepost.hunt.faults.kill import BOOT, end_client
-from fencepost.hunt.faults.registry import SIMULATED
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.intercept import patches
-from fencepost.hunt.intercept.context import Place
-from fencepost.hunt.intercept.inside import destruction, inside
+from fencepost.hunt.intercept.context import Place, destroying
+from fencepost.hunt.intercept.inside import inside
 from fencepost.hunt.lock_error import Stuck, of_failure, without_end
 from fencepost.hunt.machine import Failpoints, simulated
 from fencepost.hunt.models.model import Storage
@@ -31,8 +30,8 @@ from fencepost.hunt.sim.network import Network, Server, Tap
 from fencepost.hunt.sim.record import Outbox, Row
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import STORAGE, Setting
-from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, Timer, World
-from fencepost.hunt.work import Plan, final_acquire, sections
+from fencepost.hunt.sim.world import MS, NEVER, Event, Node, Task, World
+from fencepost.hunt.work import Plan, begins_ns, final_acquire, sections
 from fencepost.workloads.client.client import Client
 from fencepost.workloads.client.sockets import Sockets
 from fencepost.workloads.client.steps import Steps, Watcher
@@ -40,8 +39,6 @@ from fencepost.workloads.contract.lock import Interrupt
 from fencepost.workloads.locks.user_lock import forget
 
 _STORAGE = 99
-_PATIENCE = 3
-"""After how many leases endless faults end, if clients of such servers wait for them for ever."""
 
 
 class Run:
@@ -127,7 +124,7 @@ class Run:
         self.start_clients()
         watch = Watch(self)
         if MODELS[self.setting.model].client:
-            self._relent_later(_until_restarted())
+            relent_later(self)
         with self._patched() if self.setting.outside else nullcontext():
             try:
                 world.run()
@@ -137,8 +134,11 @@ class Run:
             steps = world.step
             world.stop()
         watch.forget()
-        with destruction():
+        destroying(True)
+        try:
             self._forget()
+        finally:
+            destroying(False)
         world.step = steps
         self.check_failure()
         self.waits_forever = watch.gave_up
@@ -163,21 +163,6 @@ class Run:
         """Raise the error with which the run has ended, if there is one."""
         if self.failure is not None:
             raise of_failure(self.failure, self.world.step)
-
-    def _relent_later(self, not_yet: tuple[str, ...] = ()) -> None:
-        """End the faults that would last until all clients have done their work, if some still
-        work then; those of some families not yet."""
-
-        def relent() -> None:
-            for name, family in list(self.faults.endless.items()):
-                if family not in not_yet:
-                    self.faults.on[name]()
-            if self.working:
-                self._relent_later(() if not_yet else _until_restarted())
-
-        world = self.world
-        at = world.now + _PATIENCE * self.setting.ttl_ns
-        world.at(at, Timer(world.nowhere, relent))
 
     def _forget(self) -> None:
         """Break reference cycles, so that the garbage collector does not search for them.
@@ -293,10 +278,9 @@ class Run:
     def _live(self, node: ClientNode) -> None:
         """Do a client's work."""
         setting = self.setting
-        begins_ns = Plan.of(setting, self.schedule, node.index).begins_ns
         # A user lock may connect in its constructor; its servers are up then, as in a test.
         made = self._create_undisturbed(node) if setting.own else None
-        self.world.sleep(begins_ns)
+        self.world.sleep(begins_ns(setting, self.schedule, node.index))
         client = made or self.client(node, node.out)
         self.work(node, client)
         self.rest(node, client)
@@ -408,8 +392,3 @@ def _cancel(client: Client, task: Task, then: Callable[[], None]) -> None:
 
 def _never(steps: int, action: int) -> None:
     """Ignore the injection: the run has ended."""
-
-
-def _until_restarted() -> tuple[str, ...]:
-    """Return the families whose faults keep nodes away until they restart."""
-    return tuple(one.name for one in SIMULATED.values() if one.restarts)

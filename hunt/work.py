@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.hunt.sim.client_node import ClientNode
-from fencepost.hunt.sim.schedule import EACH, HEAD, Schedule
+from fencepost.hunt.sim.schedule import EACH, Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import MS, World
 from fencepost.workloads.client.client import Client
@@ -30,10 +30,9 @@ _HASTY = 10
 
 @dataclass(frozen=True)
 class Plan:
-    """When a client begins, how long it works under the lock, and how often. `hurries`: if it is
-    refused, it asks again at once, a few times."""
+    """How long a client works under the lock, and how often. `hurries`: if it is refused, it asks
+    again at once, a few times."""
 
-    begins_ns: int
     works_ns: int
     extends: bool
     holds: int
@@ -41,15 +40,20 @@ class Plan:
 
     @staticmethod
     def of(setting: Setting, schedule: Schedule, client: int) -> Plan:
-        place = HEAD + EACH * client
-        begins, works = begin_times(setting), work_times(setting)
+        works = work_times(setting)
+        _, holds_for, extends, more = schedule.part(client)
         return Plan(
-            begins[schedule.at(place + BEGINS) % len(begins)] + client * MS,
-            works[schedule.at(place + HOLDS_FOR) % len(works)],
-            setting.extends and schedule.at(place + EXTENDS) % 2 == 1,
-            min(setting.holds, 1 + schedule.at(place + MORE)),
-            schedule.at(place + EXTENDS) & HURRIES != 0,
+            works[holds_for % len(works)],
+            setting.extends and extends % 2 == 1,
+            min(setting.holds, 1 + more),
+            extends & HURRIES != 0,
         )
+
+
+def begins_ns(setting: Setting, schedule: Schedule, client: int) -> int:
+    """Return when a client begins."""
+    times = begin_times(setting)
+    return times[schedule.part(client)[BEGINS] % len(times)] + client * MS
 
 
 def begin_times(setting: Setting) -> tuple[int, ...]:

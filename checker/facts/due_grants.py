@@ -122,7 +122,8 @@ class DueGrants:
         # Servers that agree among themselves give locks that end with sessions.
         one_by_one = len(self._servers) > 1 and ends_with(test) == "lease"
         setting = clients, self._servers, self._promised, one_by_one
-        self.hindered, self._known = Hindered(on, *setting), Hindered(known, *setting)
+        self.hindered = Hindered(on, *setting)
+        self._known = self.hindered if len(known) == len(on) else Hindered(known, *setting)
 
     def dead_times(self, lock: Waited, known: bool = False) -> Judged:
         """Find the dead times of a lock. `known`: ignore faults of which nothing is known."""

@@ -24,7 +24,7 @@ from fencepost.harness.hunting.programs import (
     BOUND_S,
     TTL_MS,
     conductor,
-    look_at,
+    looked_at,
     usual_times,
 )
 from fencepost.harness.judge.judge import Outcome, judge
@@ -39,6 +39,7 @@ from fencepost.harness.userlock.resolve import resolve as given_lock
 from fencepost.harness.userlock.user_lock import UserLock
 from fencepost.hunt.bridge.bridge import Bridge, bridge
 from fencepost.hunt.faults import registry as simulated
+from fencepost.hunt.live.look import Look
 from fencepost.hunt.live.search import hunt as play_out
 from fencepost.hunt.live.witness import of_run
 from fencepost.hunt.lock_error import LockError
@@ -78,7 +79,8 @@ class Hunt:
     `lock` is its name on a command line. `user_lock` has the options that a test of it needs too,
     and `words` all options of the hunt. `depth`: try every schedule with up to this many
     injections; None: draw schedules at random. `inherent`: stop at a counterexample that is
-    inherent to the servers, too. `replays`: the only schedule that real clients play.
+    inherent to the servers, too. `replays`: the only schedule that real clients play; `look`:
+    one at their program.
     """
 
     spec: Spec
@@ -90,6 +92,7 @@ class Hunt:
     depth: int | None = None
     inherent: bool = False
     replays: Schedule | None = None
+    look: Look | None = None
 
     def again(self, *more: str) -> str:
         """Return the command that repeats this hunt with its seed, and with these words too."""
@@ -114,7 +117,7 @@ class Hunt:
             if self.setting.live:
                 return play_out(
                     self.setting, lambda: conductor(self.spec, self.setting, processes),
-                    self.spec.seed, self.budget_s, tell, self.inherent, self.replays,
+                    self.spec.seed, self.budget_s, tell, self.inherent, self.replays, self.look,
                 )  # fmt: skip
             return carry_out(
                 self.setting, self.spec.seed, self.budget_s, processes, tell, self.depth,
@@ -264,13 +267,14 @@ def described(
             "--search exhaustive is for simulated clients: real ones repeat a schedule nearly "
             "always, and not always"
         )
-    setting = setting_of(spec, faults, goal, "guard" in given)
+    setting, look = setting_of(spec, faults, goal, "guard" in given), None
     if own is not None and live:
-        shown = look_at(spec, setting)
-        spec = named_by(spec, shown.promises)
-        if shown.tokens and "guard" not in given:
-            spec = dataclasses.replace(spec, guard=CHECKS_TOKENS)
-        setting = setting_of(spec, faults, goal, "guard" in given, shown.deadlines)
+        look = looked_at(spec, setting)
+        if look is not None:
+            spec = named_by(spec, look.promises)
+            if look.tokens and "guard" not in given:
+                spec = dataclasses.replace(spec, guard=CHECKS_TOKENS)
+            setting = setting_of(spec, faults, goal, "guard" in given, look.deadlines)
     if replay is not None and not live:
         raise BadArguments(
             f"--replay is for real clients: the hunt of {spec.lock} is simulated, and its seed "
@@ -302,7 +306,9 @@ def described(
         *option("seed", spec.seed),
         *versions,
     )
-    return Hunt(spec, setting, budget_s, lock, user_lock, words, depth, inherent, replays_only)
+    return Hunt(
+        spec, setting, budget_s, lock, user_lock, words, depth, inherent, replays_only, look
+    )
 
 
 def _usual_times(lock: str, own: UserLock | None) -> tuple[int, float]:

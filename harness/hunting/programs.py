@@ -6,18 +6,16 @@ import os
 import shutil
 import sys
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from fencepost import processors
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.package import PACKAGE
-from fencepost.harness.spec.simulation import all_have
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.userlock.user_lock import UserLock
-from fencepost.hunt.live.conductor import Conductor, Job
+from fencepost.hunt.live.conductor import Conductor
+from fencepost.hunt.live.look import Look, look_at
 from fencepost.hunt.live.program import Command
 from fencepost.hunt.lock_error import LockError
-from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.workloads.contract.guard import Rule
@@ -50,27 +48,14 @@ def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
     return Conductor(setting, made, write_script(rule), lanes, of_program)
 
 
-class Look(NamedTuple):
-    """The facts that a schedule without a fault shows about a program. `tokens`, `deadlines`:
-    whether it gives one with each grant. `promises`: those that it names (docs/protocol.md); None:
-    none."""
-
-    tokens: bool = False
-    promises: list[str] | None = None
-    deadlines: bool = False
-
-
-def look_at(spec: Spec, setting: Setting) -> Look:
-    """Look at the program of a user lock. One that cannot be played shows nothing; the hunt says
-    why."""
+def looked_at(spec: Spec, setting: Setting) -> Look | None:
+    """Return a look at the program of a user lock; None if it cannot be played, of which the hunt
+    gives the reason."""
     try:
         with conductor(spec, setting, 1) as made:
-            run = next(iter(made.play([Job(Schedule())])))
+            return look_at(made)
     except (BadArguments, LockError, Unknown):
-        return Look()
-    named = (one.promises for one in run.programs if one.promises is not None)
-    rows = run.rows
-    return Look(all_have(rows, "token"), next(named, None), all_have(rows, "deadline"))
+        return None
 
 
 def usual_times(own: UserLock) -> tuple[int, float]:

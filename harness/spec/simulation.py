@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from fencepost.hunt.models.model import Model
 from fencepost.hunt.models.registry import MODELS, stores
 from fencepost.hunt.reigns import must_elect
 from fencepost.hunt.run import Run
-from fencepost.hunt.sim.record import Row
+from fencepost.hunt.sim.record import all_have
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
@@ -166,12 +165,6 @@ def _must_elect(spec: Spec, calm: Run) -> None:
         must_elect(calm.rows)
     except LockError as error:
         raise Crashed(f"{spec.lock}: {error}") from error
-
-
-def all_have(rows: Iterable[Row], field: str) -> bool:
-    """Return whether every grant of a run has a token, or a deadline, and there is one."""
-    granted = [row[4] for row in rows if row[2:4] == ("ok", "acquire")]
-    return bool(granted) and all(value.get(field) is not None for value in granted)
 
 
 def _in_session(run: Run | None, model: Model) -> bool:

@@ -14,6 +14,10 @@ from fencepost.hunt.sim.world import Event
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.targets import Drawn
 
+SPLIT = "split"
+"""The way of a partition that separates clients and servers into two groups."""
+_TWO = 2
+
 
 def _partition(setting: Setting) -> Iterator[Action]:
     servers, clients = len(setting.servers), len(setting.clients)
@@ -28,6 +32,11 @@ def _partition(setting: Setting) -> Iterator[Action]:
                     yield Action("partition", way, partial(_cut, some, group, way, lasts))
     if setting.replicated:
         yield Action("partition", "replication", _cut_replica)
+    if setting.live and servers > 2:
+        # It takes three cuts, which a search with few schedules does not draw together.
+        for size in (servers // 2 + 1, servers - servers // 2 - 1):
+            for group in combinations(range(servers), size):
+                yield Action("partition", SPLIT, partial(_split, group))
 
 
 def _cut(
@@ -38,11 +47,43 @@ def _cut(
     run: Run,
     event: Event | None,
 ) -> None:
-    ends = [
-        (run.clients[client].index, run.servers[server].index)
-        for client in clients
-        for server in servers
-    ]
+    near = [run.clients[client].name for client in clients]
+    far = [run.servers[server].name for server in servers]
+    clients_named, servers_named = " and ".join(near), ", ".join(far)
+    verb = "is" if len(near) == 1 else "are"
+    words = f"{clients_named} {verb} cut off from {servers_named}"
+    if way != "both":
+        what = "the requests of" if way == "requests" else "the replies to"
+        words = f"{what} {clients_named} are lost: {servers_named}"
+    pairs = [(client, server) for client in clients for server in servers]
+    _cut_links(pairs, [*near, *far], way, words, lasts, run)
+
+
+def _split(side: Sequence[int], run: Run, event: Event | None) -> None:
+    """Cut client-1 off from all servers but those of its side, and the others from these."""
+    clients, servers = run.clients, run.servers
+    rest = [server for server in range(len(servers)) if server not in side]
+    pairs = [(0, server) for server in rest]
+    pairs += [(client, server) for client in range(1, len(clients)) for server in side]
+    mine = ", ".join(servers[server].name for server in side)
+    theirs = ", ".join(servers[server].name for server in rest)
+    others = " and ".join(client.name for client in clients[1:])
+    verb = "reaches" if len(clients) == _TWO else "reach"
+    words = f"{clients[0].name} reaches only {mine}, and {others} {verb} only {theirs}"
+    targets = [one.name for one in (*clients, *servers)]
+    _cut_links(pairs, targets, "both", words, None, run)
+
+
+def _cut_links(
+    pairs: Sequence[tuple[int, int]],
+    targets: list[str],
+    way: str,
+    words: str,
+    lasts: int | None,
+    run: Run,
+) -> None:
+    """Cut the links between these clients and servers, by their places."""
+    ends = [(run.clients[client].index, run.servers[server].index) for client, server in pairs]
     network = run.network
     cuts = [
         cut
@@ -60,17 +101,11 @@ def _cut(
         for cut, new in zip(cuts, mine, strict=True):
             cut.difference_update(new)
 
-    near = [run.clients[client].name for client in clients]
-    far = [run.servers[server].name for server in servers]
-    arguments: dict[str, object] = {"links": [[a, b] for a in near for b in far]}
-    clients_named, servers_named = " and ".join(near), ", ".join(far)
-    verb = "is" if len(near) == 1 else "are"
-    words = f"{clients_named} {verb} cut off from {servers_named}"
+    links = [[run.clients[client].name, run.servers[server].name] for client, server in pairs]
+    arguments: dict[str, object] = {"links": links}
     if way != "both":
         arguments["lost"] = way
-        what = "the requests of" if way == "requests" else "the replies to"
-        words = f"{what} {clients_named} are lost: {servers_named}"
-    run.faults.begin("partition", [*near, *far], arguments, words, undo, lasts)
+    run.faults.begin("partition", targets, arguments, words, undo, lasts)
 
 
 def _cut_replica(run: Run, event: Event | None) -> None:

@@ -77,7 +77,9 @@ class Place:
         world = self.world
         if world.stopped or world.running is None or world.running.over:
             raise GreenletExit
-        world.point()
+        world.step += 1
+        if world.step >= world.decision:
+            world.decide_here()
         return world.now
 
 

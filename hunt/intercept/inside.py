@@ -18,17 +18,6 @@ from fencepost.hunt.intercept import loops, patches
 from fencepost.hunt.intercept.context import Place, destroying, enter
 from fencepost.hunt.intercept.watch import watched
 
-
-@contextmanager
-def destruction() -> Iterator[None]:
-    """Destroy objects of a run that has ended. Its locks must neither wait nor connect then."""
-    destroying(True)
-    try:
-        yield
-    finally:
-        destroying(False)
-
-
 _left = False
 """Whether garbage of ended runs may be left, which a collection destroys."""
 

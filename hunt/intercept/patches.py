@@ -56,6 +56,7 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
+_REAL_PID = os.getpid
 _REAL_SOCKET = socket.socket
 
 
@@ -104,8 +105,9 @@ def _affinity(pid: int) -> set[int]:
 
 
 def _pid() -> int:
-    """Return the process of the running client: each has its own."""
-    return _PIDS + _node().index
+    """Replace os.getpid: each client is a process."""
+    place = here()
+    return _REAL_PID() if place is None else _PIDS + place.task.node.index
 
 
 def _node() -> Node:
@@ -183,7 +185,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
         yield os, "sched_getaffinity", either(os.sched_getaffinity, _affinity)
     yield pools, "_global_shutdown_lock", threads.Own(pools._global_shutdown_lock)
     yield queue, "SimpleQueue", either(queue.SimpleQueue, queue._PySimpleQueue)  # type: ignore[attr-defined]
-    yield os, "getpid", either(os.getpid, _pid)
+    yield os, "getpid", _pid
     yield os, "getppid", either(os.getppid, lambda: _PARENT)
     yield threading, "get_native_id", either(threading.get_native_id, threads.ident)
     yield socket, "gethostname", either(socket.gethostname, _host_name)

@@ -21,7 +21,7 @@ from fencepost.hunt.intercept.stream import Talk
 from fencepost.hunt.intercept.tls import Clear
 from fencepost.hunt.sim.network import Network, Request, Server, Session
 from fencepost.hunt.sim.unknown import Unknown
-from fencepost.hunt.sim.world import Node, Task, Timer, Wake
+from fencepost.hunt.sim.world import NEVER, Node, Task, Timer, Wake
 
 # Linux' timeouts for connecting and sending (tcp_syn_retries 6, tcp_retries2 15).
 _CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
@@ -112,7 +112,7 @@ class Socket(Clear):
         if server is None or port != server.port:
             raise place.unknown(f"it connects to {host}:{port}, which is not one of its servers")
         open_ = self._open_later if self._timeout == 0 else self._open
-        counted = place.sockets.get(place.task.node)
+        counted = place.sockets.get(place.task.node) if place.sockets else None
         if counted is None:
             open_(place, server)
         else:
@@ -175,7 +175,7 @@ class Socket(Clear):
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         place = self._must_be_open()
-        counted = place.sockets.get(place.task.node)
+        counted = place.sockets.get(place.task.node) if place.sockets else None
         if counted is None:
             self._send(place, data)
         else:
@@ -221,7 +221,7 @@ class Socket(Clear):
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         place = self._must_be_open()
-        counted = place.sockets.get(place.task.node)
+        counted = place.sockets.get(place.task.node) if place.sockets else None
         if counted is None:
             return self._receive(place, size, flags)
         name = self.server.name
@@ -263,18 +263,19 @@ class Socket(Clear):
     def _sleep(self, place: Place, until: int) -> None:
         """Wait for bytes, at most until this time; raise TimeoutError if the kernel's probes find
         the connection broken."""
-        world, duplex = place.world, self._duplex
-        probed = world.now + self._keepalive.after_ns
-        probes = duplex is not None and self._keepalive.on and probed < until
-        alarm = self._alarm = Wake(place.task)
-        world.at(probed if probes else until, alarm)
-        self._waiting = place.task
+        world, duplex, task = place.world, self._duplex, place.task
+        probed = NEVER
+        if duplex is not None and self._keepalive.on:
+            probed = world.now + self._keepalive.after_ns
+        alarm = self._alarm = Wake(task)
+        world.at(min(probed, until), alarm)
+        self._waiting = task
         try:
             world.wait()
         finally:
             alarm.off = self._alarm.off = True
             self._waiting = None
-        if duplex is not None and probes and world.now >= probed and duplex.broken:
+        if probed < until and world.now >= probed and duplex is not None and duplex.broken:
             raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
     def _take_what_came(self, now: int) -> None:
@@ -293,8 +294,8 @@ class Socket(Clear):
                 self._ended = self._ended or ends
                 return
             self._inbox += talk.reply
-            replies_follow = any(one.back for one in self._under_way)
-            self._ended = self._ended or (self.session.over and not replies_follow)
+            if self.session.over and not any(one.back for one in self._under_way):
+                self._ended = True
 
     def arrived(self, request: Request) -> None:
         if self.closed or self._ended:

@@ -34,7 +34,11 @@ def new_name(real: Callable[[str], str]) -> Callable[[str], str]:
 def ident() -> int:
     """Return the identifier of the running thread."""
     place = here()
-    return _REAL_IDENT() if place is None else _FIRST + place.world.tasks.index(place.task)
+    if place is None:
+        return _REAL_IDENT()
+    task = place.world.running
+    assert task is not None
+    return _FIRST + task.number
 
 
 class Lock:

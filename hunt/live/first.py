@@ -6,20 +6,26 @@ ask. So the search first tries some set-ups without a fault, then each fault of 
 message at each message of client-1, in one set-up after the other. The clients run the same
 program, so one of them is enough. Faults of the servers come later: they often break a promise
 whatever the client does.
+
+Two kinds of schedules that a search would hardly draw are tried as well. In one, the cluster splits
+in two, so that each client reaches other servers. In the other, client-1 stalls briefly, and soon
+after that past its lease: if it counts its lease from an answer that it read late, it is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fencepost.hunt.faults.partition import SPLIT
 from fencepost.hunt.faults.registry import SIMULATED, family_of
 from fencepost.hunt.faults.simulated import Action
-from fencepost.hunt.search.set_ups import Head, set_ups
+from fencepost.hunt.search.set_ups import Head, hurried, long_hold, set_ups
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 
 _FEW = 2
 """How many set-ups the other actions of a kind get: the first ones."""
+_TWICE = 2
 _MORE = 4
 """Messages of client-1 beyond those of the undisturbed run: renewals, and second attempts."""
 
@@ -29,10 +35,39 @@ def simple(setting: Setting, actions: Sequence[Action], messages: int) -> Iterat
     run."""
     heads, clients = list(set_ups(setting)), len(setting.clients)
     yield from map(Schedule, heads)
+    yield from _splits(setting, actions, messages)
     for head, numbers in _passes(actions, heads):
         for place in range(messages + _MORE):
             for number in numbers:
                 yield Schedule(head, ((1 + place * clients, number),))
+    yield from _stalls(setting, actions, messages)
+
+
+def _stalls(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
+    """Yield schedules in which client-1 stalls twice during a long hold: briefly at a message, and
+    past its lease at one of the next two."""
+    stalls = [
+        number
+        for number, action in enumerate(actions, 1)
+        if action.client == 0 and SIMULATED[family_of(action.kind)].slows
+    ]
+    if len(stalls) < _TWICE:
+        return
+    longest, shortest = stalls[0], stalls[-1]
+    head, clients = long_hold(setting), len(setting.clients)
+    for place in range(messages + _MORE):
+        for after in (1, 2):
+            first, second = 1 + place * clients, 1 + (place + after) * clients
+            yield Schedule(head, ((first, shortest), (second, longest)))
+
+
+def _splits(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
+    """Yield schedules in which the cluster splits in two at a message of client-1, while all
+    clients ask often."""
+    splits = [number for number, action in enumerate(actions, 1) if action.way == SPLIT]
+    for number in splits[:1]:
+        for place in range(messages + _MORE):
+            yield Schedule(hurried(setting), ((1 + place * len(setting.clients), number),))
 
 
 def _passes(

@@ -21,9 +21,9 @@ from fencepost.hunt.faults.registry import name_of, table
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.live.conductor import Conductor, Job
 from fencepost.hunt.live.first import simple
+from fencepost.hunt.live.look import Look, look_at
 from fencepost.hunt.live.run import RealRun
 from fencepost.hunt.live.witness import Witness
-from fencepost.hunt.reigns import must_elect
 from fencepost.hunt.search.batch import shape
 from fencepost.hunt.search.draw import Drawer
 from fencepost.hunt.search.hunt import Counterexample
@@ -33,27 +33,31 @@ from fencepost.hunt.search.search import Tell, Tried, learned_weights
 from fencepost.hunt.search.shrink import shrink
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
-from fencepost.hunt.sim.unknown import Unknown
-from fencepost.hunt.sim.world import MS
 from fencepost.hunt.story.story import tell
 
 AGAIN, OFTEN = 3, 10
 """How often a counterexample is played again; how often, if it did not come each time."""
 _TWICE = 2
 _SHRINK_S = 30.0
-_TOO_LONG = 2
-"""A key that lives for this many leases shows that the lease option is ignored."""
 _ROUND = 50
 
 
 class Search:
-    """One hunt with real clients."""
+    """One hunt with real clients. `look`: one at the program, if there was one."""
 
-    def __init__(self, setting: Setting, conductor: Conductor, seed: int, tell: Tell) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        conductor: Conductor,
+        seed: int,
+        tell: Tell,
+        look: Look | None = None,
+    ) -> None:
         self._setting = setting
         self._conductor = conductor
         self._seed = seed
         self._tell = tell
+        self._look = look
         self._actions = table(setting)
         self._without: frozenset[int] = frozenset()
         reference = setting.reference
@@ -66,8 +70,7 @@ class Search:
         """Search until a counterexample that is not inherent to the servers, or to the end of the
         budget. Raises LockError if the program is faulty, and Unknown if it cannot be played."""
         tried, begun = Tried(), time.monotonic()
-        run = self._look_at_program()
-        self._first = dict.fromkeys(self._simple(run))
+        self._first = dict.fromkeys(self._simple(self._looked()))
         while True:
             found = self._search(tried, begun, budget_s)
             if found is None:
@@ -88,54 +91,23 @@ class Search:
     def replay(self, schedule: Schedule) -> tuple[Tried, Counterexample | None]:
         """Play one schedule up to ten times."""
         begun, tried = time.monotonic(), Tried()
-        self._look_at_program()
+        self._looked()
         find = self._again(schedule, schedule, 0)
         tried.schedules = OFTEN if find is None else find.runs
         tried.seconds = time.monotonic() - begun
         return tried, find
 
-    # The program.
+    def _looked(self) -> Look:
+        """Return a look at the program. Raises Unknown if it cannot be hunted."""
+        look = self._look or look_at(self._conductor)
+        look.check(self._setting)
+        self._steps = max(look.moments) * len(look.moments)
+        return look
 
-    def _look_at_program(self) -> RealRun:
-        """Play an undisturbed run. Raises Unknown if the program cannot be hunted."""
-        begun = time.monotonic()
-        run = self._one(Job(Schedule()))
-        took_s = time.monotonic() - begun
-        if run.worked_s:
-            raise Unknown(
-                f"it is always at work: {run.worked_s:.0f} s of processor time in one schedule. "
-                "Wait for answers and timers without a loop"
-            )
-        if run.hung:
-            waits = [part.node.activity for part in run.parts if part.node.activity]
-            raise Unknown(
-                f"it does not end its op {(waits or ['acquire'])[0]} within {took_s:.0f} s"
-            )
-        if not run.asked:
-            servers = ", ".join(self._setting.servers)
-            raise Unknown(
-                f"it sent nothing to its servers ({servers}): use the addresses of its setup "
-                "(docs/protocol.md)"
-            )
-        longest = run.longest_ns
-        if longest > _TOO_LONG * self._setting.ttl_ns:
-            raise Unknown(
-                f"it ignores its lease: asked for {self._setting.ttl_ns // MS} ms, it took "
-                f"{longest // MS:,} ms. Use the lease that acquire is given"
-            )
-        self._steps = max(run.moments) * len(run.moments)
-        if self._setting.elector:
-            must_elect(run.rows)
-        return run
-
-    def _simple(self, run: RealRun) -> Iterator[Schedule]:
+    def _simple(self, look: Look) -> Iterator[Schedule]:
         """Yield the schedules to play before others are drawn."""
-        extends = all(program.extends for program in run.programs)
-        setting = replace(self._setting, extends=self._setting.extends and extends)
-        return simple(setting, self._actions, run.moments[0])
-
-    def _one(self, job: Job) -> RealRun:
-        return next(iter(self._conductor.play([job])))
+        setting = replace(self._setting, extends=self._setting.extends and look.extends)
+        return simple(setting, self._actions, look.moments[0])
 
     # Searching.
 
@@ -348,9 +320,9 @@ def hunt(
     tell_tried: Tell,
     inherent: bool,
     schedule: Schedule | None = None,
+    look: Look | None = None,
 ) -> tuple[Tried, Counterexample | None]:
     """Search with real clients; see `Search.hunt`. `schedule`: play it alone, up to ten times."""
     with conductor() as made:
-        if schedule is not None:
-            return Search(setting, made, seed, tell_tried).replay(schedule)
-        return Search(setting, made, seed, tell_tried).hunt(budget_s, inherent)
+        search = Search(setting, made, seed, tell_tried, look)
+        return search.hunt(budget_s, inherent) if schedule is None else search.replay(schedule)

@@ -146,6 +146,7 @@ class Searcher:
         self._steps = calm.world.step
         self._lengths: dict[str, int] | None = None
         self._simple: list[Schedule] | None = None
+        self._latest: tuple[Drawn, Drawer] | None = None
         if begins_simply(setting):
             counting = Counting(setting, Schedule(), self._actions)
             counting.execute()
@@ -184,14 +185,26 @@ class Searcher:
     def _drawn(self, work: Drawn) -> Iterator[tuple[Run, bool]]:
         setting, actions = self._setting, self._actions
         random = Random(f"{work.seed}/{work.number}")
-        weights = dict(work.weights)
-        drawer = Drawer(setting, actions, self._steps, weights, work.without, self._lengths)
+        drawer = self._drawer(work)
         for place in range(SIZE):
             # The first run of a hunt has no faults.
             schedule, aims = (Schedule(), ()) if work.number == place == 0 else drawer.draw(random)
             number = work.number * SIZE + place
             tap = Trace() if number % EVERY == EVERY - 1 else None
             yield Run(setting, schedule, actions, tap, aims), number % SAMPLE == 0
+
+    def _drawer(self, work: Drawn) -> Drawer:
+        """Return the drawer of a batch. All batches of a round have the same."""
+        if self._latest is not None:
+            latest, drawer = self._latest
+            if (latest.weights, latest.without) == (work.weights, work.without):
+                return drawer
+        weights = dict(work.weights)
+        drawer = Drawer(
+            self._setting, self._actions, self._steps, weights, work.without, self._lengths
+        )
+        self._latest = work, drawer
+        return drawer
 
     def _simply(self, work: Simple, made: Batch) -> Iterator[tuple[Run, bool]]:
         if self._simple is None:

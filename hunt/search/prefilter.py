@@ -64,12 +64,15 @@ def signs(
         if process == NEMESIS:
             continue
         if f == "acquire":
-            reader.acquire(time, process, type, value)
+            if type == "invoke":
+                reader.asked[process] = time
+            else:
+                reader.acquire(time, process, type, value)
         elif f in ("release", "extend", "lost", "renewed"):
             hold = reader.by_name.get((process, value.get("hold")))
             if hold is not None:
                 reader.change(hold, time, type, f, value, error)
-        elif f == "write":
+        elif f == "write" and type != "invoke":
             reader.write(process, type, value, error)
         elif f == "read" and type == "ok" and value["version"] != reader.version:
             # The version is higher if an unanswered write has arrived: its client may have died,
@@ -102,9 +105,7 @@ class _Reader:
         self.unsure = False
 
     def acquire(self, time: int, process: Any, type: str, value: Any) -> None:
-        if type == "invoke":
-            self.asked[process] = time
-        elif type == "ok":
+        if type == "ok":
             self._grant(time, process, value)
         elif type == "info":
             self.unheard = True

@@ -37,9 +37,20 @@ def set_ups(setting: Setting) -> Iterator[Head]:
         yield _head(setting, {EXTENDS: 1}, part)
     if setting.own is None:
         return
-    hurried = {EXTENDS: HURRIES, HOLDS_FOR: _PART}
-    yield _head(setting, {EXTENDS: HURRIES, MORE: 1}, {BEGINS: 1, **hurried})
+    yield hurried(setting)
     yield _head(setting, {BEGINS: late, MORE: 1}, {})
+
+
+def hurried(setting: Setting) -> Head:
+    """Return a set-up in which all clients hurry, and client-1 asks again after its first hold."""
+    others = {BEGINS: 1, EXTENDS: HURRIES, HOLDS_FOR: _PART}
+    return _head(setting, {EXTENDS: HURRIES, MORE: 1}, others)
+
+
+def long_hold(setting: Setting) -> Head:
+    """Return a set-up in which client-1 holds the lock for as long as possible, while the others
+    ask again and again."""
+    return _head(setting, {HOLDS_FOR: len(work_times(setting)) - 1}, {BEGINS: 1, MORE: 1})
 
 
 def _head(setting: Setting, first: Mapping[int, int], others: Mapping[int, int]) -> Head:

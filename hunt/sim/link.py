@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappush
 from typing import Any
 
 from fencepost.hunt.sim.network import LATER, Network, Refusal, Request, Server
@@ -145,7 +146,8 @@ class SimLink:
         assert world.running is not None
         if not self.was_reset:
             alarm = self._alarm = Wake(world.running)
-            world.at(begun + self._timeout, alarm)
+            world.sequence += 1  # as World.at, in the most frequent place
+            heappush(world.queue, (begun + self._timeout, world.sequence, alarm))
             self.waiting = world.running
             try:
                 world.wait()
@@ -166,7 +168,7 @@ class SimLink:
         if self.request is request:
             request.ready = True
             if self.waiting is not None:
-                self.waiting.resume()
+                self._world.ready = self.waiting
 
     def moved(self, request: Request, late: Request) -> None:
         if self.request is request:

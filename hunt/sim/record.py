@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,12 @@ def of_nemesis(rows: list[Row], now: int, family: str, value: dict[str, Any], ho
     rows.append((now, NEMESIS, "invoke", family, value, None, None, 0))
     receipt = {"proved": True, "how": how, **value.get("receipt", {})}
     rows.append((now, NEMESIS, "ok", family, value | {"receipt": receipt}, None, None, 0))
+
+
+def all_have(rows: Iterable[Row], field: str) -> bool:
+    """Return whether every grant of a run has a token, or a deadline, and there is one."""
+    granted = [row[4] for row in rows if row[2:4] == ("ok", "acquire")]
+    return bool(granted) and all(value.get(field) is not None for value in granted)
 
 
 def to_history(rows: list[Row]) -> History:

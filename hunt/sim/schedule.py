@@ -43,6 +43,12 @@ class Schedule:
         """Return a number of the head, 0 if it has fewer."""
         return self.head[place] if place < len(self.head) else 0
 
+    def part(self, client: int) -> tuple[int, ...]:
+        """Return the EACH numbers of a client in the head."""
+        place = HEAD + EACH * client
+        found = self.head[place : place + EACH]
+        return found + (0,) * (EACH - len(found))
+
     def numbers(self, clients: int) -> list[int]:
         """Return the list of integers, without trailing zeros."""
         length = HEAD + EACH * clients

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fencepost.hunt.sim.world import MS
@@ -91,7 +92,7 @@ class Setting:
             )
         return made
 
-    @property
+    @cached_property
     def lease_ns(self) -> int:
         """How long it takes the servers to end a lease."""
         return self.ttl_ns + self.slack_ns
@@ -100,12 +101,12 @@ class Setting:
         """Whether the lock makes this promise (workloads/contract/locktype.py)."""
         return bool((self.test.get("promises") or {}).get(name))
 
-    @property
+    @cached_property
     def reentrant(self) -> bool:
         """Whether the lock promises that its holder may acquire it again."""
         return bool((self.test.get("promises") or {}).get("reentrant"))
 
-    @property
+    @cached_property
     def keeps_on(self) -> bool:
         """Whether a hold continues after a failed release (checker/facts/holds.py)."""
         return self.test.get("failed_release") == "nothing"

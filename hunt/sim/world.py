@@ -165,17 +165,19 @@ _idle = _Idle()
 class Task:
     """Code that may wait: a client's, or a thread of its lock.
 
-    `thread`: the object that represents it to code that asks for the current thread. `carrier`: the
-    greenlet that runs it, once it has begun. `left`: it waited while it was being killed, and is
-    never resumed. `thrown`: an exception that its present wait raises, and the event that ends it.
+    `number`: its place among the tasks of its run. `thread`: the object that represents it to code
+    that asks for the current thread. `carrier`: the greenlet that runs it, once it has begun.
+    `left`: it waited while it was being killed, and is never resumed. `thrown`: an exception that
+    its present wait raises, and the event that ends it.
     """
 
-    __slots__ = ("carrier", "left", "node", "over", "thread", "thrown", "work", "world")
+    __slots__ = ("carrier", "left", "node", "number", "over", "thread", "thrown", "work", "world")
 
     def __init__(self, world: World, node: Node, work: Callable[[], None]) -> None:
         self.world = world
         self.node = node
         self.work = work
+        self.number = len(world.tasks)
         self.over = self.left = False
         self.thread: Any = None
         self.thrown: tuple[BaseException, Wake] | None = None

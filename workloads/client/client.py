@@ -45,7 +45,7 @@ class Client:
     """Applies ops one at a time and reports how they ended. `machine`: the real one by default.
     `steps` counts the steps of an op. `replace` replaces the program of an elector by that of its
     successor, whose process number it takes, and does not return. `calls`: a call of the lock is
-    running, and was not cancelled; `call_begins` is called at the beginning of each one."""
+    running, and was not cancelled; `call_begins`: what to call at the beginning of each one."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Client:
         self._guard = GUARDS[setup.guard]
         self._count = 0
         self.calls = self._takes_jobs = False
-        self.call_begins: Callable[[], None] = _do_nothing
+        self.call_begins: Callable[[], None] | None = None
         self._open()
 
     def apply(self, f: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -162,7 +162,8 @@ class Client:
         """Call the lock. Nothing else can be cancelled."""
         self.calls = True
         try:
-            self.call_begins()
+            if self.call_begins is not None:
+                self.call_begins()
             return verb(*args)
         finally:
             self.calls = False
@@ -356,9 +357,6 @@ _VERBS = {
     "read": Client._read,
     "write": Client._write,
 }
-
-
-def _do_nothing() -> None: ...
 
 
 def _closed(part: Lock | Resource) -> Failed | None:

@@ -69,7 +69,7 @@ class Holds:
         on."""
         with self._out.speaking:
             grant = self.get(hold)
-            if hold is not None and grant is not None:
+            if hold is not None and grant is not None and grant.token is not None:
                 self._grants[hold] = replace(grant, settled=True)
 
     def is_lost(self, grant: Grant) -> bool:

@@ -41,13 +41,13 @@ class Decoder:
         try:
             while not self._over and (words := self._next()) is not None:
                 if words:
-                    found.append(tuple([_text(word) for word in words]))
+                    found.append(tuple(words))
         except _Malformed as error:
             self._over = True
             found.append((MALFORMED, f"ERR Protocol error: {error}"))
         return found
 
-    def _next(self) -> list[bytes] | None:
+    def _next(self) -> list[str] | None:
         """Return the words of the next request, [] for an empty one, or None: incomplete."""
         if not self._rest:
             return None
@@ -56,22 +56,25 @@ class Decoder:
             self._rest = self._rest[end:]
         return words
 
-    def _line(self) -> tuple[list[bytes] | None, int]:
+    def _line(self) -> tuple[list[str] | None, int]:
         end = self._rest.find(b"\n")
         if end < 0:
             self._bounded(0, "too big inline request")
             return None, 0
-        return _split(self._rest[:end].removesuffix(b"\r")), end + 1
+        return list(map(_text, _split(self._rest[:end].removesuffix(b"\r")))), end + 1
 
-    def _array(self) -> tuple[list[bytes] | None, int]:
+    def _array(self) -> tuple[list[str] | None, int]:
         data = self._rest
         end = data.find(_END)
         if end < 0:
             self._bounded(0, "too big mbulk count string")
             return None, 0
-        words: list[bytes] = []
-        at = end + 2
-        for _ in range(_number(data[1:end], "invalid multibulk length", -LARGEST, _MOST_WORDS)):
+        words: list[str] = []
+        at, digits = end + 2, data[1:end]
+        count = _FREQUENT.get(digits)
+        if count is None:
+            count = _number(digits, "invalid multibulk length", -LARGEST, _MOST_WORDS)
+        for _ in range(count):
             end = data.find(_END, at)
             if end < 0:
                 self._bounded(at, "too big bulk count string")
@@ -86,7 +89,7 @@ class Decoder:
             at = end + 2
             if len(data) < at:
                 return None, 0
-            words.append(data[begin:end])
+            words.append(data[begin:end].decode("utf-8", "surrogateescape"))
         return words, at
 
     def _bounded(self, at: int, words: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from fencepost.hunt.models.redis.arguments import (
@@ -12,6 +13,8 @@ from fencepost.hunt.models.redis.arguments import (
     integer,
 )
 from fencepost.hunt.models.redis.store import Store
+
+_NONE: Set[str] = frozenset()
 
 
 def when(command: str, now_ms: int, word: str, text: str) -> int:
@@ -26,13 +29,13 @@ def when(command: str, now_ms: int, word: str, text: str) -> int:
 def _expiry(name: str, unit: int, absolute: bool) -> Command:
     def expire(store: Store, args: Arguments) -> Any:
         key, number, *words = args
-        options = _checked_options(words)
+        options = _checked_options(words) if words else _NONE
         ms, base = integer(number) * unit, 0 if absolute else store.now_ms
         if not -LARGEST - 1 <= ms <= LARGEST - base:
             raise CommandError(f"ERR invalid expire time in '{name}' command")
         if store.look(key) is None:
             return 0
-        if not _permits(options, store.expires.get(key), ms + base):
+        if options and not _permits(options, store.expires.get(key), ms + base):
             return 0
         expire_at(store, key, ms + base)
         return 1
@@ -40,7 +43,7 @@ def _expiry(name: str, unit: int, absolute: bool) -> Command:
     return expire
 
 
-def _checked_options(words: list[str]) -> set[str]:
+def _checked_options(words: list[str]) -> Set[str]:
     """Return the options of EXPIRE in upper case."""
     for word in words:
         if word.upper() not in ("NX", "XX", "GT", "LT"):
@@ -53,7 +56,7 @@ def _checked_options(words: list[str]) -> set[str]:
     return options
 
 
-def _permits(options: set[str], now: int | None, new: int) -> bool:
+def _permits(options: Set[str], now: int | None, new: int) -> bool:
     """Return whether the options of EXPIRE permit to replace one time by another; None: none."""
     return not (
         ("NX" in options and now is not None)

@@ -26,6 +26,9 @@ _BREAKS = str.maketrans("\r\n", "  ")
 
 def encoded(reply: Any, version: int) -> bytes:
     """Encode a reply for a connection of this version of RESP, 2 or 3."""
+    if type(reply) is str:
+        data = reply.encode("utf-8", "surrogateescape")
+        return b"$%d\r\n%s\r\n" % (len(data), data)
     if reply is None:
         return b"_\r\n" if version == 3 else b"$-1\r\n"
     if isinstance(reply, int):

@@ -42,7 +42,7 @@ from fencepost.hunt.models.redis.script_cache import Scripts
 from fencepost.hunt.models.redis.scripts import KNOWN
 from fencepost.hunt.models.redis.session import Session
 from fencepost.hunt.models.redis.store import Store
-from fencepost.hunt.models.redis.waiting import Line
+from fencepost.hunt.models.redis.waiting import Line, Waiter
 from fencepost.hunt.models.redis.watched import Watched
 from fencepost.hunt.sim.network import LATENCY, LATER, Network, Refusal, Request, Wire
 from fencepost.hunt.sim.world import MS, Timer
@@ -77,11 +77,12 @@ class RedisServer(Host):
         # The same, and no client waits for changes of keys.
         self._quick = self._plain
         self._audience: Audience | None = None
-        self._line = Line(self)
-        self._waiting = self._line.waiters
+        # Most servers never need these, and a hunt creates thousands of servers a second.
+        self._line: Line | None = None
+        self._waiting: list[Waiter] = []
+        self._acknowledged: Acknowledged | None = None
+        self._scripts: Scripts | None = None
         self._together = False
-        self._acknowledged = Acknowledged(self)
-        self._scripts = Scripts()
         self._sessions = 0
 
     def follow(self, primary: RedisServer | None) -> None:
@@ -190,13 +191,13 @@ class RedisServer(Host):
         if name == "TIME" and not args:
             ns = self.clock.ns(self.world.now)
             return [str(ns // _SECOND), str(ns % _SECOND // 1000)]
-        return execute(self.store, name, [text(one) for one in args])
+        return execute(self.store, name, [one if type(one) is str else text(one) for one in args])
 
     def _role(self, args: tuple[Any, ...]) -> Any:
         if self.primary is not None:
             state = "connected" if self.primary.up and not self.cut else "connect"
             return ["slave", self.primary.name, self.port, state, self.offset]
-        replica, acknowledged = self.replica, self._acknowledged.offset
+        replica, acknowledged = self.replica, self.acknowledged.offset
         followers = [[replica.name, str(self.port), str(acknowledged)]] if replica else []
         # Without a replica Redis does not count.
         offset = self.offset if replica is not None or acknowledged else 0
@@ -231,7 +232,7 @@ class RedisServer(Host):
         if self.up and last >= self.clock.changed and self.store.sweep(self.clock.ms(last)):
             self._written()
         if self._waiting:
-            self._line.look_soon()
+            self.line.look_soon()
 
     def _written(self) -> None:
         self.offset += 1
@@ -247,8 +248,10 @@ class RedisServer(Host):
             self._disk.catch_up(self.store, self.offset, self.clock.ns(self.world.now))
         self.up = False
         self.boots += 1
-        self._acknowledged.crash()
-        self._line.clear()
+        if self._acknowledged is not None:
+            self._acknowledged.crash()
+        if self._line is not None:
+            self._line.clear()
         if self._audience is not None:
             self._audience.crash()
         self.store = self._disk.after_crash(self.store, power)
@@ -259,13 +262,15 @@ class RedisServer(Host):
         self.up = True
         self.paused_until = 0
         self._disk.start(self.store, self.offset, self.clock.ns(self.world.now))
-        self._scripts, self._sessions = Scripts(), 0
+        self._scripts, self._sessions = None, 0
 
     def forget(self) -> None:
         self.primary = self.replica = None
-        self._acknowledged.forget()
-        self._line.forget()
         self.store.listener = None
+        if self._acknowledged is not None:
+            self._acknowledged.forget()
+        if self._line is not None:
+            self._line.forget()
         if self._audience is not None:
             self._audience.forget()
             self._audience = None
@@ -326,7 +331,7 @@ class RedisServer(Host):
         def arrive() -> None:
             if self.boots == boots and replica.primary is self and not self.cut:
                 replica._take_over(state, offset)
-                ack = partial(self._acknowledged.take, offset)
+                ack = partial(self.acknowledged.take, offset)
                 self.world.at(self.world.now + LATENCY, Timer(self, ack))
 
         self.world.at(self.world.now + LATENCY, Timer(replica, arrive))
@@ -348,20 +353,39 @@ class RedisServer(Host):
 
     def wait(self, request: Request) -> None:
         if request.asked[0].upper() in BLOCKS:
-            self._line.enter(request)
+            self.line.enter(request)
         else:
-            self._acknowledged.wait(request, self.offset)
+            self.acknowledged.wait(request, self.offset)
+
+    @property
+    def acknowledged(self) -> Acknowledged:
+        if self._acknowledged is None:
+            self._acknowledged = Acknowledged(self)
+        return self._acknowledged
+
+    @property
+    def scripts(self) -> Scripts:
+        if self._scripts is None:
+            self._scripts = Scripts()
+        return self._scripts
 
     # Clients that wait for a list.
+
+    @property
+    def line(self) -> Line:
+        if self._line is None:
+            self._line = Line(self, self._waiting)
+        return self._line
 
     def left(self, link: Wire) -> None:
         session = getattr(link, "session", None)
         if self._audience is not None and session is not None:
             self._audience.leave(session)
-        self._line.leave(link)
+        if self._waiting:
+            self.line.leave(link)
 
     def attend(self) -> None:
-        if self._line.attend():
+        if self.line.attend():
             self._written()
 
     @contextmanager
@@ -376,11 +400,11 @@ class RedisServer(Host):
 
 
 _OWN: dict[str, Callable[[RedisServer, tuple[Any, ...]], Any]] = {
-    "EVAL": lambda server, args: server._scripts.eval(server.store, args, server.publish),
-    "EVALSHA": lambda server, args: server._scripts.evalsha(server.store, args, server.publish),
-    "SCRIPT": lambda server, args: server._scripts.script(server.store, args),
+    "EVAL": lambda server, args: server.scripts.eval(server.store, args, server.publish),
+    "EVALSHA": lambda server, args: server.scripts.evalsha(server.store, args, server.publish),
+    "SCRIPT": lambda server, args: server.scripts.script(server.store, args),
     "ROLE": RedisServer._role,
-    "WAIT": lambda server, args: server._acknowledged.execute(
+    "WAIT": lambda server, args: server.acknowledged.execute(
         args, server.offset, waits=not server._together
     ),
     "PUBLISH": lambda server, args: server.publish(*map(text, args)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from fencepost.hunt.models.redis.arguments import SYNTAX, CommandError, integer
 from fencepost.hunt.models.redis.commands import WORDS
@@ -67,7 +67,7 @@ class Transactional(Protocol):
 
 
 def _transactional(server: Server) -> Transactional:
-    return cast(Transactional, server)  # isinstance would take as long as a command
+    return server  # type: ignore[return-value]  # isinstance takes as long as a command
 
 
 class Session:
@@ -92,9 +92,11 @@ class Session:
         self._spoilt = self._executes = False
 
     def commands(self, data: bytes) -> list[Command]:
-        found = [(one[0].upper(), *one[1:]) for one in self._decoder.feed(data)]
-        if not self.unasked and not SUBSCRIBES.isdisjoint([one[0] for one in found]):
-            self.unasked = True
+        found = []
+        for word, *args in self._decoder.feed(data):
+            name = word.upper()
+            self.unasked = self.unasked or name in SUBSCRIBES
+            found.append((name, *args))
         return found
 
     def encoded(self, command: Command, reply: Any) -> bytes:

@@ -67,8 +67,8 @@ def _taken(waiter: Waiter, store: Store, key: str) -> Any:
 class Line:
     """The waiters of a server, in the order of arrival."""
 
-    def __init__(self, server: Host) -> None:
-        self.waiters: list[Waiter] = []
+    def __init__(self, server: Host, waiters: list[Waiter]) -> None:
+        self.waiters = waiters
         self._server = server
         self._cycle = Cycle(server, server.world, server.attend)
 

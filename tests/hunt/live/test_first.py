@@ -14,9 +14,9 @@ def first(tmp_path):
     """Return the first schedules, and the actions of the hunt."""
     (tmp_path / "lock.sh").write_text("")
 
-    def make(faults=None, **more):
+    def make(faults=None, servers="redis:1", **more):
         hunt = described(
-            "", {}, {"seed": 1}, servers="redis:1", program="sh lock.sh", ship=tmp_path,
+            "", {}, {"seed": 1}, servers=servers, program="sh lock.sh", ship=tmp_path,
             faults=faults, **more,
         )  # fmt: skip
         actions = table(hunt.setting)
@@ -25,11 +25,16 @@ def first(tmp_path):
     return make
 
 
+def of_one(schedules):
+    """Return the schedules with one injection."""
+    return [one for one in schedules if len(one.injections) == 1]
+
+
 def test_set_ups_without_a_fault_come_first(first):
     schedules, _ = first()
     many = sum(not one.injections for one in schedules)
     assert many > 4 and not any(one.injections for one in schedules[:many])
-    assert all(len(one.injections) == 1 for one in schedules[many:])
+    assert all(one.injections for one in schedules[many:])
     assert len(set(schedules)) == len(schedules)
 
 
@@ -54,7 +59,7 @@ def test_faults_of_servers_alone_leave_the_set_ups(first):
 
 def test_each_kind_of_fault_strikes_each_message_before_a_second_set_up_comes(first):
     schedules, actions = first()
-    faulty = [one for one in schedules if one.injections]
+    faulty = of_one(schedules)
     kinds = ("pause", "delay", "packet/loss", "kill")
     begin = faulty[: 12 * len(kinds)]  # 8 messages, and 4 more
     assert {one.head for one in begin} == {faulty[0].head}
@@ -72,12 +77,34 @@ def test_each_kind_of_fault_strikes_each_message_before_a_second_set_up_comes(fi
 
 def test_the_order_leaves_no_schedule_out(first):
     schedules, actions = first()
-    heads = list(dict.fromkeys(one.head for one in schedules))
+    heads = list(dict.fromkeys(one.head for one in of_one(schedules)))
     delays = [number for number, one in enumerate(actions, 1) if one.kind == "delay"]
-    met = {(one.head, one.injections[0][1]) for one in schedules if one.injections}
+    met = {(one.head, one.injections[0][1]) for one in of_one(schedules)}
     assert {(head, delays[0]) for head in heads} <= met
     assert {(head, delays[3]) for head in heads[:2]} <= met
     assert len(set(schedules)) == len(schedules)
+
+
+def test_last_client_1_stalls_briefly_and_then_past_its_lease(first):
+    schedules, actions = first(faults="pause")
+    pairs = [one for one in schedules if len(one.injections) > 1]
+    assert len(pairs) == 2 * 12 and pairs == schedules[-len(pairs) :]
+    for one in pairs:
+        (brief_at, brief), (long_at, long) = one.injections
+        assert long_at - brief_at in (2, 4)  # its next message, or the one after
+        lasts = [actions[number - 1].inject.args for number in (brief, long)]
+        assert lasts == [(0, 60_000_000), (0, 165_000_000)]
+
+
+def test_a_cluster_of_several_servers_splits_before_other_faults_come(first):
+    schedules, actions = first(servers="redis:3")
+    splits = [n for n, one in enumerate(actions, 1) if one.way == "split"]
+    assert len(splits) == 6  # client-1 with two of the three servers, or with one
+    faulty = [one for one in schedules if one.injections]
+    assert {one.injections[0][1] for one in faulty[:12]} == {splits[0]}
+    assert splits[0] not in {number for one in faulty[12:] for _, number in one.injections}
+    schedules, actions = first()
+    assert not any(one.way == "split" for one in actions)
 
 
 def test_no_two_delays_have_the_same_length(first):

@@ -93,6 +93,21 @@ def test_the_tokens_and_the_promises_of_a_program_are_known(folder, defect, aske
     assert ("ok", "write") in ops(run, 0)
 
 
+def test_a_hunt_looks_once_at_a_program(folder, monkeypatch):
+    played, play = [], live.Conductor.play
+
+    def noted(jobs):
+        for job in jobs:
+            played.append(job)
+            yield job
+
+    monkeypatch.setattr(live.Conductor, "play", lambda one, jobs: play(one, noted(jobs)))
+    hunt = hunt_of(folder, budget="1ms")
+    assert hunt.carry_out(1)[1] is None
+    assert played.count(Job(Schedule())) == 1
+    assert hunt.look.asked and min(hunt.look.moments) > 4
+
+
 def test_a_program_that_speaks_version_1_is_started_for_each_schedule(folder):
     runs = played(hunt_of(folder, "version-1"), Schedule(), Schedule())
     assert all(("ok", "acquire") in ops(run, 0) and run.came_back for run in runs)

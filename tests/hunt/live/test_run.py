@@ -8,6 +8,7 @@ import pytest
 
 from fencepost.harness.hunting.hunts import described
 from fencepost.hunt.faults.registry import table
+from fencepost.hunt.live.look import Look
 from fencepost.hunt.live.run import RealRun
 from fencepost.hunt.live.search import Search
 from fencepost.hunt.sim.schedule import Schedule
@@ -80,12 +81,20 @@ def test_clients_that_rest_may_take_processor_time(run):
         ({}, "it does not end its op acquire within"),
     ],
 )
-def test_a_program_that_does_not_end_its_ops_is_refused(hunt, seen, words):
-    part = SimpleNamespace(node=SimpleNamespace(activity="acquire"))
-    run = SimpleNamespace(**{"worked_s": 0.0, "hung": True, "parts": [part]} | seen)
+def test_a_program_that_does_not_end_its_ops_is_refused(hunt, run, seen, words):
+    run.hung, run.clients[0].activity = True, "acquire"
+    vars(run).update(seen)
+    for program in run.programs:
+        program.extends, program.promises = True, None
     conductor = SimpleNamespace(play=lambda jobs: [run])
     with pytest.raises(Unknown, match=words):
         Search(hunt.setting, conductor, 1, lambda tried: None).hunt(1.0, False)
+
+
+def test_a_search_that_is_given_a_look_plays_no_undisturbed_schedule_for_it(hunt):
+    look = Look((4, 4), False, 0, 0.0, 1.0, "", True, False, None)
+    with pytest.raises(Unknown, match="it sent nothing to its servers"):
+        Search(hunt.setting, None, 1, lambda tried: None, look).hunt(1.0, False)
 
 
 def event(type, f, **value):
