@@ -20,6 +20,8 @@ class Program:
 
     def __init__(self):
         self.cpu_s = 0.0
+        self.version = 2
+        self.clock, self.reads_real = None, False
         self.dead = False
         self.written = []
 
@@ -92,7 +94,7 @@ def test_a_program_that_does_not_end_its_ops_is_refused(hunt, run, seen, words):
 
 
 def test_a_search_that_is_given_a_look_plays_no_undisturbed_schedule_for_it(hunt):
-    look = Look((4, 4), False, 0, 0.0, 1.0, "", True, False, None)
+    look = Look((4, 4), False, 0, 0.0, 1.0, "", True, None, [])
     with pytest.raises(Unknown, match="it sent nothing to its servers"):
         Search(hunt.setting, None, 1, lambda tried: None, look).hunt(1.0, False)
 
