@@ -29,7 +29,16 @@ def test_a_grant_that_arrives_after_its_own_deadline_is_the_locks_failure(story)
         "client-1 (process 1) was granted hold a at 3.700 s: the grant arrived 0.700 s after its "
         "lease had expired, by the lock's own deadline (3.000 s)."
     )
+    assert (found.evidence[0]["lock"], found.evidence[0]["ops"]) == ("orders", [1])
     assert mutual_exclusion(story.history(), {}).valid is True
+
+
+def test_late_grants_are_counted(story):
+    grant(story)
+    story.grant(2, "b", asked=4000, at=6000, until=5000)
+    assert verdict(story).summary == (
+        "2 of 2 holds were granted when their lease had expired; the first at 3.700 s."
+    )
 
 
 @pytest.mark.parametrize(("at", "valid"), [(3249, True), (3250, False)])
