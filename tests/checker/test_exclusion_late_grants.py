@@ -199,3 +199,10 @@ def test_the_first_of_several_late_extends_is_named(story):
     found = verdict(story)
     assert "2 extends answered ok when the extended lease had expired" in found.summary
     assert found.summary.endswith("the first at 3.700 s.")
+
+
+@pytest.mark.parametrize("answered", [grant, extend])
+def test_how_late_an_answer_was_is_told_to_the_millisecond(story, answered):
+    answered(story, at=1_000_003_000)
+    (row,) = verdict(story).evidence
+    assert "1000000.000 s after" in row["what"]
