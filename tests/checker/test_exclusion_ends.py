@@ -225,7 +225,7 @@ def test_an_extend_shows_that_a_hold_survived_the_end_of_another_session():
     story.extend(1, "h1", at=400, until=1300)
     story.grant(2, "h2", at=600, until=1600)
     test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
-    for end, kept in ((300, False), (500, True)):
+    for end, kept in ((300, False), (400, True), (500, True)):
         assert verdicts(story, **test, session_ends={"client-1": [end * MS]})[0] is kept
 
 
@@ -308,6 +308,16 @@ def test_a_grant_that_arrives_late_behind_a_cut_was_never_believed(asked):
     test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
     assert verdicts(story, **test) == (True, False)
     assert verdicts(story, servers=["s1"], lock={"ends_with": "close"}) == (False, False)
+
+
+def test_a_cut_that_was_on_when_it_asked_did_not_prevent_its_grant():
+    story = Story()
+    links = {"links": [["client-1", "s1"]]}
+    story.fault("partition", 0, 900, ["client-1"], arguments=links)
+    story.grant(1, "a", asked=100, at=200, until=1000)
+    story.grant(2, "b", at=400, until=1400)
+    test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
+    assert verdicts(story, **test) == (False, False)
 
 
 def test_a_cut_that_was_healed_before_the_acquire_ends_nothing():
