@@ -287,6 +287,16 @@ def test_a_process_ends_with_its_first_op_of_unknown_outcome():
     assert (hold.strict_end, hold.ended_by) == (300 * MS, "gone")
 
 
+def test_the_bounds_of_an_end_may_come_from_two_events():
+    """Its client may have closed in the write, and reported the loss before that ended."""
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.write(1, 100, "v", 0, done=200, type="info")
+    story.op(150, 1, "info", "lost", {"lock": "orders", "hold": "h"})
+    hold = only(story, lock={"ends_with": "close"})
+    assert (hold.strict_end, hold.gone_by, hold.ended_by) == (100 * MS, 150 * MS, "gone")
+
+
 def test_a_hold_that_was_lost_before_its_grant_arrived_was_never_on():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
