@@ -127,14 +127,15 @@ def test_a_kill_of_which_only_the_receipt_is_known_happened_then():
     assert only(story).strict_end == 200 * MS
 
 
-def test_a_process_that_had_died_before_it_was_killed_was_alive_until_its_last_op():
+@pytest.mark.parametrize(("died", "end"), [(7999, (50, 7999)), (8000, (8000, 8000))])
+def test_a_process_that_had_died_before_it_was_killed_was_alive_until_its_last_op(died, end):
     story = Story()
     story.grant(1, "h", at=0, until=10_000)
     story.call(1, "write", 50, None, {"resource": "account"})
-    story.killed(1, 700, "write")
+    story.killed(1, died, "write")
     story.fault("kill", 8000, 9000, ["client-1"], processes=[1])
     hold = only(story)
-    assert (hold.strict_end, hold.gone_by) == (50 * MS, 700 * MS)
+    assert (hold.strict_end, hold.gone_by) == (end[0] * MS, end[1] * MS)
 
 
 def test_a_kill_without_proof_ends_no_hold_for_certain():
