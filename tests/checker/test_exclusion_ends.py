@@ -123,7 +123,7 @@ def test_a_kill_of_which_only_the_receipt_is_known_happened_then():
     story = Story()
     story.grant(1, "h", at=50, until=1000)
     receipt = {"receipt": {"proved": True, "processes": [1]}}
-    story.op(200, "nemesis", "ok", "kill", {"phase": "start"} | receipt)
+    story.op(200, "nemesis", "ok", "kill", {"phase": "start", "forgets": True} | receipt)
     assert only(story).strict_end == 200 * MS
 
 
