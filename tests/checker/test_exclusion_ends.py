@@ -119,6 +119,15 @@ def test_a_kill_without_a_name_was_ordered_by_the_last_op_of_its_family():
     assert only(story).strict_end == 100 * MS
 
 
+def test_each_of_two_kills_at_a_time_was_ordered_by_its_own_op():
+    story = Story()
+    story.grant(1, "h", at=50, until=1000)
+    for process, ordered in ((1, 100), (2, 200)):
+        node = f"client-{process}"
+        story.fault("kill", ordered, 900, [node], placed=ordered + 200, processes=[process])
+    assert only(story).strict_end == 100 * MS
+
+
 def test_a_kill_of_which_only_the_receipt_is_known_happened_then():
     story = Story()
     story.grant(1, "h", at=50, until=1000)
