@@ -251,7 +251,7 @@ def _unproved_kills(history: History) -> list[_Kill]:
     found: dict[str, _Kill] = {}
     for op in history.nemesis():
         value, name = op.value, str(op.value.get("fault", op.f))
-        if not value.get("forgets"):  # nor does an op that ends a fault
+        if not value.get("forgets"):  # an op that ends a fault never says so
             continue
         receipt = value.get("receipt") or {}
         if op.type == "invoke":
