@@ -15,6 +15,7 @@ def test_such_a_kill_may_have_ended_its_hold_and_ends_nothing_for_certain(story)
     story.fault("kill", 500, None, ["client-0"], proved=False)
     hold = only(story)
     assert (hold.strict_end, hold.gone_by, hold.given_back) == (500 * MS, FOREVER, FOREVER)
+    assert hold.ended_by == "doubt"
 
 
 @pytest.mark.parametrize(("at", "strict"), [(499, False), (500, True), (1200, True)])
