@@ -179,7 +179,7 @@ def _all_refused(
     begins = [begin for begin, _ in spans]
     stood = [-FOREVER, *accumulate((over for _, over in spans), max)]
     for calls in _open_together(asked, apart):
-        # Of a hold that was asked for later, the request is one of these calls.
+        # The acquire of a hold that was asked for later is one of these calls, and not refused.
         begin = calls[0].begin.time
         free = stood[bisect_right(begins, begin)] + apart < begin
         if len(calls) > 1 and free and all(map(_refused_in_time, calls)):
