@@ -144,11 +144,10 @@ class Departures:
         when its loss was reported, because a connection may break without a `close`; `extended` is
         the invocation of its last extend that was answered ok, else of the acquire.
         """
-        left = gone.earliest if gone.by in ("close", "gone") else FOREVER
         if self._ends_with == "connection":
-            dead = gone.earliest if gone.by in ("death", "doubt") else FOREVER
-            return min(left, lost, dead, self._disconnected(asked, extended))
-        return left if self._ends_with == "close" else FOREVER
+            return min(gone.earliest, lost, self._disconnected(asked, extended))
+        closed = self._ends_with == "close" and gone.by in ("close", "gone")
+        return gone.earliest if closed else FOREVER
 
     def _death(self, grant: Op, life: _Life) -> End | None:
         """Return the end by death: a killed process lived until the kill in the receipt.
@@ -252,7 +251,7 @@ def _unproved_kills(history: History) -> list[_Kill]:
     found: dict[str, _Kill] = {}
     for op in history.nemesis():
         value, name = op.value, str(op.value.get("fault", op.f))
-        if value.get("phase") == "end" or not value.get("forgets"):
+        if not value.get("forgets"):  # an op that ends a fault never says so
             continue
         receipt = value.get("receipt") or {}
         if op.type == "invoke":

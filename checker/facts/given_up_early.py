@@ -94,20 +94,22 @@ def _first(calls: Iterable[Call]) -> Iterator[Call]:
 
 def _under_way(releases: Iterable[Call]) -> Spans[Call]:
     """Index releases by the time in which they may have reached the service."""
-    return Spans(
-        (one.begin.time, None if one.end is None or one.type == "info" else one.end.time, one)
-        for one in releases
-    )
+    return Spans((one.begin.time, _over(one), one) for one in releases)
+
+
+def _over(call: Call) -> int | None:
+    """Return when a request was answered; None if its outcome is unknown."""
+    return None if call.end is None or call.type == "info" else call.end.time
 
 
 def _met(call: Call, hold: Hold, answer: Op, clocks: Clocks) -> bool:
     """Return whether another process' release was under way between the request of a hold and
     this answer to its own release."""
-    begin, end = call.begin, None if call.type == "info" else call.end
+    begin, over = call.begin, _over(call)
     apart = clocks.between(hold.node, begin.node)
     begun = begin.time <= answer.time + apart
-    over = end is not None and end.time + apart < hold.asked
-    return begin.process != hold.process and begun and not over
+    before = over is not None and over + apart < hold.asked
+    return begin.process != hold.process and begun and not before
 
 
 def _evidence(lock: str, f: str, works: int, rows: list[Refused]) -> dict[str, Any]:

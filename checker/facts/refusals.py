@@ -38,10 +38,10 @@ _REFUSED = "not-granted"
 
 @dataclass
 class Refusals:
-    """`judged`: refusals that could have been shown to be wrong; `untrue`: evidence of those that
-    were."""
+    """`judged`: whether an answer could have been shown to be wrong; `untrue`: evidence of those
+    that were."""
 
-    judged: int = 0
+    judged: bool = False
     untrue: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -71,13 +71,13 @@ def refusals(
         held_here = list(_spans(found_here, events))
         begun = [(call.begin.time, over) for call, over in asked]
         for call in _alone(mine, [*held_here, *begun], apart):
-            seen.judged += 1
+            seen.judged = True
             if was_refused(call):
                 seen.untrue.append(_untrue(call))
         for calls in _all_refused(asked, held_here, apart):
             begin, end = _whole(calls)
             if together(begin, end):
-                seen.judged += len(calls)
+                seen.judged = True
                 seen.untrue.append(_all_untrue(calls))
     return seen
 
@@ -179,8 +179,9 @@ def _all_refused(
     begins = [begin for begin, _ in spans]
     stood = [-FOREVER, *accumulate((over for _, over in spans), max)]
     for calls in _open_together(asked, apart):
-        begin, end = _whole(calls)
-        free = stood[bisect_right(begins, end + apart)] + apart < begin
+        # The acquire of a hold that was asked for later is one of these calls, and not refused.
+        begin = calls[0].begin.time
+        free = stood[bisect_right(begins, begin)] + apart < begin
         if len(calls) > 1 and free and all(map(_refused_in_time, calls)):
             yield calls
 

@@ -185,6 +185,39 @@ def test_an_overlap_within_the_bounds_of_two_hosts_clocks_is_no_overlap(start, v
     assert found.details["uncertain"] == (1 if valid else 0)
 
 
+def both(story, **test):
+    return [
+        found(story.history(), {"clocks": clocks(4, 1, 2), **test})
+        for found in (lease_exclusion, mutual_exclusion)
+    ]
+
+
+def test_the_certain_overlaps_of_a_kind_of_hold_are_not_counted_as_uncertain():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.grant(2, "h2", at=1100, until=2000)
+    lease, strict = both(story)
+    assert (lease.valid, strict.valid) == (True, False)
+    assert (lease.details["uncertain"], strict.details["uncertain"]) == (0, 0)
+
+
+def test_the_effect_of_a_failed_release_decides_which_overlaps_are_uncertain():
+    story = Story()
+    story.grant(1, "h1", at=0, until=1000)
+    story.release(1, "h1", at=100, type="fail", kind="no-quorum")
+    story.grant(2, "h2", at=200, until=2000)
+    for found in both(story, failed_release="nothing"):
+        assert (found.valid, found.details["uncertain"]) == (False, 0)
+
+
+def test_the_summary_counts_the_holds_that_were_granted_too_early():
+    story = Story()
+    for number in (1, 2, 3):
+        story.grant(number, f"h{number}", at=number, until=1000)
+    found = lease_exclusion(story.history(), {})
+    assert found.summary.startswith("2 of 3 holds were granted during another believed hold;")
+
+
 def test_on_one_host_the_bounds_of_its_clock_do_not_matter():
     story = Story()
     for process in (1, 6):

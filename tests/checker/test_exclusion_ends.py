@@ -119,22 +119,32 @@ def test_a_kill_without_a_name_was_ordered_by_the_last_op_of_its_family():
     assert only(story).strict_end == 100 * MS
 
 
+def test_each_of_two_kills_at_a_time_was_ordered_by_its_own_op():
+    story = Story()
+    story.grant(1, "h", at=50, until=1000)
+    for process, ordered in ((1, 100), (2, 200)):
+        node = f"client-{process}"
+        story.fault("kill", ordered, 900, [node], placed=ordered + 200, processes=[process])
+    assert only(story).strict_end == 100 * MS
+
+
 def test_a_kill_of_which_only_the_receipt_is_known_happened_then():
     story = Story()
     story.grant(1, "h", at=50, until=1000)
     receipt = {"receipt": {"proved": True, "processes": [1]}}
-    story.op(200, "nemesis", "ok", "kill", {"phase": "start"} | receipt)
+    story.op(200, "nemesis", "ok", "kill", {"phase": "start", "forgets": True} | receipt)
     assert only(story).strict_end == 200 * MS
 
 
-def test_a_process_that_had_died_before_it_was_killed_was_alive_until_its_last_op():
+@pytest.mark.parametrize(("died", "end"), [(7999, (50, 7999)), (8000, (8000, 8000))])
+def test_a_process_that_had_died_before_it_was_killed_was_alive_until_its_last_op(died, end):
     story = Story()
     story.grant(1, "h", at=0, until=10_000)
     story.call(1, "write", 50, None, {"resource": "account"})
-    story.killed(1, 700, "write")
+    story.killed(1, died, "write")
     story.fault("kill", 8000, 9000, ["client-1"], processes=[1])
     hold = only(story)
-    assert (hold.strict_end, hold.gone_by) == (50 * MS, 700 * MS)
+    assert (hold.strict_end, hold.gone_by) == (end[0] * MS, end[1] * MS)
 
 
 def test_a_kill_without_proof_ends_no_hold_for_certain():
@@ -225,7 +235,7 @@ def test_an_extend_shows_that_a_hold_survived_the_end_of_another_session():
     story.extend(1, "h1", at=400, until=1300)
     story.grant(2, "h2", at=600, until=1600)
     test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
-    for end, kept in ((300, False), (500, True)):
+    for end, kept in ((300, False), (400, True), (500, True)):
         assert verdicts(story, **test, session_ends={"client-1": [end * MS]})[0] is kept
 
 
@@ -287,6 +297,16 @@ def test_a_process_ends_with_its_first_op_of_unknown_outcome():
     assert (hold.strict_end, hold.ended_by) == (300 * MS, "gone")
 
 
+def test_the_bounds_of_an_end_may_come_from_two_events():
+    """Its client may have closed in the write, and reported the loss before that ended."""
+    story = Story()
+    story.grant(1, "h", at=0, until=1000)
+    story.write(1, 100, "v", 0, done=200, type="info")
+    story.op(150, 1, "info", "lost", {"lock": "orders", "hold": "h"})
+    hold = only(story, lock={"ends_with": "close"})
+    assert (hold.strict_end, hold.gone_by, hold.ended_by) == (100 * MS, 150 * MS, "gone")
+
+
 def test_a_hold_that_was_lost_before_its_grant_arrived_was_never_on():
     story = Story()
     story.grant(1, "h1", at=0, until=1000)
@@ -308,6 +328,16 @@ def test_a_grant_that_arrives_late_behind_a_cut_was_never_believed(asked):
     test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
     assert verdicts(story, **test) == (True, False)
     assert verdicts(story, servers=["s1"], lock={"ends_with": "close"}) == (False, False)
+
+
+def test_a_cut_that_was_on_when_it_asked_did_not_prevent_its_grant():
+    story = Story()
+    links = {"links": [["client-1", "s1"]]}
+    story.fault("partition", 0, 900, ["client-1"], arguments=links)
+    story.grant(1, "a", asked=100, at=200, until=1000)
+    story.grant(2, "b", at=400, until=1400)
+    test = {"servers": ["s1"], "lock": {"ends_with": "connection"}}
+    assert verdicts(story, **test) == (False, False)
 
 
 def test_a_cut_that_was_healed_before_the_acquire_ends_nothing():

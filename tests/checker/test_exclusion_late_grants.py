@@ -29,7 +29,16 @@ def test_a_grant_that_arrives_after_its_own_deadline_is_the_locks_failure(story)
         "client-1 (process 1) was granted hold a at 3.700 s: the grant arrived 0.700 s after its "
         "lease had expired, by the lock's own deadline (3.000 s)."
     )
+    assert (found.evidence[0]["lock"], found.evidence[0]["ops"]) == ("orders", [1])
     assert mutual_exclusion(story.history(), {}).valid is True
+
+
+def test_late_grants_are_counted(story):
+    grant(story)
+    story.grant(2, "b", asked=4000, at=6000, until=5000)
+    assert verdict(story).summary == (
+        "2 of 2 holds were granted when their lease had expired; the first at 3.700 s."
+    )
 
 
 @pytest.mark.parametrize(("at", "valid"), [(3249, True), (3250, False)])
@@ -190,3 +199,10 @@ def test_the_first_of_several_late_extends_is_named(story):
     found = verdict(story)
     assert "2 extends answered ok when the extended lease had expired" in found.summary
     assert found.summary.endswith("the first at 3.700 s.")
+
+
+@pytest.mark.parametrize("answered", [grant, extend])
+def test_how_late_an_answer_was_is_told_to_the_millisecond(story, answered):
+    answered(story, at=1_000_003_000)
+    (row,) = verdict(story).evidence
+    assert "1000000.000 s after" in row["what"]

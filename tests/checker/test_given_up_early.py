@@ -154,6 +154,24 @@ def test_a_hold_that_was_lost_may_be_refused(story):
     assert told(story).valid is True
 
 
+@pytest.mark.parametrize(("promises", "valid"), [({}, True), ({"reentrant": True}, False)])
+def test_the_end_of_a_second_grant_may_have_ended_the_first_one(story, promises, valid):
+    refused(story, 1, 2)
+    story.grant(1, "h3", 3000, 3900, asked=3000)
+    story.grant(1, "again", 3100, 3900, asked=3100)
+    story.release(1, "again", 3200, 3200)
+    story.release(1, "h3", 3500, 3500, type="fail")
+    assert told(story, promises=promises).valid is valid
+
+
+@pytest.mark.parametrize(("ends", "valid"), [([], False), ([3200], True), ([3501], False)])
+def test_a_session_that_had_ended_explains_a_refusal(story, ends, valid):
+    refused(story, 1, 2, 3)
+    ended = {"client-1": [at * MS for at in ends]}
+    test = {"lock": {"ends_with": "connection"}, "session_ends": ended}
+    assert told(story, **test).valid is valid
+
+
 def test_only_the_first_release_of_a_hold_counts(story):
     refused(story, 1, 2)
     story.grant(1, "h3", 3000, 3900, asked=3000)
@@ -188,6 +206,16 @@ def test_a_release_of_another_client_may_be_earlier_by_its_clock(story):
     clocks = {f"client-{n}": {"bound_ns": 2 * MS} for n in (1, 2)}
     assert told(story, clocks=clocks).valid is True
     assert told(story, clocks={name: {"bound_ns": 1 * MS} for name in clocks}).valid is False
+
+
+@pytest.mark.parametrize(("end", "valid"), [(2997, False), (2998, True)])
+def test_the_clock_of_a_third_client_does_not_matter(story, end, valid):
+    refused(story, 1, 2, 3)
+    asked = {"lock": "orders", "hold": "strange"}
+    story.call(2, "release", 2900, end, asked, type="fail", error=["not-held", "-"])
+    answered(story, 5, process=3)
+    clocks = {f"client-{n}": {"bound_ns": bound * MS} for n, bound in ((1, 1), (2, 1), (3, 50))}
+    assert told(story, clocks=clocks).valid is valid
 
 
 def test_a_lease_that_its_client_does_not_see_runs_for_its_ttl(story):
@@ -263,6 +291,12 @@ def test_three_refused_faster_than_most_are_answered_were_not_sent_again(story):
     assert found.evidence[0]["time_ns"] == 11_500 * MS
 
 
+def test_three_answered_ok_show_how_long_one_takes(story):
+    answered(story, 1, 2, 3)
+    refused_after(story, 11, 12, 13)
+    assert "and 3 answered ok, faster than most of these" in told(story).summary
+
+
 @pytest.mark.parametrize("took", [20, 30])
 def test_those_that_took_as_long_may_have_been_sent_again(story, took):
     answered(story, *range(1, 10))
@@ -293,9 +327,10 @@ def test_requests_that_a_fault_met_do_not_show_how_long_one_takes(story):
     assert told(story).valid is True
 
 
-def test_a_few_requests_do_not_show_how_long_one_takes(story):
+@pytest.mark.parametrize("took", [0, 10])
+def test_a_few_requests_do_not_show_how_long_one_takes(story, took):
     answered(story, 1, 2)
     answered(story, 3, 4, 5, took=0)
-    refused_after(story, 11, 12, 13)
+    refused_after(story, 11, 12, 13, took=took)
     story.fault("pause", 3000, 6000, ["redis-1"])
     assert told(story).valid is True

@@ -154,3 +154,18 @@ def test_a_hold_that_ends_with_its_connection_may_outlast_its_deadline(story, en
     story.release(1, "h1", at=STUCK + 200)
     story.grant(2, "h2", at=STUCK + 300, until=STUCK + 1300)
     assert verdict(story, lock={"ends_with": ends_with}).valid is valid
+
+
+def test_a_holder_that_is_gone_at_once_is_not_granted_the_lock_after_itself(story):
+    story.grant(1, "h1", asked=50, at=100, until=1100)
+    story.call(1, "close", 100, 101, {})
+    story.grant(2, "h2", at=1150, until=2150)
+    assert verdict(story).details["after_deaths_s"] == [1.05]
+
+
+@pytest.mark.parametrize(("until", "valid"), [(TTL, True), (TTL + 0.001, "unknown")])
+def test_a_client_that_stops_asking_when_the_lock_is_due_does_not_wait_for_it(story, until, valid):
+    dies_with_the_lock(story)
+    asks(story, 200, until)
+    story.read(9, TTL + 100, None, 0)
+    assert verdict(story).valid == valid

@@ -41,6 +41,22 @@ def test_they_ask_for_longer_than_the_bound(story, until, valid):
     assert verdict(story, **ONE).valid == valid
 
 
+def test_clients_that_have_asked_from_the_start_ask_in_vain_since_the_fault(story):
+    served(story)
+    asks_in_vain(story, 100, 1000)
+    story.fault("packet", 1000, None, ["redis-1"], arguments={"kind": "delay"})
+    asks_in_vain(story, 1000, 5000)
+    assert "in vain from 1.000 s on" in verdict(story, **ONE).summary
+
+
+@pytest.mark.parametrize(("again", "valid"), [(2700, "unknown"), (2700.001, True)])
+def test_a_pause_of_a_tenth_of_the_bound_does_not_count(story, again, valid):
+    stuck(story, until=1000)
+    story.denied(7, 1000, 2500)
+    story.denied(7, again, 4000)
+    assert verdict(story, **ONE).valid == valid
+
+
 def test_a_fault_of_the_clients_that_ask_shows_no_more(story):
     stuck(story, family="cpu", nodes=["client-7"])
     assert verdict(story, **ONE).valid == "unknown"

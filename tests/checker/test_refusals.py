@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from fencepost.checker.history.history import History, Op
 from fencepost.checker.liveness import liveness
 from tests.checker.liveness_stories import LEASE
 from tests.histories import MS, Story
@@ -40,6 +41,11 @@ def test_a_lone_request_for_a_free_lock_is_not_refused(story):
         "though no other client held it or asked for it."
     )
     assert liveness(story.history(), {}).valid is not False
+
+
+def test_a_refusal_is_named_once(story):
+    story.denied(2, 200, 300)
+    assert len(told(story).evidence) == 1
 
 
 def test_a_refusal_while_a_client_holds_the_lock_is_correct(story):
@@ -162,6 +168,37 @@ def test_a_later_request_may_have_been_granted_first(story, asked, valid):
     assert told(story).valid is valid
 
 
+def test_holds_that_were_given_back_before_are_in_nobodys_way(story):
+    turn(story, 3, "h", 0, 100)
+    turn(story, 3, "i", 110, 200)
+    at_once(story, first=(250, 500))
+    assert told(story).valid is False
+
+
+CLOCKS = {f"client-{n}": {"bound_ns": 2 * MS} for n in (1, 2, 3)}
+
+
+@pytest.mark.parametrize(("released", "valid"), [(295, False), (296, True)])
+def test_a_hold_may_have_been_in_their_way_by_another_hosts_clock(story, released, valid):
+    turn(story, 3, "h", 100, released)
+    at_once(story, first=(300, 500), second=(400, 900))
+    assert told(story, clocks=CLOCKS).valid is valid
+
+
+@pytest.mark.parametrize(("begin", "named"), [(504, [[0, 1, 2, 3]]), (505, [[0, 1], [2, 3]])])
+def test_they_may_have_been_open_at_once_by_another_hosts_clock(story, begin, named):
+    at_once(story, second=(begin, 900))
+    assert [row["ops"] for row in told(story, clocks=CLOCKS).evidence] == named
+
+
+def test_a_promise_that_all_who_asked_saw_broken_was_put_to_the_test(story):
+    for client, begin in ((1, 0), (2, 400)):
+        story.denied(client, begin, begin + 500)
+    found = told(story)
+    assert found.valid is False
+    assert "true_refusals" not in found.details["untested"]
+
+
 def test_a_request_of_unknown_outcome_among_them_may_have_been_granted(story):
     at_once(story)
     info(story, 3, 500, 600)
@@ -269,6 +306,27 @@ def test_the_first_of_several_grants_to_other_clients_ends_a_request():
         assert refused is bool(grants), seed
         seen += refused
     assert 100 < seen < 500
+
+
+def without_nodes(story):
+    """Return the history of clients that name no node."""
+    ops = story.history().ops
+    return History([Op(o.index, o.time, o.process, o.type, o.f, o.value, o.error) for o in ops])
+
+
+def test_clients_without_a_node_are_named_by_their_process(story):
+    at_once(story)
+    (row,) = liveness(without_nodes(story), PROMISED).evidence
+    assert row["what"].startswith("2 requests of process 1, process 2 for the lock")
+
+
+@pytest.mark.parametrize(("client", "valid"), [(2, False), (1, True)])
+def test_a_grant_to_another_process_without_a_node_ends_a_request(story, client, valid):
+    info(story, 1, 200, 300)
+    turn(story, client, "a", 801, 1100)
+    story.denied(3, 1200, 1300)
+    turn(story, 3, "b", 20_000, 20_100)
+    assert liveness(without_nodes(story), PROMISED).valid is valid
 
 
 @pytest.mark.parametrize(("offset", "until"), [(0.0, 12_000), (2.0, 14_000), (-2.0, 14_000)])
@@ -442,6 +500,14 @@ def test_a_second_grant_to_the_holder_does_not_end_its_first_hold(story):
     assert told(story).valid is not False
     story.release(1, "outer", 60, 70)
     story.denied(2, 80, 90)
+    assert told(story).valid is False
+
+
+def test_a_grant_to_another_process_ends_both_holds_of_one(story):
+    story.grant(1, "outer", 1, 60_000)
+    story.grant(1, "inner", 11, 60_000)
+    turn(story, 2, "b", 100, 200)
+    story.denied(3, 300, 310)
     assert told(story).valid is False
 
 

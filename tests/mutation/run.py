@@ -25,6 +25,7 @@ import os
 import resource
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import limit
@@ -34,6 +35,7 @@ import switch
 from hypothesis import HealthCheck, Phase, settings
 from mutmut import __main__ as mutmut
 from mutmut import stats
+from mutmut.configuration import config
 from mutmut.mutation.data import SourceFileMutationData
 from mutmut.utils.file_utils import walk_mutatable_files
 from score import killed
@@ -46,13 +48,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants ARGS=...", description="Mutate checker/.")
     parser.add_argument("files", nargs="*", help="only these, as checker/facts/holds.py")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants tried at a time")
+    parser.add_argument(
+        "--tests",
+        metavar="PATHS",
+        default="",
+        help="run only these tests, with spaces between; what survives them is tried again later",
+    )
     parser.add_argument("--score", action="store_true", help="only count what is known")
     arguments = parser.parse_args()
     for file in arguments.files:
         if not Path(file).is_file():
             parser.error(f"{file} is not a file; name one like checker/facts/holds.py")
+    tests = [str(path) for word in arguments.tests.split() for path in sorted(Path().glob(word))]
+    if arguments.tests and not tests:
+        parser.error(f"no file is called {arguments.tests}; name some like tests/checker/test_*.py")
     if not arguments.score:
-        _forget_what_is_stale()
+        _forget_what_is_stale(tests)
+        if tests:
+            config().pytest_add_cli_args_test_selection = tests
         _link()
         _prepare()
         if arguments.files:
@@ -103,8 +116,9 @@ def _restrict(files: set[str]) -> None:
     mutmut.collect_source_file_mutation_data = collect_some
 
 
-def _forget_what_is_stale() -> None:
-    """Delete all results if the rules changed, and survivors if checker/ or its tests did."""
+def _forget_what_is_stale(selected: list[str]) -> None:
+    """Delete all results if the rules changed, and survivors if checker/ or its tests did, or which
+    of them are selected."""
     here = Path(__file__).parent
     rules = [here / "mutators.py", here / "switch.py", Path("requirements.lock")]
     if _changed("rules", rules):
@@ -113,7 +127,7 @@ def _forget_what_is_stale() -> None:
     # Tests that were deleted or renamed must not stay in the copy.
     shutil.rmtree(FOLDER / "tests", ignore_errors=True)
     tests = [*Path("tests").glob("*.py"), *Path("tests/checker").rglob("*.py")]
-    changed = _changed("sources", [*Path("checker").rglob("*.py"), *tests])
+    changed = _changed("sources", [*Path("checker").rglob("*.py"), *tests], selected)
     if changed:
         (FOLDER / "mutmut-stats.json").unlink(missing_ok=True)
     for path in walk_mutatable_files():
@@ -131,9 +145,10 @@ def _forget_what_is_stale() -> None:
             data.save()
 
 
-def _changed(what: str, paths: list[Path]) -> bool:
-    """Return whether these files differ from those of the last run."""
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
+def _changed(what: str, paths: list[Path], words: Iterable[str] = ()) -> bool:
+    """Return whether these files or words differ from those of the last run."""
+    told = b"".join(path.read_bytes() for path in sorted(paths)) + "\0".join(words).encode()
+    digest = hashlib.sha256(told).hexdigest()
     mark = FOLDER / f"{what}.sha256"
     if mark.is_file() and mark.read_text() == digest:
         return False

@@ -310,6 +310,15 @@ def test_a_lost_node_may_have_been_gone_from_the_start():
     assert found.start == 0
 
 
+@pytest.mark.parametrize("node", ["c1", "s1"])
+@pytest.mark.parametrize(("begin", "calm"), [(20, False), (21, True)])
+def test_it_is_calm_once_a_fault_has_ended_for_as_long_as_it_was_on(node, begin, calm):
+    fault = Fault("f", "mine", [node], {}, 10, 15, proved=True, healed=True)
+    fault = replace(fault, impairs=frozenset({node}), links=())
+    found = Hindered([fault], CLIENTS, SERVERS, True, False)
+    assert found.calm("c1", begin, 30) is calm
+
+
 @pytest.mark.parametrize(
     ("arguments", "ends"),
     [

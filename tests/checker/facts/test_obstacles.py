@@ -11,6 +11,7 @@ from fencepost.checker.facts.obstacles import (
     Obstacles,
     Request,
     freed,
+    impairing,
     kills_clients,
     lease_of,
     left,
@@ -74,6 +75,82 @@ def test_a_hold_that_names_its_lease_has_that_one_and_not_that_of_its_lock(story
     story.grant(1, "h1", at=0, until=None, ttl=200)
     story.call(1, "close", 100, 110, {})
     assert remains(story, {"orders": 500 * MS}) == {"h1": 300}
+
+
+@pytest.mark.parametrize(("ttl", "over"), [(1300, 1500), (1100, 1400), (None, 1300)])
+def test_a_longer_lease_may_run_from_the_arrival_of_its_request(story, ttl, over):
+    story.grant(1, "h1", at=0, until=1000)
+    asked = {"lock": "orders", "hold": "h1", "ttl": None if ttl is None else ttl * MS}
+    story.call(1, "extend", 100, 300, asked, {"deadline": 1300 * MS})
+    story.call(1, "extend", 400, 500, asked, type="fail", error=["no-quorum", "-"])
+    assert remains(story, {}) == {"h1": over}
+
+
+@pytest.mark.parametrize(("leases", "over"), [({}, 1100), ({"orders": 500 * MS}, 1000)])
+def test_so_may_a_lease_whose_length_only_the_lock_knows(story, leases, over):
+    asked = {"lock": "orders"}
+    story.call(1, "acquire", 0, 100, asked, {"hold": "h1", "deadline": 1000 * MS})
+    assert remains(story, leases) == {"h1": over}
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "ttl", "over"),
+    [(600, 700, 500, 1200), (600, 700, 100, 1000), (1100, 1200, 500, 1700)],
+)
+def test_an_extend_of_unknown_outcome_may_have_begun_its_lease_by_its_end(
+    story, begin, end, ttl, over
+):
+    story.grant(1, "h1", at=0, until=1000)
+    asked = {"lock": "orders", "hold": "h1", "ttl": ttl * MS}
+    story.call(1, "extend", begin, end, asked, type="info", error=["timeout", "-"])
+    assert remains(story, {}) == {"h1": over}
+
+
+def test_several_of_unknown_outcome_may_have_arrived_at_once(story):
+    story.grant(1, "h1", at=0, until=1000)
+    for ttl in (500, 400):
+        asked = {"lock": "orders", "hold": "h1", "ttl": ttl * MS}
+        story.call(1, "extend", 700, 700, asked, type="info", error=["timeout", "-"])
+    assert remains(story, {}) == {"h1": 1200}
+
+
+def test_an_extend_that_never_returned_may_have_begun_its_lease(story):
+    story.grant(1, "h1", at=0, until=1000)
+    story.call(1, "extend", 600, None, {"lock": "orders", "hold": "h1", "ttl": 500 * MS})
+    assert remains(story, {}) == {"h1": 1100}
+
+
+def test_a_request_that_was_granted_waited_until_then(story):
+    story.op(10, 1, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
+    story.call(1, "acquire", 0, 20, {"lock": "orders"}, {"hold": "h1"})
+    history = story.history()
+    (call,) = history.calls()
+    notices = {1: list(history.lost())}
+    assert request(call, {}, 9, notices) == Request(0, 20 * MS, 0, False)
+
+
+def test_a_client_that_was_killed_in_an_open_request_asked_until_then(story):
+    story.call(1, "acquire", 0, None, {"lock": "orders"})
+    (call,) = story.history().calls()
+    found = request(call, {1: (5, 9)}, 50, {})
+    assert (found, found.died) == (Request(0, 9, 59, True), True)
+
+
+def test_only_faults_that_keep_nodes_from_answering_impair(story):
+    story.fault("kill", 0, 10, ["client-1"], processes=[1])
+    story.fault("clock", 0, 20, ["redis-1"])
+    story.fault("pause", 0, 30, ["redis-1"])
+    story.fault("gremlin", 0, 40, ["redis-1"])
+    found = impairing(faults(story.history()), frozenset({"client-1"}))
+    assert [fault.family for fault in found] == ["pause"]
+
+
+def test_a_report_of_an_earlier_wait_does_not_end_a_later_one(story):
+    story.op(10, 1, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
+    story.call(1, "acquire", 20, None, {"lock": "orders"})
+    history = story.history()
+    (call,) = history.calls()
+    assert request(call, {}, 0, {1: list(history.lost())}).asked_until == float("inf")
 
 
 def test_a_free_span_ends_where_the_next_obstacle_begins():
