@@ -105,7 +105,7 @@ def shut_out(
     its free times, in order."""
     times = _ended_by_grants(asked, found, free)
     begins = [one.since for one in times]
-    alone = _alone(asked, apart) if hindered.one_by_one else None
+    by_itself = alone(asked, apart) if hindered.one_by_one else None
     vain: dict[int | str, _Vain] = {}
     for call, one in asked:
         begin, process = call.begin, call.begin.process
@@ -116,7 +116,9 @@ def shut_out(
         place = bisect_right(begins, begin.time - apart) - 1
         if place < 0 or call.end.time + apart >= times[place].until:
             continue
-        if not times[place].served - {process} or (alone is not None and begin.index not in alone):
+        if not times[place].served - {process} or (
+            by_itself is not None and begin.index not in by_itself
+        ):
             continue
         if not hindered.calm(begin.node, begin.time, call.end.time):
             continue
@@ -155,16 +157,18 @@ def _tried(failed: Sequence[Call], since: float, until: float) -> bool:
     return place < len(failed) and failed[place].begin.time <= until
 
 
-def _alone(asked: Sequence[tuple[Call, Request]], apart: int) -> set[int]:
-    """Return the invocations of the requests during which no other was open: clients that ask each
-    server may refuse one another."""
-    found, until = set[int](), -FOREVER
-    for place, (call, _) in enumerate(asked):
-        end = FOREVER if call.end is None else call.end.time
+def alone(asked: Sequence[tuple[Call, Request]], apart: int) -> set[int]:
+    """Return the indices of the requests during which no other was open: clients that ask each
+    server by itself may refuse one another. `asked` in order of invocation."""
+    found, stood = set[int](), -FOREVER
+    for place, (call, one) in enumerate(asked):
+        until = one.asked_until if one.died else FOREVER
+        if call.end is not None:
+            until = call.end.time
         following = asked[place + 1][0].begin.time if place + 1 < len(asked) else FOREVER
-        if until + apart < call.begin.time and end + apart < following:
+        if stood + apart < one.begin and until + apart < following:
             found.add(call.begin.index)
-        until = max(until, end)
+        stood = max(stood, until)
     return found
 
 

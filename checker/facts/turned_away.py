@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from fencepost.checker.facts.dead_time import TIMES_IN_VAIN
 from fencepost.checker.facts.hindered import Hindered
-from fencepost.checker.facts.holds import FOREVER, seconds
+from fencepost.checker.facts.holds import seconds
 from fencepost.checker.facts.obstacles import Request
-from fencepost.checker.facts.shut_out import free_times
+from fencepost.checker.facts.shut_out import alone, free_times
 from fencepost.checker.facts.taken import Taken
 from fencepost.checker.history.history import Call
 
@@ -75,7 +75,8 @@ def turned_away(
     indices = {call.begin.index for call, _ in failed}
     counted = [call for call, _ in failed]
     if hindered.one_by_one:
-        counted = [call for call in _alone(asked, apart) if call.begin.index in indices]
+        by_itself = alone(asked, apart)
+        counted = [call for call in counted if call.begin.index in by_itself]
     begins = [call.begin.time for call in counted]
     starts = [one.begin for _, one in failed]
     ends = list(accumulate((one.over for _, one in failed), max))
@@ -95,19 +96,6 @@ def turned_away(
         for calls in found.values():
             if len(calls) >= TIMES_IN_VAIN:
                 yield _turned_away(lock, calls, limit)
-
-
-def _alone(asked: Sequence[tuple[Call, Request]], apart: int) -> Iterator[Call]:
-    """Yield the calls during which no other request was open."""
-    stood = -FOREVER
-    for place, (call, one) in enumerate(asked):
-        until = one.asked_until if one.died else FOREVER
-        if call.end is not None:
-            until = call.end.time
-        following = asked[place + 1][0].begin.time if place + 1 < len(asked) else FOREVER
-        if stood + apart < one.begin and until + apart < following:
-            yield call
-        stood = max(stood, until)
 
 
 def _failed(call: Call, one: Request, hindered: Hindered, pause: float) -> bool:

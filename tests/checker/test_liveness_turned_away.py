@@ -37,6 +37,7 @@ def test_a_lock_that_answers_with_errors_is_blamed(story):
         "got an error each time (raised): the lock should have been granted by 4.010 s."
     )
     assert (row["time_ns"], row["valid"], row["ops"]) == (4_060_000_000, False, [8, 11])
+    assert (row["lock"], row["waited_s"]) == ("orders", None)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,32 @@ def test_clients_that_ask_each_server_by_itself_may_refuse_one_another(story, at
     assert bool(told(story, servers=SERVERS)) is blamed
     assert told(story, servers=SERVERS, lock={"ends_with": "close"})
     assert told(story, servers=SERVERS[:1])
+
+
+@pytest.mark.parametrize(("bound_ms", "blamed"), [(9, True), (10, False)])
+def test_their_order_must_be_certain(story, bound_ms, blamed):
+    """The stamps of two nodes may be apart by twice the bound of their clocks."""
+    free_with_an_error(story)
+    failed(story, 4200, 4300)
+    asks(story, 4320 - 40, 4280)
+    clocks = {"client-3": {"bound_ns": bound_ms * 1_000_000}}
+    assert bool(told(story, servers=SERVERS, clocks=clocks)) is blamed
+
+
+@pytest.mark.parametrize(("dies", "blamed"), [(4050, True), (None, False)])
+def test_a_client_that_died_asks_no_more(story, dies, blamed):
+    free_with_an_error(story)
+    story.call(7, "acquire", 4020, None, {"lock": "orders", "ttl": 1_000_000_000})
+    if dies:
+        story.killed(7, dies, "acquire")
+    failed(story, 7200, 7300)
+    assert bool(told(story, servers=SERVERS)) is blamed
+
+
+def test_an_error_without_a_kind_may_be_a_timeout(story):
+    free_with_an_error(story, error=())
+    failed(story, 4020, 4050, error=())
+    assert not told(story)
 
 
 @pytest.mark.parametrize(
