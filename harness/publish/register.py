@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fencepost.report.exports.badge import GREEN, RED, drawn
+from fencepost.report.figures import steps_drawing
 from fencepost.report.pages import page
 from fencepost.workloads.scenarios.register import issue, standalone
 from fencepost.workloads.scenarios.register.row import IMPACTS, NotShown, Row, listed, numbers
@@ -42,13 +43,14 @@ def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
     for row, about in zip(rows, shown, strict=True):
         script = standalone.text(row.script)
         (to / SCRIPTS / row.script.name).write_text(script, encoding="utf-8")
-        values = {
+        content: dict[str, Any] = {
             "row": about,
             "script": script,
             "issue": issue.text(row, row.script.name),
             "meaning": IMPACTS,
+            "drawing": steps_drawing.drawing(row.steps, row.name) if row.steps else None,
         }
-        page.write(to / f"{row.name}.html", "register-row.html", values)
+        page.write(to / f"{row.name}.html", "register-row.html", content)
 
 
 def _badges(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, str], list[Row]]]:
