@@ -291,8 +291,7 @@ class _Draughtsman:
         """Write a text next to a lane, on the side with more room, in lines that fit a phone."""
         x = self._x.get(lane, 50.0)
         anchor = "middle" if not lane else "start" if x <= 50 else "end"
-        whole = _WITH_UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
-        lines = wrap(whole, beside(x, anchor), max_lines=_MOST_LINES, placeholder=" …")
+        lines = wrap(with_units(text), beside(x, anchor), max_lines=_MOST_LINES, placeholder=" …")
         for line in lines or [""]:
             self._made.labels.append(Label(x, self._y + _LINE - 1, anchor, line, what))
             self._y += _LINE
@@ -345,6 +344,11 @@ def beside(x: float, anchor: str, width: float = _PHONE) -> int:
     (px)."""
     part = {"start": 100 - x, "end": x, "middle": 100}[anchor] / 100
     return max(12, int((width * part - _BESIDE) / _CHARACTER))
+
+
+def with_units(text: str) -> str:
+    """Return a text in which no line ends between a number and its unit of time."""
+    return _WITH_UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
 
 
 def _cut_off(text: str) -> str:

@@ -93,7 +93,7 @@ def in_words(step: Step) -> str:
 
 
 def full_name(lane: str) -> str:
-    return f"client {lane}" if len(lane) == 1 else lane
+    return f"client {lane}" if len(lane) == 1 and lane.isupper() else lane
 
 
 def _read(line: str) -> Step:

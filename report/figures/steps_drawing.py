@@ -7,7 +7,15 @@ from itertools import count
 from textwrap import wrap
 
 from fencepost.report.figures import steps as notation
-from fencepost.report.figures.sequence_drawing import Bar, Drawing, Label, Line, Moment, beside
+from fencepost.report.figures.sequence_drawing import (
+    Bar,
+    Drawing,
+    Label,
+    Line,
+    Moment,
+    beside,
+    with_units,
+)
 from fencepost.report.figures.steps import (
     HELD,
     LATE,
@@ -57,7 +65,7 @@ class _Draughtsman:
                 break
             step, after = self._steps[number], self._steps[number + 1 : number + 2]
             made.said.append(sentence(step))
-            if after and _answers(after[0], step):
+            if after and _answers(after[0], step, self._steps[:number]):
                 made.said.append(sentence(after[0]))
                 self._exchange(step, after[0])
                 next(numbers)
@@ -164,17 +172,21 @@ class _Draughtsman:
         return self._y + _LABEL
 
     def _text(self, text: str, x: float, anchor: str, what: str) -> None:
-        for line in wrap(text, beside(x, anchor, _PHONE)):
+        for line in wrap(with_units(text), beside(x, anchor, _PHONE)):
             self._made.labels.append(Label(x, self._y + _LINE - 1, anchor, line, what))
             self._y += _LINE
         self._y += 6
 
 
-def _answers(reply: Step, step: Step) -> bool:
+def _answers(reply: Step, step: Step, before: Sequence[Step]) -> bool:
     """Return whether both fit in one row: a request, and the answer that comes at once."""
     both = (reply.lane, reply.to) == (step.to, step.lane)
     at_once = reply.kind == step.kind == WHOLE
-    return both and at_once and len(step.words) + 3 + len(reply.words) <= notation.MOST_WORDS
+    short = len(step.words) + 3 + len(reply.words) <= notation.MOST_WORDS
+    # A step that answers an earlier request is no request.
+    ways = [(one.lane, one.to) for one in before if one.kind in (WHOLE, LATE)]
+    answers = ways.count((step.to, step.lane)) > ways.count((step.lane, step.to))
+    return both and at_once and short and not answers
 
 
 def _title(words: str) -> str:
