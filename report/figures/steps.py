@@ -6,12 +6,13 @@
     redis ..> A                 the message that was held up arrives
     A holds                     also: loses (the lease ends, A does not know), frees
     A pauses: for 4 s           until it resumes; dies, starts; is cut off, is back
-    A: `acquired` is True       a note
+    A: acquired is True         a note
     ... the TTL passes          time passes
     ! two holders               the defect shows
 
 A lane is one word. A capital letter alone is a client. The lanes are drawn in the order in which
-the steps name them. Words may follow a colon behind each verb, and replace those of the picture.
+the steps name them. Words may follow each verb, after a colon. A step that cannot follow those
+before it is an error: a dead server sends nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MOST_WORDS = 46
-"""Largest number of characters of a message: a phone has room for one line of so many."""
+"""Largest number of characters of a message or of a wait: one line of a phone has room for 46."""
 BEGINS = {"pauses": "pause", "dies": "kill", "is cut off": "partition"}
 ENDS = {"resumes": "pauses", "starts": "dies", "is back": "is cut off"}
 HOLDS = ("holds", "loses", "frees")
@@ -30,7 +31,7 @@ _SAID = {
     WHOLE: "{} to {}: {}",
     LOST: "{} to {}: {} (lost)",
     HELD: "{} to {}: {} (held up)",
-    LATE: "{} to {}: what was held up arrives",
+    LATE: "{} to {}: the message that was held up arrives",
 }
 
 _LANE = r"[A-Za-z][\w-]*"
@@ -55,7 +56,7 @@ def read(lines: Sequence[str], name: str) -> list[Step]:
     """Return the steps of these lines; `name` says in an error whose they are.
 
     Raises:
-        ValueError: a line has none of the forms, or its step cannot follow those before it.
+        ValueError: a line is not a step, or its step cannot follow the steps before it.
     """
     found: list[Step] = []
     for number, line in enumerate(lines, start=1):
@@ -101,16 +102,20 @@ def _read(line: str) -> Step:
         raise ValueError("a picture has no code in backticks")
     if found := _MESSAGE.fullmatch(line) or _ARRIVAL.fullmatch(line):
         lane, arrow, to, words = found.groups()
-        if len(words) > MOST_WORDS:
-            raise ValueError(f"a message has at most {MOST_WORDS} characters, not {len(words)}")
-        return Step(arrow, lane, to, words)
+        return Step(arrow, lane, to, _one_line(words))
     if found := _VERB.fullmatch(line):
         return Step(found[2], found[1], words=found[3] or "")
     if found := _ACROSS.fullmatch(line):
-        return Step(found[1], words=found[2])
+        return Step(found[1], words=_one_line(found[2]) if found[1] == "..." else found[2])
     if found := _NOTE.fullmatch(line):
         return Step("note", found[1], words=found[2])
-    raise ValueError("this is no step; report/figures/steps.py has the forms")
+    raise ValueError("this is not a step; report/figures/steps.py lists the forms")
+
+
+def _one_line(words: str) -> str:
+    if len(words) > MOST_WORDS:
+        raise ValueError(f"there is room for {MOST_WORDS} characters, not {len(words)}")
+    return words
 
 
 def _must_follow(step: Step, before: Sequence[Step]) -> None:
@@ -123,8 +128,8 @@ def _must_follow(step: Step, before: Sequence[Step]) -> None:
         raise ValueError(f"{step.to} {what}, and gets nothing")
     if step.kind == LATE and not under_way(step, before):
         raise ValueError(f"no message from {step.lane} to {step.to} is held up")
-    if step.kind in BEGINS and (what := _away(step.lane, before)) and what != "is cut off":
-        raise ValueError(f"{step.lane} {what}")
+    if step.kind in BEGINS and (what := _away(step.lane, before, step.kind != "is cut off")):
+        raise ValueError(f"{step.lane} {what} already")
     if step.kind in ENDS and ENDS[step.kind] not in _on(step.lane, before):
         raise ValueError(f"it does not follow `{step.lane} {ENDS[step.kind]}`")
     held = [one.kind for one in before if one.lane == step.lane and one.kind in HOLDS][-1:]

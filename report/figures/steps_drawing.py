@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from textwrap import wrap
 
 from fencepost.report.figures import steps as notation
@@ -59,10 +58,8 @@ class _Draughtsman:
         self._y = 10.0
 
     def drawn(self) -> Drawing:
-        made, numbers = self._made, count()
+        made, numbers = self._made, iter(range(len(self._steps)))
         for number in numbers:
-            if number >= len(self._steps):
-                break
             step, after = self._steps[number], self._steps[number + 1 : number + 2]
             made.said.append(sentence(step))
             if after and _answers(after[0], step, self._steps[:number]):
@@ -162,7 +159,7 @@ class _Draughtsman:
         self._made.lines.append(Line(x1, y1, x2, y2, what, head))
 
     def _label(self, step: Step, answer: str = "") -> float:
-        """Write the words of a message beside the lane of its sender; return where it begins."""
+        """Write the words of a message next to the lane of its sender; return where it begins."""
         x = self._x[step.lane]
         anchor = "start" if x < self._x[step.to] else "end"
         narrow = len(step.words) + bool(answer) + len(answer) > beside(x, anchor, _PHONE)

@@ -43,8 +43,8 @@ def test_each_form_is_a_step():
 
 @pytest.mark.parametrize("line", [
     "", "A", "A sleeps", "A -> redis: x", "A > redis", "A > redis:", "A >redis: x",
-    "A ..> redis: x", "A B: x", "A holds now", "!", "...", "! ", " A: x", "A: `x`", "two words > redis: x",
-    "A > redis: " + "x" * 47,
+    "A ..> redis: x", "A B: x", "A holds now", "!", "...", "! ", " A: x", "A: `x`",
+    "two words > redis: x", "A > redis: " + "x" * 47, "... " + "x" * 47,
 ])  # fmt: skip
 def test_a_line_of_another_form_is_an_error_that_names_row_and_step(line):
     with pytest.raises(ValueError, match=r"^row, step 2, "):
@@ -70,6 +70,7 @@ def test_a_line_of_another_form_is_an_error_that_names_row_and_step(line):
     ["A pauses", "A resumes", "A resumes"],
     ["A pauses", "A pauses"],
     ["A dies", "A pauses"],
+    ["A is cut off", "A is cut off"],
     ["A holds", "A holds"],
     ["A pauses", "A holds"],
     ["A loses"],
@@ -183,7 +184,7 @@ def test_the_words_say_each_step():
     assert drawn.said[2] == "client A holds the lock"
     assert drawn.said[7] == "redis to client B: OK (lost)"
     assert drawn.said[9] == "redis to client B: OK (held up)"
-    assert drawn.said[10] == "redis to client B: what was held up arrives"
+    assert drawn.said[10] == "redis to client B: the message that was held up arrives"
     assert drawn.said[11] == "client B holds: at last"
     assert drawn.said[4] == "Time passes: the TTL passes"
     assert drawn.said[-1] == "The defect: two holders"

@@ -35,7 +35,7 @@ class Row:
     `ecosystem` ("pypi", "npm", "go", or "" for a server). `versions` are those in which the script
     showed the defect, lowest first; `mended` is the first in which it did not, or ''.
     The script needs `modules`, `programs`, `files` (paths) and the packages `npm`. `track_record`
-    names the same defect in workloads/scenarios/defects.py. steps/NAME.txt has its picture.
+    names the same defect in workloads/scenarios/defects.py. The picture is steps/NAME.txt.
     """
 
     name: str
