@@ -23,10 +23,11 @@ BADGES, SCRIPTS = "badges", "scripts"
 
 
 def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
-    """Write index.html, register.json, ROW.html, scripts/ROW.py and badges/PACKAGE-VERSION.svg into
-    a new folder."""
+    """Write index.html, register.json, sequence.css, ROW.html, scripts/ROW.py and
+    badges/PACKAGE-VERSION.svg into a new folder."""
     (to / BADGES).mkdir(parents=True)
     (to / SCRIPTS).mkdir()
+    (to / "sequence.css").write_text(page.source("sequence.css"), encoding="utf-8")
     (to / "register.json").write_text(json.dumps(listed(rows, not_shown)) + "\n", encoding="utf-8")
     badges = {(*key, _badge(*key)): _drawn(*key, len(found)) for key, found in _badges(rows)}
     for (_, _, file), picture in badges.items():

@@ -11,6 +11,7 @@ import pytest
 
 from fencepost.harness.publish import register
 from fencepost.report.figures import steps, steps_drawing
+from fencepost.report.pages import page
 from fencepost.workloads.scenarios.register import issue, standalone
 from fencepost.workloads.scenarios.register import row as row_module
 from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
@@ -78,8 +79,8 @@ def test_what_stands_between_backticks_is_code(written):
 
 def test_text_of_a_row_is_no_markup(written):
     folder = written(replace(ROW, title="<b>x</b>", software="a<i>"))
-    for page in folder.glob("*.html"):
-        text = page.read_text(encoding="utf-8")
+    for file in folder.glob("*.html"):
+        text = file.read_text(encoding="utf-8")
         assert "<b>x</b>" not in text and "a<i>" not in text
 
 
@@ -146,7 +147,10 @@ def test_a_page_has_the_picture_of_its_row_and_its_words(written, steps_of):
     said = "".join(drawn.itertext())
     assert "SET <b>job</b>" in said and 'sees "nothing" & waits' in said
     assert "not to scale" in figure and "redis to client A: OK (lost)" in figure
-    assert ".sequence" in shown and "in s," not in figure
+    assert "in s," not in figure and 'href="sequence.css"' in shown
+    assert (folder / "sequence.css").read_text(encoding="utf-8") == page.source("sequence.css")
+    ends = set(re.findall(r"marker-end=.url\(#([^)]+)", picture))
+    assert ends == {one.get("id") for one in drawn.iter() if (one.get("id") or "")[:4] == "head"}
 
 
 def test_a_row_without_steps_has_no_picture(written, steps_of):
