@@ -151,7 +151,20 @@ def test_a_bar_spans_from_its_step_to_the_one_that_ends_it():
     assert held.y < stop.y < past.y < other.y < stop.y + stop.height
     assert past.y + past.height == other.y + other.height == drawn.height
     assert stop.title == "client A pauses: for 4 s" and stop.family == "pause"
-    assert drawn.colours == ["pause"]
+    assert drawn.colours == ["pause"] and drawn.marks == [(stop.x, stop.y, "pause")]
+
+
+def test_a_hold_that_was_lost_ends_where_its_client_frees_it():
+    drawn = drawing(["A holds", "A loses", "A frees", "A: works on"], "row")
+    held, past = drawn.bars
+    assert (held.what, past.what) == ("hold one", "past one")
+    assert held.y + held.height == past.y and past.y + past.height < drawn.height - 20
+
+
+def test_a_message_that_does_not_fit_next_to_its_lane_on_a_phone_is_at_the_edge_there():
+    lines = [f"A > redis: {'x' * 44}", f"A > redis: {'x' * 30}", f"B > redis: {'x' * 46}"]
+    drawn = drawing(lines, "row")
+    assert [label.narrow for label in drawn.labels] == [True, False, True]
 
 
 def test_a_cut_and_a_death_have_bars_of_their_own_and_a_third_holder_another_colour():
