@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 MOST_WORDS = 46
 """Largest number of characters of a message or of a wait: one line of a phone has room for 46."""
-BEGINS = {"pauses": "pause", "dies": "kill", "is cut off": "partition"}
+BEGINS = ("pauses", "dies", "is cut off")
 ENDS = {"resumes": "pauses", "starts": "dies", "is back": "is cut off"}
 HOLDS = ("holds", "loses", "frees")
 WHOLE, LOST, HELD, LATE = ">", ">x", ">..", "..>"

@@ -30,6 +30,8 @@ _LINE, _LABEL, _SLOPE = 13, 15, 9
 _PHONE = 350
 """The width of the lanes on a phone of 390 px."""
 _STYLES = ("one", "two")
+_FAULT = "fault"
+"""The family of all faults: none has a colour of its own."""
 
 
 def drawing(lines: Sequence[str], name: str) -> Drawing:
@@ -78,7 +80,6 @@ class _Draughtsman:
         for lane, kind in list(self._bars):
             self._end(lane, kind, made.height)
         made.arrows = sum(step.kind in (WHOLE, LOST, HELD) for step in self._steps)
-        made.colours = list(dict.fromkeys(bar.family for bar in made.bars if bar.family))
         return made
 
     def _exchange(self, step: Step, reply: Step) -> None:
@@ -126,7 +127,7 @@ class _Draughtsman:
         x = self._x[lane]
         words = step.words if kind == "note" else in_words(step)
         if kind in notation.BEGINS:
-            self._made.marks.append((x, top, notation.BEGINS[kind]))
+            self._made.marks.append((x, top, _FAULT))
             self._bars[lane, kind] = top, words
         elif kind in notation.ENDS:
             self._end(lane, notation.ENDS[kind], top)
@@ -144,7 +145,7 @@ class _Draughtsman:
         if (lane, kind) not in self._bars:
             return
         top, words = self._bars.pop((lane, kind))
-        family = notation.BEGINS.get(kind, "")
+        family = _FAULT if kind in notation.BEGINS else ""
         what = "fault" if kind == "is cut off" else "stop"
         if not family:
             what = f"{'hold' if kind == 'holds' else 'past'} {self._styles[lane]}"

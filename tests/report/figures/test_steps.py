@@ -150,8 +150,8 @@ def test_a_bar_spans_from_its_step_to_the_one_that_ends_it():
     assert held.y + held.height == past.y
     assert held.y < stop.y < past.y < other.y < stop.y + stop.height
     assert past.y + past.height == other.y + other.height == drawn.height
-    assert stop.title == "client A pauses: for 4 s" and stop.family == "pause"
-    assert drawn.colours == ["pause"] and drawn.marks == [(stop.x, stop.y, "pause")]
+    assert stop.title == "client A pauses: for 4 s" and stop.family == "fault"
+    assert drawn.marks == [(stop.x, stop.y, "fault")]
 
 
 def test_a_hold_that_was_lost_ends_where_its_client_frees_it():
@@ -171,7 +171,7 @@ def test_a_cut_and_a_death_have_bars_of_their_own_and_a_third_holder_another_col
     lines = ["A is cut off", "B dies", *(f"{one} holds" for one in "CDE")]
     bars = [(bar.what, bar.family) for bar in drawing(lines, "row").bars]
     assert bars == [
-        ("fault", "partition"), ("stop", "kill"), ("hold one", ""), ("hold two", ""),
+        ("fault", "fault"), ("stop", "fault"), ("hold one", ""), ("hold two", ""),
         ("hold more", ""),
     ]  # fmt: skip
 
