@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fencepost.report.exports.badge import GREEN, RED, drawn
+from fencepost.report.figures import steps_drawing
 from fencepost.report.pages import page
 from fencepost.workloads.scenarios.register import issue, standalone
 from fencepost.workloads.scenarios.register.row import IMPACTS, NotShown, Row, listed, numbers
@@ -22,10 +23,11 @@ BADGES, SCRIPTS = "badges", "scripts"
 
 
 def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
-    """Write index.html, register.json, ROW.html, scripts/ROW.py and badges/PACKAGE-VERSION.svg into
-    a new folder."""
+    """Write index.html, register.json, sequence.css, ROW.html, scripts/ROW.py and
+    badges/PACKAGE-VERSION.svg into a new folder."""
     (to / BADGES).mkdir(parents=True)
     (to / SCRIPTS).mkdir()
+    (to / "sequence.css").write_text(page.source("sequence.css"), encoding="utf-8")
     (to / "register.json").write_text(json.dumps(listed(rows, not_shown)) + "\n", encoding="utf-8")
     badges = {(*key, _badge(*key)): _drawn(*key, len(found)) for key, found in _badges(rows)}
     for (_, _, file), picture in badges.items():
@@ -42,13 +44,14 @@ def write(to: Path, rows: Sequence[Row], not_shown: Sequence[NotShown]) -> None:
     for row, about in zip(rows, shown, strict=True):
         script = standalone.text(row.script)
         (to / SCRIPTS / row.script.name).write_text(script, encoding="utf-8")
-        values = {
+        content: dict[str, Any] = {
             "row": about,
             "script": script,
             "issue": issue.text(row, row.script.name),
             "meaning": IMPACTS,
+            "drawing": steps_drawing.drawing(row.steps, row.name) if row.steps else None,
         }
-        page.write(to / f"{row.name}.html", "register-row.html", values)
+        page.write(to / f"{row.name}.html", "register-row.html", content)
 
 
 def _badges(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, str], list[Row]]]:

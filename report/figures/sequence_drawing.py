@@ -284,15 +284,14 @@ class _Draughtsman:
         anchor = "start" if x < self._x[one.to] else "end"
         words, answer = _cut_off(one.words), "" if reply is None else _cut_off(f"→ {reply.words}")
         style = f"{what} {'no' if reply is not None and reply.denied else ''}".strip()
-        narrow = len(words) + 1 + len(answer) > _room(x, anchor)
+        narrow = len(words) + 1 + len(answer) > beside(x, anchor)
         self._made.labels.append(Label(x, y, anchor, words, style, answer, narrow))
 
     def _text(self, text: str, lane: str, what: str) -> None:
         """Write a text next to a lane, on the side with more room, in lines that fit a phone."""
         x = self._x.get(lane, 50.0)
         anchor = "middle" if not lane else "start" if x <= 50 else "end"
-        whole = _WITH_UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
-        lines = wrap(whole, _room(x, anchor), max_lines=_MOST_LINES, placeholder=" …")
+        lines = wrap(with_units(text), beside(x, anchor), max_lines=_MOST_LINES, placeholder=" …")
         for line in lines or [""]:
             self._made.labels.append(Label(x, self._y + _LINE - 1, anchor, line, what))
             self._y += _LINE
@@ -340,10 +339,16 @@ class _Draughtsman:
         return Bar(self._x[lane], top, round(max(4.0, bottom - top), 1), what, title, family)
 
 
-def _room(x: float, anchor: str) -> int:
-    """Return the number of characters that fit next to a lane on a phone."""
+def beside(x: float, anchor: str, width: float = _PHONE) -> int:
+    """Return the number of characters that fit next to a lane on a phone, whose lanes are so wide
+    (px)."""
     part = {"start": 100 - x, "end": x, "middle": 100}[anchor] / 100
-    return max(12, int((_PHONE * part - _BESIDE) / _CHARACTER))
+    return max(12, int((width * part - _BESIDE) / _CHARACTER))
+
+
+def with_units(text: str) -> str:
+    """Return a text in which no line ends between a number and its unit of time."""
+    return _WITH_UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
 
 
 def _cut_off(text: str) -> str:

@@ -21,7 +21,7 @@ from tests.report.matrices import run as counted
 from tests.report.matrices import stored as matrix_of
 
 ROOT = Path(__file__).parents[3]
-BOUND = 3_400_000
+BOUND = 3_750_000
 
 
 @pytest.fixture(autouse=True)

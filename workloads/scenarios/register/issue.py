@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from fencepost.workloads.scenarios.register.row import IMPACTS, Row
 
+_NOTATION = (
+    "A and B are clients. `>x` is a message that is lost, `>..` one that is held up, which arrives "
+    "at `..>`; `...` is a wait, and `!` the defect."
+)
+
 
 def text(row: Row, script: str) -> str:
     """Return the issue as Markdown: versions, story, expectation, cause, a fix. `script` is the
@@ -11,6 +16,9 @@ def text(row: Row, script: str) -> str:
     shown = f"{row.package} {', '.join(row.versions)}"
     mended = f" It does not show in {row.mended}." if row.mended else ""
     known = f"\nRelated thread: {row.thread}\n" if row.thread else ""
+    steps = "\n".join(row.steps)
+    if steps:
+        steps = f"\n## Step by step\n{_NOTATION}\n\n```text\n{steps}\n```\n"
     runs = f"{row.runs.shown} of {row.runs.of} runs, last on {row.runs.last}"
     return f"""# {row.title}
 
@@ -20,7 +28,7 @@ def text(row: Row, script: str) -> str:
 {known}
 ## Observed
 {row.happens}
-
+{steps}
 ## Expected
 {row.expected}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 SCRIPTS = Path(__file__).parent / "scripts"
+STEPS = Path(__file__).parent / "steps"
 IMPACTS = {
     "two holders": "two clients hold the lock at the same time, or one believes so",
     "stuck": "no client can acquire the lock, although no client holds it",
@@ -34,7 +35,7 @@ class Row:
     `ecosystem` ("pypi", "npm", "go", or "" for a server). `versions` are those in which the script
     showed the defect, lowest first; `mended` is the first in which it did not, or ''.
     The script needs `modules`, `programs`, `files` (paths) and the packages `npm`. `track_record`
-    names the same defect in workloads/scenarios/defects.py.
+    names the same defect in workloads/scenarios/defects.py. The picture is steps/NAME.txt.
     """
 
     name: str
@@ -61,6 +62,12 @@ class Row:
     def script(self) -> Path:
         return SCRIPTS / f"{self.name.replace('-', '_')}.py"
 
+    @property
+    def steps(self) -> list[str]:
+        """Return the lines of its picture (report/figures/steps.py); none if it has no file."""
+        file = STEPS / f"{self.name}.txt"
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
     def concerns(self, version: str) -> bool:
         """Return whether a version lies between the lowest that showed the defect and the first
         that did not. A version newer than all that were run counts, because no fix is known."""
@@ -83,7 +90,7 @@ class NotShown:
 def listed(rows: Iterable[Row], not_shown: Iterable[NotShown]) -> dict[str, Any]:
     """Return the register for programs: its rows, and the candidates that are not shown."""
     return {
-        "rows": [asdict(row) | {"script": row.script.name} for row in rows],
+        "rows": [asdict(row) | {"script": row.script.name, "steps": row.steps} for row in rows],
         "not_shown": [asdict(one) for one in not_shown],
     }
 
