@@ -190,6 +190,12 @@ def test_two_clients_that_ask_at_once_may_refuse_one_another_only_on_single_serv
     assert refused_after_the_limit(story, *times, **test).valid == valid
 
 
+@pytest.mark.parametrize("second", [(4000, 4002), (2013, 2015)])
+def test_a_client_that_asks_each_server_by_itself_may_be_refused_alone(story, second):
+    found = refused_after_the_limit(story, (2010, 2012), second, servers=SERVERS)
+    assert found.valid is False
+
+
 def test_clients_that_fail_together_twice_show_a_dead_lock(story):
     times = ((10, 12), (11, 13), (2000, 2002), (2001, 2003))
     assert refused_after_the_limit(story, *times).valid is False
