@@ -2,12 +2,17 @@
 
 The library runs the leader's work as a task, which it cancels when it has lost the lease; then it
 calls onstopped_leading. It has no way to resign, reports no deadline and no token.
+
+Release 37.0.2 cannot create the object that it elects with: its own request has `pretty=True`,
+where the client takes a string alone (register: kubernetes-aio-cannot-create). So each candidate
+creates the object, without a holder, as a deployment would.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env
@@ -55,6 +60,7 @@ class KubernetesAio:
             stopped()
 
         async with client.ApiClient(client.Configuration(host=self._host)) as api:
+            await self._create(api, name)
             lock = leaselock.LeaseLock if self._resource == "lease" else configmaplock.ConfigMapLock
             config = electionconfig.Config(
                 lock(name, _NAMESPACE, identity, api),
@@ -65,6 +71,19 @@ class KubernetesAio:
                 onstopped_leading=ends,
             )
             await leaderelection.LeaderElection(config).run()
+
+    async def _create(self, api: Any, name: str) -> None:
+        metadata = client.V1ObjectMeta(name=name)
+        try:
+            if self._resource == "lease":
+                lease = client.V1Lease(metadata=metadata, spec=client.V1LeaseSpec())
+                await client.CoordinationV1Api(api).create_namespaced_lease(_NAMESPACE, lease)
+            else:
+                empty = client.V1ConfigMap(metadata=metadata)
+                await client.CoreV1Api(api).create_namespaced_config_map(_NAMESPACE, empty)
+        except client.ApiException as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
 
 
 def _make(env: Env, nodes: Sequence[str], options: Mapping[str, Any]) -> ElectorLock:

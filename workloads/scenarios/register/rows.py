@@ -255,6 +255,18 @@ ROWS = (
         ("kubernetes",), (), _FOUR,
     ),
     Row(
+        "kubernetes-aio-cannot-create", "kubernetes.aio, leaderelection", "kubernetes",
+        ("37.0.2",), "stuck",
+        "aio.leaderelection: no candidate can create the Lease, so none ever leads",
+        "Without a Lease (or ConfigMap) of this name, `run()` ends with a ValidationError of "
+        "pydantic, and no request is sent. Once the object exists, candidates lead.",
+        "The first candidate creates the Lease and leads.",
+        "`LeaseLock.create` and `ConfigMapLock.create` pass `pretty=True`, and the generated "
+        "client takes a string alone.",
+        "Leave `pretty` out, as the other requests of the locks do.",
+        ("kubernetes", "aiohttp", "pydantic"), (), Runs(1, 1, _LAST, _LAST),
+    ),
+    Row(
         "pgbouncer-advisory-lock", "PgBouncer, advisory locks", "pgbouncer", ("1.18",),
         "two holders",
         "Transaction pooling: two clients are granted one session lock of PostgreSQL",
