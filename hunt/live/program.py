@@ -23,7 +23,7 @@ from fencepost.hunt.live.rest import Rest
 from fencepost.hunt.live.timeouts import Timeouts
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import NEVER
-from fencepost.workloads.client.pump import SUCCESSION
+from fencepost.workloads.client.succession_file import SUCCESSION
 
 VERSIONS = (1, 2)
 """The versions of the line protocol: 2 has `reset` (docs/protocol.md)."""

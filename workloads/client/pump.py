@@ -22,6 +22,7 @@ import sys
 import time
 
 from fencepost.workloads.client.spool import Spool
+from fencepost.workloads.client.succession_file import SUCCESSION
 
 # How long an event may wait here: short when a scripted step waits for the one before, longer under
 # load, because the cost is per trip.
@@ -29,9 +30,6 @@ QUIET_S = 0.004
 BUSY_S = 0.05
 _BUSY = 2048
 LEAVES = 75
-SUCCESSION = "FENCEPOST_SUCCESSION"
-"""The environment variable that names the file in which a program leaves its state to its
-successor, which empties it."""
 
 
 def over(code: int) -> bytes:
