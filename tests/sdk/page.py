@@ -36,7 +36,7 @@ def build(
     _, snippet, rest = re.split(rf"```{language}\n(.*?)```\n", text, maxsplit=1, flags=re.DOTALL)
     shown = re.findall(r"(?m)^    (.*)$", rest.split("\n###")[0])
     place = next(at for at, line in enumerate(shown) if line.startswith("fencepost test "))
-    # Hunts are tests of their own (tests/hunt/live), and what they print is no command.
+    # Hunts have tests of their own (tests/hunt/live). The lines after the test may be output.
     commands, test = [one for one in shown[:place] if "fencepost hunt" not in one], shown[place]
     monkeypatch.chdir(folder)
     (folder / "build").mkdir()
