@@ -32,12 +32,12 @@ def test_free_times_between_readers_count_together_for_a_writer(story):
     assert (row["valid"], row["waited_s"]) == (False, None)
 
 
-@pytest.mark.parametrize(("begin", "told"), [(1299, True), (1300, False)])
-def test_each_counts_without_a_pause(story, begin, told):
+@pytest.mark.parametrize(("begin", "blamed"), [(1299, True), (1300, False)])
+def test_each_counts_without_a_pause(story, begin, blamed):
     """0.5 and two times 0.75 s are the bound."""
     readers(story, 4)
     asks(story, begin, 4000)
-    assert bool(starved(story)) is told
+    assert bool(starved(story)) is blamed
 
 
 def test_a_time_of_no_more_than_a_pause_counts_for_nothing(story):
@@ -46,12 +46,12 @@ def test_a_time_of_no_more_than_a_pause_counts_for_nothing(story):
     assert not starved(story)
 
 
-@pytest.mark.parametrize(("again", "told"), [(2700, True), (2701, False)])
-def test_a_writer_that_pauses_begins_again(story, again, told):
+@pytest.mark.parametrize(("again", "blamed"), [(2700, True), (2701, False)])
+def test_a_writer_that_pauses_begins_again(story, again, blamed):
     readers(story, 5)
     asks(story, 1050, 2500)
     asks(story, again, 4600)
-    assert bool(starved(story)) is told
+    assert bool(starved(story)) is blamed
 
 
 def test_a_grant_to_a_writer_ends_its_time(story):

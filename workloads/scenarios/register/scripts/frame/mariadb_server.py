@@ -1,4 +1,4 @@
-"""MariaDB as a local process, by another user than root, whom it refuses."""
+"""MariaDB as a local process. It refuses to run as root, so another user runs it."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""PostgreSQL as a local process, by another user than root, whom it refuses."""
+"""PostgreSQL as a local process. It refuses to run as root, so another user runs it."""
 
 import glob
 import os
