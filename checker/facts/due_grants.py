@@ -128,17 +128,9 @@ class DueGrants:
     def dead_times(self, lock: Waited, known: bool = False) -> Judged:
         """Find the dead times of a lock. `known`: ignore faults of which nothing is known."""
         hindered = self._known if known else self.hindered
-        settings = lock.lease, self._end_ns, self._delay
+        settings = hindered, self._closings, lock.lease, self._end_ns, self._delay
         found = [
-            *taken(
-                lock.found,
-                lock.left,
-                lock.freed,
-                lock.requests,
-                hindered,
-                self._closings,
-                *settings,
-            ),
+            *taken(lock.found, lock.left, lock.freed, lock.requests, *settings),
             *taken_by_faults(hindered, lock.leases(hindered.one_by_one)),
         ]
         judged = Judged([], 0, 0)
@@ -148,32 +140,9 @@ class DueGrants:
             judged.dead.extend(times.find(found, self._ready_ns, "From the start"))
             judged.served += times.served
             judged.leases += times.leases
-        free = free_times(found, self._ready_ns, self._end_ns)
-        judged.dead.extend(
-            shut_out(
-                lock.lock,
-                lock.requests,
-                lock.found,
-                free,
-                hindered,
-                lock.bound,
-                lock.apart,
-                lock.pause,
-            )
-        )
-        judged.dead.extend(
-            turned_away(
-                lock.lock,
-                lock.requests,
-                found,
-                self._ready_ns,
-                self._end_ns,
-                hindered,
-                lock.bound,
-                lock.apart,
-                lock.pause,
-            )
-        )
+        run = self._ready_ns, self._end_ns
+        judged.dead.extend(shut_out(lock, free_times(found, *run), hindered))
+        judged.dead.extend(turned_away(lock, found, *run, hindered))
         return judged
 
     def concerned(self, acquires: list[Call]) -> frozenset[str]:

@@ -20,6 +20,7 @@ from fencepost.checker.facts.hindered import Hindered
 from fencepost.checker.facts.holds import FOREVER, Hold, seconds
 from fencepost.checker.facts.obstacles import Request, Span
 from fencepost.checker.facts.taken import Taken
+from fencepost.checker.facts.waits import Waited
 from fencepost.checker.history.history import Call
 
 
@@ -90,20 +91,11 @@ class _Free(Struct, frozen=True, gc=False):
     served: frozenset[int | str]
 
 
-def shut_out(
-    lock: str,
-    asked: Sequence[tuple[Call, Request]],
-    found: Sequence[Hold],
-    free: Iterable[Span],
-    hindered: Hindered,
-    bound: int,
-    apart: int,
-    pause: float,
-) -> Iterator[ShutOut]:
+def shut_out(lock: Waited, free: Iterable[Span], hindered: Hindered) -> Iterator[ShutOut]:
     """Yield the clients that asked in vain in such free times for longer than the bound in all, a
-    pause less each time. `asked` in order of invocation; `found`: the holds of the lock; `free`:
-    its free times, in order."""
-    times = _ended_by_grants(asked, found, free)
+    pause less each time. `free`: the free times of the lock, in order."""
+    asked, apart = lock.requests, lock.apart
+    times = _ended_by_grants(asked, lock.found, free)
     begins = [one.since for one in times]
     by_itself = alone(asked, apart) if hindered.one_by_one else None
     vain: dict[int | str, _Vain] = {}
@@ -123,9 +115,9 @@ def shut_out(
         if not hindered.calm(begin.node, begin.time, call.end.time):
             continue
         mine = vain.setdefault(process, _Vain())
-        mine.add(call, place, pause)
-        if mine.asked > bound:
-            yield _shut_out(lock, mine.calls)
+        mine.add(call, place, lock.pause)
+        if mine.asked > lock.bound:
+            yield _shut_out(lock.lock, mine.calls)
             del vain[process]
 
 

@@ -22,6 +22,7 @@ from fencepost.checker.facts.holds import seconds
 from fencepost.checker.facts.obstacles import Request
 from fencepost.checker.facts.shut_out import alone, free_times
 from fencepost.checker.facts.taken import Taken
+from fencepost.checker.facts.waits import Waited
 from fencepost.checker.history.history import Call
 
 
@@ -55,47 +56,56 @@ class TurnedAway(Struct, frozen=True, gc=False):
 
 
 def turned_away(
-    lock: str,
-    asked: Sequence[tuple[Call, Request]],
-    taken: Iterable[Taken],
-    since: float,
-    end_ns: int,
-    hindered: Hindered,
-    bound: int,
-    apart: int,
-    pause: float,
+    lock: Waited, taken: Iterable[Taken], since: float, end_ns: int, hindered: Hindered
 ) -> Iterator[TurnedAway]:
     """Yield the clients that were turned away twice after the bound, in one time in which nothing
-    takes the lock but requests that failed. `asked` in order of invocation; `taken`: the spans in
-    which clients may have the lock; it is free from `since` on; `pause`: how long a client waits in
-    calm for a grant at most."""
-    failed = [(call, one) for call, one in asked if _failed(call, one, hindered, pause)]
+    takes the lock but requests that failed. `taken`: the spans in which clients may have the lock;
+    it is free from `since` on."""
+    failed = [row for row in lock.requests if _failed(*row, hindered, lock.pause)]
     if len(failed) <= TIMES_IN_VAIN:
         return
-    indices = {call.begin.index for call, _ in failed}
-    counted = [call for call, _ in failed]
-    if hindered.one_by_one:
-        by_itself = alone(asked, apart)
-        counted = [call for call in counted if call.begin.index in by_itself]
-    begins = [call.begin.time for call in counted]
-    starts = [one.begin for _, one in failed]
-    ends = list(accumulate((one.over for _, one in failed), max))
     rows = list(taken)
-    grants = sorted(row.begin for row in rows if row.granted)
-    rest = [row for row in rows if row.request not in indices]
+    excused = _Excused([one for _, one in failed], [row.begin for row in rows if row.granted])
+    calls = [call for call, _ in failed]
+    indices = {call.begin.index for call in calls}
+    if hindered.one_by_one:
+        by_itself = alone(lock.requests, lock.apart)
+        calls = [call for call in calls if call.begin.index in by_itself]
+    rest = (row for row in rows if row.request not in indices)
     for begin, until in free_times(rest, since, end_ns):
-        # The first request that failed since the last grant, and those before, may hold the lock.
-        granted = grants[bisect_right(grants, begin) - 1] if grants and grants[0] <= begin else 0
-        place = bisect_left(starts, granted)
-        place = bisect_right(starts, starts[min(place, len(starts) - 1)])
-        limit = max(begin, ends[place - 1]) + bound
-        found: dict[int | str, list[Call]] = {}
-        for call in counted[bisect_right(begins, limit) : bisect_right(begins, until)]:
-            if call.end is not None and call.end.time <= until:
-                found.setdefault(call.begin.node or call.begin.process, []).append(call)
-        for calls in found.values():
-            if len(calls) >= TIMES_IN_VAIN:
-                yield _turned_away(lock, calls, limit)
+        limit = max(begin, excused.until(begin)) + lock.bound
+        for mine in _by_client(calls, limit, until):
+            if len(mine) >= TIMES_IN_VAIN:
+                yield _turned_away(lock.lock, mine, limit)
+
+
+class _Excused:
+    """Until when requests that failed excuse the lock: the first since the last grant, and those
+    before. `failed` in order of invocation; `grants`: when the lock was granted."""
+
+    def __init__(self, failed: Sequence[Request], grants: Iterable[float]) -> None:
+        self._grants = sorted(grants)
+        self._begins = [one.begin for one in failed]
+        self._over = list(accumulate((one.over for one in failed), max))
+
+    def until(self, now: float) -> float:
+        """Return until when those may hold the lock that the last grant at this time leaves."""
+        grants = bisect_right(self._grants, now)
+        granted = self._grants[grants - 1] if grants else 0
+        first = min(bisect_left(self._begins, granted), len(self._begins) - 1)
+        return self._over[bisect_right(self._begins, self._begins[first]) - 1]
+
+
+def _by_client(calls: Sequence[Call], since: float, until: float) -> Iterable[list[Call]]:
+    """Return the calls that began after `since` and ended by `until`, by client. `calls` in order
+    of invocation."""
+    found: dict[int | str, list[Call]] = {}
+    for call in calls[bisect_right(calls, since, key=lambda call: call.begin.time) :]:
+        if call.begin.time > until:
+            break
+        if call.end is not None and call.end.time <= until:
+            found.setdefault(call.begin.node or call.begin.process, []).append(call)
+    return found.values()
 
 
 def _failed(call: Call, one: Request, hindered: Hindered, pause: float) -> bool:
