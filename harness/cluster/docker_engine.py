@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _PLUGINS = tuple(
 _SYSTEMCTL_S = 90.0
 # On a slow mirror, the packages of a Docker engine may take several minutes.
 _APT_S = 1800.0
+# apt refuses to run twice at the same time.
+_APT = threading.Lock()
 # How long a running daemon may take to answer.
 _BEGINS_S = 20.0
 # A killed daemon leaves a containerd behind, which may block the start of the next daemon.
@@ -175,12 +178,13 @@ def compose(say: Say) -> tuple[str, ...]:
 
 def install(say: Say, *packages: str) -> None:
     """Install Debian packages. Raise Crashed, with apt's message, if that fails."""
-    say(f"Installing {', '.join(packages)} from the distribution")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
-        done = docker_calls.command(["apt-get", *arguments], _APT_S, env=environment)
-        if done.returncode:
-            raise Crashed(f"apt-get {' '.join(arguments)} failed: {done.stderr.strip()[-800:]}")
+    with _APT:
+        say(f"Installing {', '.join(packages)} from the distribution")
+        for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
+            done = docker_calls.command(["apt-get", *arguments], _APT_S, env=environment)
+            if done.returncode:
+                raise Crashed(f"apt-get {' '.join(arguments)} failed: {done.stderr.strip()[-800:]}")
 
 
 def _start(say: Say) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import selectors
 import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +37,8 @@ COMPOSE = PACKAGE / "compose"
 
 _REGISTRY_S, _PULL_S = 8.0, 600.0
 _BUILD_S = 3600.0
+# Use the host's network: some firewalls keep a bridge from the package mirrors.
+_DOCKER_BUILD = ("docker", "build", "--network", "host")
 _LABEL, _BASE_LABEL = "fencepost.libraries", "fencepost.base"
 
 
@@ -48,7 +52,6 @@ def ensure(say: Say, whole: bool = False) -> str:
     if not there(name) and (published := os.environ.get(PUBLISHED)):
         _fetch(f"{published}:{_fingerprint()}", name, say)
     if built(whole) is None:
-        _base(say)
         _build(name, say)
     return name
 
@@ -164,7 +167,13 @@ def _base(say: Say) -> None:
         install(say, "debootstrap")
     say(f"No registry answers: making {BASE} with debootstrap")
     with tempfile.TemporaryDirectory(prefix="fencepost-base-") as folder:
-        _must(["debootstrap", "--variant=minbase", "bookworm", folder], "debootstrap")
+        # The base is made whole or not at all, so dpkg need not wait for the disk at each package.
+        _must(
+            ["debootstrap", "--variant=minbase", "bookworm", folder],
+            "debootstrap",
+            os.environ | {"DPKG_FORCE": "unsafe-io"},
+        )
+        Path(folder, "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")
         repository, tag = BASE.split(":")
         with (
             # Its block closes the pipe, so that tar ends if Docker fails.
@@ -199,25 +208,46 @@ def _pull(image: str, say: Say) -> bool:
 
 def _build(name: str, say: Say) -> None:
     say("Building the nodes' image (some minutes, once)")
-    with tempfile.TemporaryDirectory(prefix="fencepost-image-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="fencepost-image-") as scratch,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        started = time.monotonic()
+        begun = pool.submit(_begin, say)
         context = Path(scratch)
         nodecode.write(context / "node")
-        digest = _digest()
-        (context / "Dockerfile").write_text(pinned(dockerfile()))
         pins = COMPOSE / "requirements.txt"
         (context / "requirements.txt").write_text(libraries.without_hashes(pins))
         libraries.download(pins, context / "wheels", "--only-binary=:all:")
         left_out = libraries.fetch(context, say)
         fetched = [library for library in libraries.names() if library not in left_out]
-        started = time.monotonic()
+        text = begun.result()
+        (context / "Dockerfile").write_text(text)
         build(
             name, scratch,
             "--label", f"{_LABEL}={','.join(fetched)}",
-            "--label", f"{_BASE_LABEL}={digest or f'{BASE}, made here by debootstrap'}",
+            "--label", f"{_BASE_LABEL}={_digest() or f'{BASE}, made here by debootstrap'}",
         )  # fmt: skip
         with _client(f"name the image {name}") as client:
             client.images.get(name).tag(REPOSITORY, "latest")
         say(f"Built {name} in {time.monotonic() - started:.0f} s")
+
+
+def _begin(say: Say) -> str:
+    """Return the nodes' Dockerfile. Get its base, and build what needs none of our files: the build
+    of the whole finds that in Docker's cache."""
+    _base(say)
+    text = pinned(dockerfile())
+    with ThreadPoolExecutor() as pool:
+        for beginning in beginnings(text):
+            pool.submit(_run, [*_DOCKER_BUILD, "-"], _builder(), beginning)
+    return text
+
+
+def beginnings(text: str) -> list[str]:
+    """Return the beginning of each stage of a Dockerfile, up to what it copies."""
+    stages = ["FROM " + stage for stage in re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]]
+    return [re.split(r"^COPY ", stage, flags=re.MULTILINE)[0] for stage in stages]
 
 
 def pinned(text: str) -> str:
@@ -228,11 +258,13 @@ def pinned(text: str) -> str:
 
 def build(name: str, context: str, *options: str) -> None:
     """Build an image from a folder. Raises Crashed with the end of the output."""
+    _must([*_DOCKER_BUILD, "-t", name, *options, context], "docker build", _builder())
+
+
+def _builder() -> dict[str, str]:
+    """Return the environment of a build: without its plugin, BuildKit is an error."""
     buildx = _run(["docker", "buildx", "version"]).returncode == 0
-    environment = os.environ | ({} if buildx else {"DOCKER_BUILDKIT": "0"})
-    # Use the host's network: some firewalls keep a bridge from the package mirrors.
-    command = ["docker", "build", "--network", "host", "-t", name, *options, context]
-    _must(command, "docker build", environment)
+    return dict(os.environ) if buildx else os.environ | {"DOCKER_BUILDKIT": "0"}
 
 
 def _must(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
@@ -245,6 +277,6 @@ def _must(command: list[str], what: str, environment: dict[str, str] | None = No
 
 
 def _run(
-    command: list[str], environment: dict[str, str] | None = None
+    command: list[str], environment: dict[str, str] | None = None, text: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return docker_calls.command(command, _BUILD_S, env=environment)
+    return docker_calls.command(command, _BUILD_S, env=environment, input=text)
