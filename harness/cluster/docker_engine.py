@@ -32,6 +32,11 @@ _PLUGINS = tuple(
 _SYSTEMCTL_S = 90.0
 # On a slow mirror, the packages of a Docker engine may take several minutes.
 _APT_S = 1800.0
+# docker.io only recommends two of them: certificates, to pull from a registry, and the hierarchy of
+# cgroups on a machine without systemd.
+_ENGINE = ("docker.io", "iptables", "ca-certificates", "cgroupfs-mount")
+# With what it recommends, npm alone takes 900 MB.
+_INSTALL = ("install", "-y", "-q", "--no-install-recommends")
 # apt refuses to run twice at the same time.
 _APT = threading.Lock()
 # How long a running daemon may take to answer.
@@ -126,7 +131,7 @@ def _provide(say: Say, refused: str = "") -> None:
             "Docker Engine; as root on Debian or Ubuntu this command installs docker.io by itself."
         )
     if shutil.which("dockerd") is None:
-        install(say, "docker.io", "iptables")
+        install(say, *_ENGINE)
     if host == _SOCKET:
         _start(say)
 
@@ -181,7 +186,7 @@ def install(say: Say, *packages: str) -> None:
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     with _APT:
         say(f"Installing {', '.join(packages)} from the distribution")
-        for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
+        for arguments in (["update", "-q"], [*_INSTALL, *packages]):
             done = docker_calls.command(["apt-get", *arguments], _APT_S, env=environment)
             if done.returncode:
                 raise Crashed(f"apt-get {' '.join(arguments)} failed: {done.stderr.strip()[-800:]}")

@@ -78,7 +78,7 @@ def test_the_engine_s_packages_are_announced_before_they_are_installed_and_start
     monkeypatch.setattr(docker_engine, "_DAEMON_LOG", docker_engine.Path("/dev/null"))
     monkeypatch.setattr(docker_engine.Path, "is_dir", lambda path: False)
     assert docker_engine.ensure(did.append).version == "20.10"
-    before = "Installing docker.io, iptables from the distribution"
+    before = "Installing docker.io, iptables, ca-certificates, cgroupfs-mount from the distribution"
     assert did == [before, "apt-get", "apt-get", "Starting the Docker daemon", "dockerd", "started"]
     assert weights == ["weight"]
 
