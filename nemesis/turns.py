@@ -74,7 +74,7 @@ def deal(
 
 
 def one_in(random: Random, name: str, many: int) -> bool:
-    """Return true once in so many times."""
+    """Return true in one of `many` cases."""
     if not isinstance(random, Dealing):
         return random.random() < 1 / many
     return deal(random, name, [True] + [False] * (many - 1))

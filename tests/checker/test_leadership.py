@@ -136,6 +136,27 @@ def test_a_reset_that_has_ended_is_named_if_the_work_never_ended_since():
     assert "requests of client-0 reset (from 0.015 s to 0.050 s)" in verdict.evidence[0]["what"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        # The lease is 100 ms. The next leader begins at 300 ms: it was renewed before 200 ms.
+        ((150, 210), (280, 350), {0.15}),  # a request from before still hangs
+        ((150, 199), (280, 350), {0.28}),  # it was renewed after that
+        ((150, 350), (249, 350), {0.15, 0.249}),
+        ((150, 350), (251, 350), {0.15}),  # too late to keep it from a renewal
+        ((150, 199), (201, 220), {0.201}),
+        ((100, 150), (160, 199), {0.16}),  # nothing else: the last one before
+    ],
+)
+def test_the_fault_that_is_named_kept_the_leader_from_renewing_its_lease(first, second, named):
+    rows = [*led(0, 10, range(20, 340, 20), 345), *meets("hang", "client-0", *first)]
+    rows += [*meets("429", "client-0", *second), *led(1, 300, [310], 320)]
+    verdict = leadership(events(*sorted(rows, key=lambda row: row[0])), TEST)
+    causes = verdict.evidence[0]["cause"]
+    kept = {one["time_ns"] / 1e9 for one in causes if one["sort"] == "kept-by-fault"}
+    assert kept == named
+
+
 def test_a_fault_of_another_client_is_not_named():
     rows = [*led(0, 10, [20, 60, 100], 110), *meets("hang", "client-2", 15, 105)]
     rows += led(1, 70, [80], 120)
