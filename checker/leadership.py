@@ -36,7 +36,7 @@ def leadership(history: History, test: Mapping[str, Any]) -> Verdict:
 
 def _why(one: TwoAtWork, known: Causes) -> list[Link]:
     """Return why the next leader began while the first one worked. No fault explains the work of
-    one that was told to stop."""
+    one whose elector had called `stopped`."""
     if one.first.told <= one.start:
         return []
     return known.overlap(one.first.hold, one.second.hold, one.start)
@@ -70,7 +70,8 @@ def _summary(both: list[TwoAtWork], whys: list[list[Link]], known: Mapping[str, 
 
 def _evidence(one: TwoAtWork, why: list[Link]) -> dict[str, Any]:
     first, second, told_ns = one.first.hold, one.second.hold, one.first.told
-    told = f", although it was told to stop at {seconds(told_ns)}" if told_ns <= one.start else ""
+    told = f", although its elector called stopped at {seconds(told_ns)}"
+    told = told if told_ns <= one.start else ""
     return {
         "what": (
             f"{second.who} led from {seconds(one.start)} on ({second.name}), while {first.who} "

@@ -169,7 +169,7 @@ def test_work_after_stopped_is_blamed_on_no_fault():
     rows += led(1, 70, [80], 120)
     verdict = leadership(events(*sorted(rows, key=lambda row: row[0])), TEST)
     (row,) = verdict.evidence
-    assert "although it was told to stop at 0.040 s: two at work for 0.030 s." in row["what"]
+    assert "although its elector called stopped at 0.040 s: two at work for 0.030 s." in row["what"]
     assert "cause" not in row and "likely" not in verdict.summary
 
 
