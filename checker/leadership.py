@@ -1,9 +1,9 @@
 """`leadership`: did the work of each leader end before that of the next one began?
 
 The lease may be sound while the old leader works on, because its elector has not called `stopped`.
-The verdict names every overlap of work, and has the figures of the election (facts/reigns.py): the
-time without a leader, how long a take-over took after each cause, changes of leader without a
-cause, and beats begun after `stopped`.
+The verdict names every overlap of work with the faults that may explain it, and has the figures of
+the election (facts/reigns.py): the time without a leader, how long a take-over took after each
+cause, changes of leader without a cause, and beats begun after `stopped`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fencepost.checker.facts.holds import seconds
 from fencepost.checker.facts.reigns import TwoAtWork, figures, reigns, two_at_work
 from fencepost.checker.history.history import History
 from fencepost.checker.verdict import Valid, Verdict, count
+from fencepost.checker.why.cause import Causes, Link, as_sentences, cause, causes, headline
 
 NO_ELECTOR = "the lock is not an elector"
 """Why it does not apply. A test of a lock does not mention it."""
@@ -28,16 +29,27 @@ def leadership(history: History, test: Mapping[str, Any]) -> Verdict:
     both = two_at_work(found, Clocks(test))
     known = figures(history, test)
     valid: Valid = False if both else True if len(found) > 1 else "unknown"
-    return Verdict(valid, _summary(both, known), [_evidence(one) for one in both], known)
+    whys = [_why(one, causes(history, test)) for one in both]
+    evidence = [_evidence(one, why) for one, why in zip(both, whys, strict=True)]
+    return Verdict(valid, _summary(both, whys, known), evidence, known)
 
 
-def _summary(both: list[TwoAtWork], known: Mapping[str, Any]) -> str:
+def _why(one: TwoAtWork, known: Causes) -> list[Link]:
+    """Return why the next leader began while the first one worked. No fault explains the work of
+    one whose elector had called `stopped`."""
+    if one.first.told <= one.start:
+        return []
+    return known.overlap(one.first.hold, one.second.hold, one.start)
+
+
+def _summary(both: list[TwoAtWork], whys: list[list[Link]], known: Mapping[str, Any]) -> str:
     led = count(known["reigns"], "reign")
     if both:
         words = (
             f"Two leaders worked at once {count(len(both), 'time')}, for at most "
             f"{known['overlap_longest_s']:.3f} s and {known['overlap_total_s']:.3f} s in total "
-            f"(error of the clocks: {known['clock_error_s']:.3f} s), in {led}."
+            f"(error of the clocks: {known['clock_error_s']:.3f} s), in {led}; the first at "
+            f"{seconds(both[0].start)}{headline(whys[0])}."
         )
     elif known["reigns"] > 1:
         words = f"No two leaders worked at once, in {led}."
@@ -56,16 +68,20 @@ def _summary(both: list[TwoAtWork], known: Mapping[str, Any]) -> str:
     return words + more
 
 
-def _evidence(one: TwoAtWork) -> dict[str, Any]:
-    first, second = one.first.hold, one.second.hold
+def _evidence(one: TwoAtWork, why: list[Link]) -> dict[str, Any]:
+    first, second, told_ns = one.first.hold, one.second.hold, one.first.told
+    told = f", although its elector called stopped at {seconds(told_ns)}"
+    told = told if told_ns <= one.start else ""
     return {
         "what": (
             f"{second.who} led from {seconds(one.start)} on ({second.name}), while {first.who} "
             f"({first.name}), which led since {seconds(first.start)}, worked until "
-            f"{seconds(one.first.work_end)}: two at work for {(one.end - one.start) / 1e9:.3f} s."
+            f"{seconds(one.first.work_end)}{told}: two at work for "
+            f"{(one.end - one.start) / 1e9:.3f} s.{as_sentences(why)}"
         ),
         "time_ns": one.start,
         "until_ns": one.end,
+        **cause(why),
         "lock": second.lock,
         "holds": [first.name, second.name],
         "ops": [first.index, second.index],

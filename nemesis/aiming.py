@@ -25,6 +25,8 @@ check may be out of date. A client that is stopped before an acquire holds no lo
 Lengths = Sequence[tuple[float, float]]
 """Ranges of lengths of a fault, in leases. One of them is drawn, and then a length in it."""
 SHORT, PAST = (0.2, 0.8), (1.0, 1.5)
+USUAL = (0.5, 2.0)
+"""The lengths, in leases, of a fault during a hold: some leases outlive it, and others do not."""
 
 
 class Points:

@@ -19,6 +19,7 @@ from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import HOLDER, Drawn, Layout, listed, pick
+from fencepost.nemesis.turns import one_in
 
 TARGETS = ("client", HOLDER)
 _CALL_S = 10.0
@@ -53,7 +54,7 @@ class Cancel:
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """Draw a client, half of the time while the reply to an acquire is under way."""
     _must_be_possible(at)
-    in_flight = failpoints.REPLY if random.random() < 0.5 else None
+    in_flight = failpoints.REPLY if one_in(random, "in flight", 2) else None
     return [
         Drawn(pick(random, at, asked.target or "client"), {"point": asked.variant or in_flight})
     ]

@@ -40,6 +40,7 @@ from fencepost.nemesis.site import Clocked, Hidden, Remote, Server, Site, ask
 from fencepost.nemesis.skew import CLOCKS, KINDS, Skew
 from fencepost.nemesis.skewed import Proof
 from fencepost.nemesis.targets import PRIMARY, SERVERS, Drawn, Layout, listed, pick
+from fencepost.nemesis.turns import deal
 from fencepost.times import seconds
 
 CLOCK_FILE = "/run/fencepost/clock"
@@ -192,7 +193,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     servers = at.servers
     node = random.choice(servers)
     offset_s = round(random.choice((1, 1, -1)) * at.ttl_s * 10 ** random.uniform(-1, 1), 3)
-    kind = random.choice(("jump", "jump", "jump", "jump", "drift", "strobe"))
+    kind = deal(random, "kind", ("jump", "jump", "jump", "jump", "drift", "strobe"))
     rate = round(2 ** (random.choice((1, -1)) * random.uniform(0.1, 1)), 3)
     period_s = round(10 ** random.uniform(-2, -0.7), 3)
     targets, clocks = [node], ["wall"]

@@ -24,11 +24,17 @@ from fencepost.nemesis.iptables import PROBE_S
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Remote, Server, Site, ask
 from fencepost.nemesis.targets import HOLDER, Drawn, Layout, listed, pick
+from fencepost.nemesis.turns import deal, length
 
 STATUSES = ("409", "429", "500", "503")
 WATCHES = ("watch-ends", "watch-silent")
 _DRAWN = ("hang", "reset", *STATUSES, "slow", "lost")
 """Without those of watches: most electors have none."""
+_EFFECTS = {
+    "hang": "late", "slow": "late", "reset": "reset", "lost": "reset",
+    **dict.fromkeys(STATUSES, "refused"),
+}  # fmt: skip
+"""What a client sees of each. A few faults in turn have all of these."""
 KINDS = (*_DRAWN, *WATCHES)
 PROBE = "fencepost-probe"
 """The User-Agent by which the proxy knows a probe."""
@@ -231,8 +237,8 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """Draw requests of a client, of all clients or of the holder, to all servers; with a server as
     target, those of all clients to it."""
     _must_speak(at)
-    kind = asked.variant or random.choice(_DRAWN)
-    where = asked.target or random.choice(TARGETS)
+    kind = asked.variant or deal(random, "kind", _DRAWN, alike=_EFFECTS.get)
+    where = asked.target or deal(random, "where", TARGETS)
     servers = [where] if where in at.servers else list(at.servers)
     clients = pick(random, at, "clients" if where in at.servers else where)
     arguments: dict[str, Any] = {
@@ -252,7 +258,8 @@ def _aimed(
     if asked.target not in ("", "client", HOLDER):
         return None
     (drawn,) = draw(random, at, Asked(asked.family, HOLDER, asked.variant, text=asked.text))
-    return Aimed(drawn.targets, drawn.arguments, random.uniform(*_OUTLAST) * at.ttl_s)
+    leases = length(random, f"length of {drawn.arguments['kind']}", *_OUTLAST)
+    return Aimed(drawn.targets, drawn.arguments, leases * at.ttl_s)
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:

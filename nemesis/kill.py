@@ -32,6 +32,7 @@ from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
 from fencepost.nemesis.site import Site
 from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, pick, sentence
+from fencepost.nemesis.turns import one_in
 from fencepost.setting import TIME_S
 
 DATA = ("kept", "wiped")
@@ -106,7 +107,7 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     if point:
         return [Drawn(pick(random, at, target or HOLDER), {"point": point})]
     if not target:
-        target = "client" if random.random() < 0.25 else "one"
+        target = "client" if one_in(random, "client", 4) else "one"
     arguments: dict[str, Any] = {"data": asked.variant} if asked.variant in DATA else {}
     if target == "rolling":
         return rolling(at, lambda nodes, after_s: Drawn(nodes, arguments, after_s, at.restart_s))

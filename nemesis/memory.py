@@ -18,6 +18,7 @@ from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Remote, Server, Site
 from fencepost.nemesis.targets import Drawn, Layout, pick
+from fencepost.nemesis.turns import deal
 
 POLICIES = ("allkeys-lru", "noeviction")
 _ROOM = 2 << 20  # bytes above the current use
@@ -98,7 +99,7 @@ def _unlimit(remote: Remote) -> None:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     nodes = pick(random, at, asked.target or "one")
-    return [Drawn(nodes, {"policy": asked.variant or random.choice(POLICIES)})]
+    return [Drawn(nodes, {"policy": asked.variant or deal(random, "policy", POLICIES)})]
 
 
 def validate(at: Layout, targets: list[str], arguments: dict[str, Any]) -> None:

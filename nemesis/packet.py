@@ -22,6 +22,7 @@ from fencepost.nemesis.iptables import Rule
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt
 from fencepost.nemesis.site import Remote, Result, Server, Site
 from fencepost.nemesis.targets import HOLDER, PRIMARY, STORAGE, Drawn, Layout, listed, pick
+from fencepost.nemesis.turns import deal
 
 LOST, HEAVY = 0.3, 0.9
 """The parts of the packets that are lost. TCP sends a lost packet again within 200 ms: at 30 % a
@@ -168,9 +169,9 @@ def clear(remote: Remote, device: str) -> None:
 
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
-    nodes = pick(random, at, asked.target or random.choice(("one", "client")))
+    nodes = pick(random, at, asked.target or deal(random, "where", ("one", "client")))
     able = tuple(kind for kind in KINDS if f"packet/{kind}" not in at.lacks)
-    arguments: dict[str, Any] = {"kind": asked.variant or random.choice(able)}
+    arguments: dict[str, Any] = {"kind": asked.variant or deal(random, "kind", able)}
     if arguments["kind"] == "loss":
         arguments["share"] = random.choice((LOST, HEAVY))
     return [Drawn(nodes, arguments)]

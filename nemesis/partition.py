@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from fencepost.nemesis import chains, iptables
-from fencepost.nemesis.aiming import PAST, Aimed, Aiming, Lengths, Points, any_client
+from fencepost.nemesis.aiming import PAST, USUAL, Aimed, Aiming, Lengths, Points, any_client
 from fencepost.nemesis.aiming import SHORT as SHORT_HOLD
 from fencepost.nemesis.axis import SHORT, FaultAxis
 from fencepost.nemesis.chains import PROBES, Chains, datagram, probe
@@ -39,6 +39,7 @@ from fencepost.nemesis.targets import (
     pick,
     sentence,
 )
+from fencepost.nemesis.turns import deal, length, one_in
 from fencepost.setting import TIME_S
 
 HOW = ("drop", "reject")
@@ -216,12 +217,13 @@ def _both(address: str, how: str) -> list[Rule]:
 
 def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     """Draw a partition of the requested shape, or of any; one in four rejects."""
-    shape = asked.target or random.choice(possible(at))
+    shape = asked.target or deal(random, "shape", possible(at))
     must_fit(shape, at)
     lost = shape if shape in LOST else None
     how = asked.variant
     if not how:
-        how = "reject" if not asked.target and not lost and random.random() < 0.25 else "drop"
+        any_how = not asked.target and not lost
+        how = "reject" if any_how and one_in(random, "reject", 4) else "drop"
     cut = cut_links(random, at, shape)
     arguments: dict[str, Any] = {"links": cut, "how": how, "shape": shape}
     if lost:
@@ -234,13 +236,16 @@ def _aimed(
     random: Random, at: Layout, asked: Asked, length_s: float, points: Points
 ) -> Aimed | None:
     """Cut the holder off from all servers, or from a majority."""
-    if not any_client(asked) or not (asked.target or random.random() < 0.7):
+    if not any_client(asked):
+        return None
+    if not asked.target and not deal(random, "holder", (True, False), (7, 3)):
         return None
     count = random.choice((len(at.servers), len(at.servers) // 2 + 1))
     cut = [[HOLDER, server] for server in random.sample(at.servers, count)]
-    (how, lost), *_ = random.choices([*_CUTS], [*_CUTS.values()])
+    how, lost = deal(random, "cut", [*_CUTS], [*_CUTS.values()], lambda one: one[0])
     arguments = {"links": cut, "how": how} | ({"lost": lost} if lost else {})
-    return Aimed([HOLDER, *(far for _, far in cut)], arguments, length_s)
+    lasts_s = length(random, f"length of {how}", *USUAL) * at.ttl_s
+    return Aimed([HOLDER, *(far for _, far in cut)], arguments, lasts_s)
 
 
 def _at_a_request(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Lengths]:

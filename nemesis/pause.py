@@ -37,6 +37,7 @@ from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt, together
 from fencepost.nemesis.site import Client, Remote, Server, Site
 from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, listed, pick, sentence
+from fencepost.nemesis.turns import deal, one_in
 from fencepost.setting import TIME_S
 
 UNTIL = "other-holds"
@@ -131,7 +132,8 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
     its earlier check no longer holds."""
     target = asked.target
     if not target:
-        target = "server" if random.random() < 1 / 3 and not asked.variant else "client"
+        server = one_in(random, "server", 3) and not asked.variant
+        target = "server" if server else "client"
     nodes = pick(random, at, target)
     if not set(nodes) <= {*at.clients, HOLDER}:
         # A variant is for clients only, which `validate` reports.
@@ -139,7 +141,9 @@ def draw(random: Random, at: Layout, asked: Asked) -> list[Drawn]:
         return [Drawn(nodes, {which: asked.variant} if asked.variant else {})]
     if asked.variant == RENEWAL:
         return [Drawn(nodes, {"threads": RENEWAL}, duration_s=past_its_lease_s(random, at))]
-    point = random.choice((*failpoints.FAILPOINTS, None))
+    anywhere = (*failpoints.FAILPOINTS, None)
+    # Where most pauses are at the lock's own failpoints, a turn would mostly pass unused.
+    point = random.choice(anywhere) if at.failpoints else deal(random, "point", anywhere)
     if at.failpoints and not asked.variant and random.random() < 0.75:
         own = {"point": random.choice(at.failpoints)}
         until = {"until": UNTIL} if random.random() < 0.5 else {}

@@ -1,7 +1,8 @@
 """Places faults of one family one after another, each where the others leave room for it.
 
 A fault lasts for half to twice the TTL. If each way to inject it collides with an active fault, it
-is retried a little later.
+is retried a little later. The entries of the stream and the kinds of its faults take turns
+(turns.py). A kind that finds no room for a while keeps its turn, and others pass.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from fencepost.nemesis.families import FAMILIES, collide
 from fencepost.nemesis.family import Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.targets import Drawn, Layout
+from fencepost.nemesis.turns import deal, dealing
 
 QUIET_START_S = 1.0
 _TRIES = 8
 _LATER_S = 1.0
+_PATIENCE_S = 5.0
+"""How long a fault waits for room for the kind whose turn it is. It is longer than _MARGIN_S: what
+precedes it in the same stream never makes a kind lose its turn."""
 # A fault takes a while to be proved and healed, and a client a while to reach its failpoint.
 _MARGIN_S = 4.0
 # How much rounding may take off a fault's begin.
@@ -55,16 +60,21 @@ class Stream:
         self._apart_s = among[0].interval_s or interval_s
         self._times = Random(self._name)
         self._number = 0
+        self._taken: dict[str, int] = {}
         self.at_s = QUIET_START_S + self._times.uniform(0, self._apart_s / 2)
         self._begin()
 
     def _begin(self) -> None:
         """Draw the next fault: its length, and a generator of the ways to inject it."""
         self._length = self._times.uniform(0.5, 2)
-        self._targets = Random(f"{self._name}/{self._number}")
+        name = f"{self._name}/{self._number}"
+        self._dealing = dealing(name, f"{self._name}/turns", self._taken)
+        self._chance = Random(f"{name}/chance")
+        self._waited_s = 0.0
         # Cached, with the time before which there is no room for each: a long run's faults are
         # retried millions of times.
         self._ways: list[list[Way]] = []
+        self._takes: list[dict[str, int]] = []  # the decks after each
         self._taken_s: list[float] = []
 
     def next(self, time_s: float, layout: Layout, near: list[Placed]) -> list[Placed]:
@@ -74,6 +84,7 @@ class Stream:
         placed = self._room(min(length_s, time_s), layout, near)
         if not placed:
             self.at_s += _LATER_S
+            self._waited_s += _LATER_S
             return []
         last_s = max(one.at_s for one in placed)
         self.at_s = last_s + length_s + self._apart_s * self._times.uniform(0.3, 1.0)
@@ -82,25 +93,33 @@ class Stream:
         return placed
 
     def _room(self, length_s: float, layout: Layout, near: list[Placed]) -> list[Placed]:
-        """Return a way that collides with no other fault, or none."""
-        for number in range(_TRIES):
+        """Return a way that collides with no other fault, or none. All first ways are of the kind
+        whose turn it is, all others of any kind."""
+        patient = self._waited_s < _PATIENCE_S
+        for number in range(_TRIES if patient else 2 * _TRIES):
             if number == len(self._ways):
-                self._ways.append(self._way(layout))
+                self._ways.append(self._way(layout, number < _TRIES))
                 self._taken_s.append(0.0)
             if self.at_s < self._taken_s[number]:
                 continue
             placed = [place(way, self.at_s, length_s) for way in self._ways[number]]
             until_s = _taken_until_s(placed, near, self.at_s, layout)
             if not until_s:
+                self._taken = self._takes[number]
                 return placed
             self._taken_s[number] = until_s - _ROUNDED_S
         return []
 
-    def _way(self, layout: Layout) -> list[Way]:
+    def _way(self, layout: Layout, in_turn: bool) -> list[Way]:
+        self._dealing.taken, self._dealing.entry = dict(self._taken), ""
+        random = self._dealing if in_turn else self._chance
         asked = self._among[0]
         if len(self._among) > 1:
-            (asked,) = self._targets.choices(self._among, self._weights)
-        return ways(asked, self._targets, layout)
+            asked = deal(random, "entry", self._among, self._weights)
+        self._dealing.entry = asked.text
+        found = ways(asked, random, layout)
+        self._takes.append(self._dealing.taken)
+        return found
 
 
 def ways(asked: Asked, random: Random, layout: Layout) -> list[Way]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +67,8 @@ class Layout:
     successor may lack its latest grants. `shown` are the clocks that each node's process shows.
     `foreign`: the servers are in external containers, whose networks end with them; `mortal` are
     those that Docker removes when they end. `failpoints`: those of the lock's own code. `renews`:
-    whether threads of its clients renew leases; None: unknown. `bound_s`: the bound of liveness.
+    whether threads of its clients renew leases; None: unknown. `bound_s`: the bound of liveness;
+    `time_s`: how long clients work.
     `cancels`: its clients can cancel a call of the lock. `lacks`: the variants of faults that
     its nodes cannot have, as FAMILY/VARIANT; empty if none was asked.
     """
@@ -86,6 +88,7 @@ class Layout:
     failpoints: tuple[str, ...] = ()
     renews: bool | None = False
     bound_s: float = 5.0
+    time_s: float = math.inf
     cancels: bool = True
     lacks: frozenset[str] = frozenset()
 

@@ -10,20 +10,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fencepost.nemesis.aiming import OFTEN, Points, until_s
+from fencepost.nemesis.aiming import OFTEN, USUAL, Points, until_s
 from fencepost.nemesis.failpoints import BEFORE
 from fencepost.nemesis.families import FAMILIES, check
 from fencepost.nemesis.family import Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.targets import HOLDER, Drawn, Layout
 from fencepost.nemesis.triggers import Injection, Trigger
+from fencepost.nemesis.turns import Dealing, deal, dealing
 
 _LEFT = 0.05
 """The part of a lease that is left at its edge."""
 _LONG = 5
 """One of five faults of an entry, the third first, lasts longer than a lease and the bound of
 liveness, if it may keep servers from answering. Only such a fault shows whether the lock is granted
-while these servers are away, but it takes the time of three others."""
+while these servers are away, but it takes the time of three others. One that takes more than half
+of the run is left out: it would end with the run, and show nothing."""
 _REQUESTS = 0.7
 """How often a fault that can meet a request is aimed at one."""
 _BRIEF = 0.1
@@ -41,31 +43,37 @@ def draws(
     """
     asked = check(entries, at)
     points: dict[str, Points] = {}
+    taken: dict[str, int] = {}
     for number in count(1):
-        one = _turn(asked, seed, number)
+        random = dealing(f"{seed}/aim/{number}", f"{seed}/aim/turns", taken)
+        # Each entry comes once in a round, or as often as its weight demands.
+        one = deal(random, "entry", asked, [each.weight for each in asked])
+        random.entry = one.text
         turn = points.setdefault(one.text, Points(f"{seed}/aim/points/{one.text}"))
         away = missed()
         kept = tuple(point for point in at.failpoints if point not in away)
         there = dataclasses.replace(at, failpoints=kept)
-        yield _at_other_points(_draw(asked, one, seed, number, there, turn), away, there)
+        trigger = _draw(random, asked, one, (number - 1) // len(asked), there, turn)
+        taken = random.taken
+        yield _at_other_points(trigger, away, there)
 
 
 def _draw(
-    asked: Sequence[Asked], one: Asked, seed: int, number: int, at: Layout, points: Points
+    random: Dealing, asked: Sequence[Asked], one: Asked, round_: int, at: Layout, points: Points
 ) -> Trigger:
-    """Draw the trigger with this number, of this entry."""
-    random = Random(f"{seed}/aim/{number}")
-    round_ = (number - 1) // len(asked)
+    """Draw a trigger of this entry."""
     rest_s = random.uniform(0.1, 0.3) * at.ttl_s
-    if round_ % _LONG == 2 and (long := _long(random, at, one, rest_s)) is not None:
-        return long
-    if random.random() < 0.7 and (trigger := _split(random, at, asked, one, rest_s)) is not None:
-        return trigger
-    request = _request(random, at, one, rest_s, points) if random.random() < _REQUESTS else None
-    if request is not None:
-        return request
-    kind = random.choice(("hold", "hold", "hold", "edge", "edge", "edge", "free"))
-    length_s = random.uniform(0.5, 2) * at.ttl_s
+    found = None
+    if round_ % _LONG == 2:
+        found = random.attempt(lambda: _long(random, at, one, rest_s))
+    if found is None and random.random() < 0.7:
+        found = random.attempt(lambda: _split(random, at, asked, one, rest_s))
+    if found is None and random.random() < _REQUESTS:
+        found = random.attempt(lambda: _request(random, at, one, rest_s, points))
+    if found is not None:
+        return found
+    kind = deal(random, "trigger", ("hold", "hold", "hold", "edge", "edge", "edge", "free"))
+    length_s = random.uniform(*USUAL) * at.ttl_s
     if kind == "free":
         drawn, lasts_s = _own(random, at, one, length_s)
         if HOLDER not in drawn.targets:
@@ -102,17 +110,6 @@ def _elsewhere(one: Injection, trigger: Trigger, missed: Collection[str], at: La
         other = Random(f"{trigger.rest_s}").choice(left)
         return replace(one, arguments=arguments | kept | {"point": other})
     return replace(one, arguments=arguments | FAMILIES[one.family].aim.until_grant)
-
-
-def _turn(asked: Sequence[Asked], seed: int, number: int) -> Asked:
-    """Choose an entry in turn, in a new order each round, so that a short run has all of them. With
-    weights it is drawn."""
-    weights = [each.weight for each in asked]
-    if len(set(weights)) > 1:
-        (one,) = Random(f"{seed}/aim/entry/{number}").choices(asked, weights)
-        return one
-    turn, place = divmod(number - 1, len(asked))
-    return Random(f"{seed}/aim/turn/{turn}").sample(list(asked), len(asked))[place]
 
 
 def _split(
@@ -177,6 +174,8 @@ def _long(random: Random, at: Layout, one: Asked, rest_s: float) -> Trigger | No
     if not (_hits_servers(injection, at) and _takes_away(injection)):
         return None
     lasts_s = max(lasts_s, random.uniform(1.2, 2) * at.ttl_s + at.bound_s)
+    if lasts_s > at.time_s / 2:
+        return None
     return Trigger("hold", [], [injection], 0.05, lasts_s, False, rest_s)
 
 

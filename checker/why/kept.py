@@ -28,6 +28,8 @@ NEAR = 50
 active on one node."""
 _WAKING = 10
 """A stopped client needs up to this part of its delay to act again."""
+_RENEWALS = 2
+"""A leader renews its lease this many times in its length, or more often."""
 _ENDINGS = ("release", "close")
 """Ops by which a client gives its hold up."""
 
@@ -68,6 +70,7 @@ class Keeping:
     def __init__(self, history: History, test: Mapping[str, Any], clocks: Clocks) -> None:
         self._history, self._test, self._clocks = history, test, clocks
         self._keep = FaultsOfNodes(faults(history), keeps)
+        self._elects = bool((test.get("lock") or {}).get("elector"))
         self._late: frozenset[int] | None = None
         self._seen: _Events | None = None
 
@@ -122,7 +125,8 @@ class Keeping:
         if over > until.at:  # no lease that its client sees: the end may have been at any time
             near = self.near(hold, hold.asked, until.at)
             active = [fault for fault in near if _end(fault) >= until.at]
-            yield from ((fault, False) for fault in active or near[-1:])
+            found = self._unrenewed(hold, near, until.at) or active or near[-1:]
+            yield from ((fault, False) for fault in found)
             return
         acted = until.acted(over)
         near = self.near(hold, over, acted)
@@ -135,6 +139,15 @@ class Keeping:
         alone = until.certain and not (until.in_flight(over) and others)
         for fault in sorted(found, key=lambda fault: fault.start):
             yield fault, alone and fault in stops and self._covers(hold, fault, over, acted)
+
+    def _unrenewed(self, leader: Hold, near: list[Fault], at: float) -> list[Fault]:
+        """Return the faults that may have kept a leader from renewing its lease, if another one
+        leads from `at` on: its last renewal is older than a lease."""
+        if not self._elects or leader.ttl is None:
+            return []
+        since = at - leader.ttl
+        by = since + leader.ttl / _RENEWALS
+        return [fault for fault in near if fault.start <= by and _end(fault) >= since]
 
     def _covers(self, hold: Hold, stop: Fault, over: float, acted: float) -> bool:
         """Return whether a stop was certainly active when the lease expired, and nearly until the

@@ -34,8 +34,10 @@ _LOOK_S = 0.05
 # Added to the bound of liveness: time until a grant at its very end is recorded, until a client has
 # left its critical section, and until a client ends that does not react to orders.
 _MARGIN_S, _REST_S, _UNTOLD_S = 0.5, 10.0, 60.0
-_REIGNS = (0.5, 6)
-"""The shortest and the longest reign, in leases; a lock's default is shorter."""
+_REIGNS, _AIMED_REIGNS = (0.5, 6), (4, 12)
+"""The shortest and the longest reign, in leases; a lock's default is shorter. With --aim the faults
+end reigns. A leader that stepped down during one, before the next leader comes, would hide what it
+does to its work."""
 _AGAIN = 0.3  # how often a holder of a reentrant lock acquires it a second time
 _READ_S = 30.0
 # A shorter run ends before the first look.
@@ -198,7 +200,8 @@ def client_settings(spec: Spec) -> dict[str, Any]:
     }
     settings |= work_of(spec)
     if spec.lock_type.elector and spec.hold == SETTINGS["hold"].default:
-        settings["hold_ms"] = tuple(leases * spec.ttl_ms for leases in _REIGNS)
+        leases = _AIMED_REIGNS if spec.aim else _REIGNS
+        settings["hold_ms"] = tuple(many * spec.ttl_ms for many in leases)
     return settings
 
 

@@ -186,6 +186,7 @@ def layout_of(
         failpoints=lock.failpoints or (_requests(lock) if counts_requests(spec) else ()),
         renews=lock.renews_with(spec.options),
         bound_s=spec.liveness_bound_s,
+        time_s=spec.time_s,
         cancels=not lock.program,
         lacks=frozenset(lacks),
     )

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fencepost.nemesis.targets import Drawn as Drawn
     from fencepost.nemesis.targets import Layout as Layout
     from fencepost.nemesis.targets import pick as pick
+    from fencepost.nemesis.turns import deal as deal
     from fencepost.node.kind import Clock as Clock
     from fencepost.node.kind import Image as Image
     from fencepost.node.kind import Kind as Kind
@@ -98,6 +99,7 @@ _NAMES = {
     "fencepost.nemesis.nemesis": "Fault Leftover Nemesis Receipt",
     "fencepost.nemesis.site": "Site",
     "fencepost.nemesis.targets": "Drawn Layout pick",
+    "fencepost.nemesis.turns": "deal",
     "fencepost.node.kind": "Clock Image Kind Start",
     "fencepost.node.watch": "Watch",
     "fencepost.workloads.contract.guard": "Guard Rule",

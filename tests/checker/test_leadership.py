@@ -40,9 +40,9 @@ def led(process, start, beats, end, f="close", lost=None):
     return rows
 
 
-def fault(family, target, start, end):
-    about = {"fault": "f", "targets": [target], "receipt": {"proved": True, "how": ""}}
-    nothing = {"impairs": [], "links": [], "forgets": False}
+def fault(family, target, start, end, name="f", **more):
+    about = {"fault": name, "targets": [target], "receipt": {"proved": True, "how": ""}}
+    nothing = {"impairs": [], "links": [], "forgets": False} | more
     return [
         (start, "nemesis", "invoke", family, about | nothing | {"phase": "start"}),
         (start, "nemesis", "ok", family, about | nothing | {"phase": "start"}),
@@ -102,6 +102,75 @@ def test_beats_that_begin_after_stopped_are_counted():
     verdict = judged(led(0, 10, [20, 50, 55], 60, lost=40), led(1, 70, [80], 120))
     assert verdict.details["beats_after_stopped"] == 2
     assert "2 beats of work begun after stopped" in verdict.summary
+
+
+def meets(kind, client, start, end):
+    """A fault of a client's requests."""
+    links = [[client, "kubernetes-1"]]
+    words = {"arguments": {"kind": kind, "words": f"requests of {client} {kind}"}}
+    return fault(
+        "http", client, start, end, f"http-{start}", impairs=[client], links=links, **words
+    )
+
+
+def test_each_overlap_names_the_fault_that_was_on_when_the_next_leader_began():
+    rows = [
+        *led(0, 10, [20, 60, 100], 110), *meets("hang", "client-0", 15, 105),
+        *led(1, 70, [80, 120, 180], 190), *meets("reset", "client-1", 130, 200),
+        *led(2, 160, [170], 175),
+    ]  # fmt: skip
+    verdict = leadership(events(*sorted(rows, key=lambda row: row[0])), TEST)
+    first, second = verdict.evidence
+    assert "requests of client-0 hang (from 0.015 s to 0.105 s)" in first["what"]
+    assert "requests of client-1 reset (from 0.130 s to 0.200 s)" in second["what"]
+    for one, client in ((first, "client-0"), (second, "client-1")):
+        (link,) = [link for link in one["cause"] if link["sort"] == "kept-by-fault"]
+        assert (link["family"], link["nodes"], link["sure"]) == ("http", [client], False)
+    assert "the first at 0.070 s (likely: requests of client-0 hang)" in verdict.summary
+
+
+def test_a_reset_that_has_ended_is_named_if_the_work_never_ended_since():
+    rows = [*led(0, 10, [20, 60, 100], 110), *meets("reset", "client-0", 15, 50)]
+    rows += led(1, 70, [80], 120)
+    verdict = leadership(events(*sorted(rows, key=lambda row: row[0])), TEST)
+    assert "requests of client-0 reset (from 0.015 s to 0.050 s)" in verdict.evidence[0]["what"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        # The lease is 100 ms. The next leader begins at 300 ms: it was renewed before 200 ms.
+        ((150, 210), (280, 350), {0.15}),  # a request from before still hangs
+        ((150, 199), (280, 350), {0.28}),  # it was renewed after that
+        ((150, 350), (249, 350), {0.15, 0.249}),
+        ((150, 350), (251, 350), {0.15}),  # too late to keep it from a renewal
+        ((150, 199), (201, 220), {0.201}),
+        ((100, 150), (160, 199), {0.16}),  # nothing else: the last one before
+    ],
+)
+def test_the_fault_that_is_named_kept_the_leader_from_renewing_its_lease(first, second, named):
+    rows = [*led(0, 10, range(20, 340, 20), 345), *meets("hang", "client-0", *first)]
+    rows += [*meets("429", "client-0", *second), *led(1, 300, [310], 320)]
+    verdict = leadership(events(*sorted(rows, key=lambda row: row[0])), TEST)
+    causes = verdict.evidence[0]["cause"]
+    kept = {one["time_ns"] / 1e9 for one in causes if one["sort"] == "kept-by-fault"}
+    assert kept == named
+
+
+def test_a_fault_of_another_client_is_not_named():
+    rows = [*led(0, 10, [20, 60, 100], 110), *meets("hang", "client-2", 15, 105)]
+    rows += led(1, 70, [80], 120)
+    verdict = leadership(events(*sorted(rows, key=lambda row: row[0])), TEST)
+    assert "client-2" not in str(verdict.evidence) + verdict.summary
+
+
+def test_work_after_stopped_is_blamed_on_no_fault():
+    rows = [*led(0, 10, [20, 60, 100], 110, lost=40), *meets("hang", "client-0", 15, 105)]
+    rows += led(1, 70, [80], 120)
+    verdict = leadership(events(*sorted(rows, key=lambda row: row[0])), TEST)
+    (row,) = verdict.evidence
+    assert "although its elector called stopped at 0.040 s: two at work for 0.030 s." in row["what"]
+    assert "cause" not in row and "likely" not in verdict.summary
 
 
 def test_it_applies_to_electors_only():

@@ -299,7 +299,8 @@ def test_a_fault_that_is_tried_again_is_not_drawn_again(monkeypatch):
     # One server for both: while one family has it, the other one retries each second.
     one = replace(FEW, restart_s=60.0)
     found = draw(["kill:one", "power"], 1, 3600, 5, one)
-    assert len(drawn) <= 8 * (len(of(found, "kill")) + 1) + 1
+    # Eight of the kind whose turn it is, and after a while as many of any kind.
+    assert len(drawn) <= 16 * (len(of(found, "kill")) + 1) + 1
 
 
 def test_a_schedule_is_stored_unchanged():

@@ -222,7 +222,8 @@ class _Case:
             before = [fault for fault in near if fault.was_on(held.asked.time, at)]
             on = [fault for fault in before if fault.on[1] >= at]
             last = sorted(before, key=lambda fault: fault.on[0])[-1:]
-            return [("kept-by-fault", False, fault.on[0]) for fault in on or last]
+            early = self._when_it_renewed_last(held, before, at)
+            return [("kept-by-fault", False, fault.on[0]) for fault in early or on or last]
         acted = begun if over < begun < at else at
         stops = [f for f in near if f.stopped_process(held) and f.was_on(over, acted)]
         others = [
@@ -243,6 +244,14 @@ class _Case:
         if len(found) == 1:
             found.append(("kept-on", True, over))
         return found
+
+    def _when_it_renewed_last(self, held: Held, before: list[Fault], at: float) -> list[Fault]:
+        """Return a leader's faults that were on one lease before the next one's grant, or began in
+        the half of a lease after that."""
+        ttl = held.asked.value.get("ttl")
+        if not self.test.get("lock", {}).get("elector") or ttl is None:
+            return []
+        return [fault for fault in before if fault.was_on(at - ttl, at - ttl / 2)]
 
     def _through(self, held: Held, fault: Fault, over: float, acted: float) -> bool:
         """Return whether a stop was certainly on at the end of a lease, and for nine tenths of the

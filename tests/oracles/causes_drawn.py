@@ -44,6 +44,8 @@ def draw(random: Random) -> tuple[list[Op], Row]:
         if struck[0].f == "pause" and len(struck) == 4 and random.random() < 0.7:
             ops = [_held_back(op, node, at, struck[-1].time // MS) for op in ops]
         ops += struck
+    if random.random() < 0.3:
+        test["lock"] = {**test.get("lock", {}), "elector": True}
     return in_order(ops), test
 
 

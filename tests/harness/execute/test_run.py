@@ -226,6 +226,7 @@ def test_a_leader_works_for_several_leases_unless_its_test_says_how_long():
     elector = LOCKS["kazoo-election"]
     spec = Spec("e", elector.name, elector.read_options({}), concurrency=2)
     assert timed.client_settings(spec)["hold_ms"] == (1000.0, 12_000)
+    assert timed.client_settings(replace(spec, aim=True))["hold_ms"] == (8000, 24_000)
     assert timed.client_settings(replace(spec, hold="20ms"))["hold_ms"] == (20, 20)
     assert "leadership" in spec.to_json()["checkers"]
     assert "leadership" not in SPEC.to_json()["checkers"]
