@@ -48,8 +48,8 @@ def watched(
         nonlocal seen, since_s, begun_s
         real_s = _monotonic() - _queued_s()
         if begun_s is None:
-            # Almost every run ends before the first look. On a busy machine that look may be late,
-            # and nobody knows how long the thread waited for a processor until then.
+            # Almost every run ends before the first look. A busy machine delays this look, and how
+            # long the thread waited for a processor until then is unknown.
             begun_s = real_s
         if seen != steps():
             seen, since_s = steps(), _processor()
