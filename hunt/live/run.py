@@ -149,7 +149,7 @@ class RealRun(Run):
         return True
 
     def _starves(self) -> bool:
-        """Whether a client whose clocks stand gets no processor, although it has something to do."""
+        """Whether a client whose clocks stand has something to do, and gets no processor."""
         if self.world.clocks is None or self._worked.enough(self.world.stirred_ns):
             return False
         return any(one.works() for one in self.programs)
