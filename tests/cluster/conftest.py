@@ -190,7 +190,7 @@ def run_test(cluster: ComposeCluster, results: Path) -> RunTest:
         chosen = LOCKS[lock].read_options({}) | (options or {})
         if scenario is None:
             # Counted from the run's start: on a busy machine clients take seconds to start.
-            usual = {"time_s": 3.0, "seed": 1, "liveness_bound_s": 30.0, **SHORT}
+            usual = {"time_s": 3.0, "seed": 1, "concurrency": 3, "liveness_bound_s": 30.0, **SHORT}
             described = validate(Spec(lock, lock, chosen, **usual | spec))
         else:
             described = of_suite(lock, lock, scenario, 1, **spec)
