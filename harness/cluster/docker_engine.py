@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ _ATTEMPTS = 3
 _PID_FILE = Path("/var/run/docker.pid")
 _PID_FILES = (_PID_FILE, Path("/var/run/docker/containerd/containerd.pid"))
 _SOCKET = "unix:///var/run/docker.sock"
+_INSTALLING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -174,13 +176,15 @@ def compose(say: Say) -> tuple[str, ...]:
 
 
 def install(say: Say, *packages: str) -> None:
-    """Install Debian packages. Raise Crashed, with apt's message, if that fails."""
-    say(f"Installing {', '.join(packages)} from the distribution")
+    """Install Debian packages, one call after the other: apt refuses two at a time. Raise Crashed,
+    with apt's message, if that fails."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
-        done = docker_calls.command(["apt-get", *arguments], _APT_S, env=environment)
-        if done.returncode:
-            raise Crashed(f"apt-get {' '.join(arguments)} failed: {done.stderr.strip()[-800:]}")
+    with _INSTALLING:
+        say(f"Installing {', '.join(packages)} from the distribution")
+        for arguments in (["update", "-q"], ["install", "-y", "-q", *packages]):
+            done = docker_calls.command(["apt-get", *arguments], _APT_S, env=environment)
+            if done.returncode:
+                raise Crashed(f"apt-get {' '.join(arguments)} failed: {done.stderr.strip()[-800:]}")
 
 
 def _start(say: Say) -> None:

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,7 +49,6 @@ def ensure(say: Say, whole: bool = False) -> str:
     if not there(name) and (published := os.environ.get(PUBLISHED)):
         _fetch(f"{published}:{_fingerprint()}", name, say)
     if built(whole) is None:
-        _base(say)
         _build(name, say)
     return name
 
@@ -202,12 +202,13 @@ def _build(name: str, say: Say) -> None:
     with tempfile.TemporaryDirectory(prefix="fencepost-image-") as scratch:
         context = Path(scratch)
         nodecode.write(context / "node")
+        # Both wait for the network: on a bare machine each takes about a minute.
+        with ThreadPoolExecutor(1) as pool:
+            fetching = pool.submit(_fetched, context, say)
+            _base(say)
+            left_out = fetching.result()
         digest = _digest()
         (context / "Dockerfile").write_text(pinned(dockerfile()))
-        pins = COMPOSE / "requirements.txt"
-        (context / "requirements.txt").write_text(libraries.without_hashes(pins))
-        libraries.download(pins, context / "wheels", "--only-binary=:all:")
-        left_out = libraries.fetch(context, say)
         fetched = [library for library in libraries.names() if library not in left_out]
         started = time.monotonic()
         build(
@@ -218,6 +219,15 @@ def _build(name: str, say: Say) -> None:
         with _client(f"name the image {name}") as client:
             client.images.get(name).tag(REPOSITORY, "latest")
         say(f"Built {name} in {time.monotonic() - started:.0f} s")
+
+
+def _fetched(context: Path, say: Say) -> dict[str, str]:
+    """Put the packages of clients and the libraries into a build's context; return the errors by
+    library."""
+    pins = COMPOSE / "requirements.txt"
+    (context / "requirements.txt").write_text(libraries.without_hashes(pins))
+    libraries.download(pins, context / "wheels", "--only-binary=:all:")
+    return libraries.fetch(context, say)
 
 
 def pinned(text: str) -> str:
