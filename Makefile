@@ -22,7 +22,12 @@ PYTEST = $(BIN)/pytest -q --hypothesis-seed=$(DRAWN)
 CACHED = $(PYTEST) -o cache_dir=build/$(1)-cache
 CLUSTER = $(call CACHED,cluster)
 # Each process of pytest imports all modules before it chooses tests by their marks. $(call marked,MARK)
-marked = $(or $(ARGS),$(shell grep -rlE '\bmark\.$(1)\b' tests --include='test_*.py'))
+marked = $(or $(ARGS),$(2) $(shell grep -rlE '\bmark\.$(1)\b' tests --include='test_*.py'))
+# The files of slow tests that take the most processor time, the longest first. Otherwise xdist begins
+# with those that have the most tests, and one processor waits for the last of these.
+LONGEST = $(addprefix tests/hunt/,live/test_electors.py intercept/test_kazoo.py search/test_single.py \
+        intercept/test_libraries.py faults/test_cancel.py search/test_campaign.py live/test_programs.py \
+        bridge/test_bridge.py live/test_other_servers.py test_your_elector.py test_electors.py)
 # Three runs at a time on two processors, and slow tests that get what they leave, may have too little
 # time for their faults. Such a test passes alone; its failure stays in the output, and its name in
 # the list of stages. $(call again,CACHE,MARKS,PLACE)
@@ -102,7 +107,7 @@ test-unit: install ## the tests that need no cluster and no second
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster; one that fails is run again, too
 	@rm -rf build/slow-cache
-	$(call stage,slow tests,nice $(call CACHED,slow) -n 3 --dist loadfile -m 'slow and not oracle' --durations=15 $(call marked,slow) || $(call again,slow,slow and not oracle,$(call marked,slow)))
+	$(call stage,slow tests,nice $(call CACHED,slow) -n 3 --dist loadfile --no-loadscope-reorder -m 'slow and not oracle' --durations=15 $(call marked,slow,$(LONGEST)) || $(call again,slow,slow and not oracle,$(call marked,slow,$(LONGEST))))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side; one that fails is run again alone, and named
 	@rm -rf build/cluster-cache

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -212,6 +213,20 @@ def test_the_image_is_built_on_the_base_that_was_pulled_by_its_digest(monkeypatc
     assert digests is None or not digests or image.BASE not in built["from"]
     (label,) = built["labels"]
     assert label == f"fencepost.base={wanted}{'' if digests else ', made here by debootstrap'}"
+
+
+def test_the_libraries_are_fetched_while_the_base_of_the_image_is_made(monkeypatch):
+    fetches, made = threading.Event(), []
+    monkeypatch.setattr(image.docker_calls, "client", lambda: Engine([]))
+    monkeypatch.setattr(image, "_must", lambda *_: None)
+    monkeypatch.setattr(image.libraries, "download", lambda *_: fetches.set())
+    monkeypatch.setattr(image.libraries, "fetch", lambda *_: {})
+    monkeypatch.setattr(image, "_base", lambda say: made.append(fetches.wait(60)))
+    monkeypatch.setattr(
+        image.docker_calls, "command", lambda *_, **__: subprocess.CompletedProcess([], 1)
+    )
+    image._build("fencepost-node:1", lambda words: None)
+    assert made == [True]
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 _LONGEST_S = 20.0
-"""Longest real time of a run, without the time in which it waited for a processor; one usually
-takes milliseconds, though the first one loads modules."""
+"""Longest real time of a run from its first look, without the time in which it waited for a
+processor; one usually takes milliseconds, though the first one loads modules."""
 _STEP_S = 3.0
 """Longest processor time between two steps. A busy machine does not use it up."""
 _LOOK_S = 0.5
@@ -41,17 +41,19 @@ def watched(
     ):
         yield
         return
-    begun_s, seen, since_s = _monotonic(), -1, 0.0
-    queued_s: float | None = None
+    seen, since_s = -1, 0.0
+    begun_s: float | None = None
 
     def look(number: int, frame: FrameType | None) -> None:
-        nonlocal seen, since_s, queued_s
-        if queued_s is None:  # almost every run ends before the first look
-            queued_s = _queued_s()
+        nonlocal seen, since_s, begun_s
+        real_s = _monotonic() - _queued_s()
+        if begun_s is None:
+            # Almost every run ends before the first look. A busy machine delays this look, and how
+            # long the thread waited for a processor until then is unknown.
+            begun_s = real_s
         if seen != steps():
             seen, since_s = steps(), _processor()
-        lasted_s = _monotonic() - begun_s - (_queued_s() - queued_s)
-        if _processor() - since_s >= _STEP_S or lasted_s >= _LONGEST_S:
+        if _processor() - since_s >= _STEP_S or real_s - begun_s >= _LONGEST_S:
             raise stuck(frame)
 
     before = signal.signal(signal.SIGALRM, look)

@@ -1,15 +1,14 @@
 """Plays schedules with real clients, many side by side in one thread: clients mostly wait.
 
-A lane is a set of client programs that is kept for one schedule after the other. Each client has an
-address of its own on loopback, and each schedule a port of its own, so a lock of an earlier
-schedule that is still at work reaches no later one.
+A lane is a set of client programs that is kept for one schedule after the other. Each client has
+addresses of its own on loopback (loopback.py), and each schedule a port of its own, so a lock of an
+earlier schedule that is still at work reaches no later one, and no client reaches another hunt.
 """
 
 from __future__ import annotations
 
 import selectors
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from fencepost.hunt.faults.registry import table
 from fencepost.hunt.live.clocks import OfProgram, not_set
 from fencepost.hunt.live.connection import Connection
 from fencepost.hunt.live.guard import Guard
+from fencepost.hunt.live.loopback import Loopback
 from fencepost.hunt.live.program import VERSIONS, Command, Faulty, Program
 from fencepost.hunt.live.run import RealRun
 from fencepost.hunt.sim.network import Server, Tap
@@ -81,8 +81,9 @@ class Conductor:
         self._clock = clock
         self._actions = table(setting)
         self._selector = selectors.DefaultSelector()
-        self._guard = Guard()
         count = len(setting.clients)
+        self._loopback = Loopback(lanes * count)
+        self._guard = Guard(self._loopback.held)
         self._lanes = [_Lane(index, [None] * count) for index in range(lanes)]
         self._watched: dict[int, Callable[[], None]] = {}
         self.lanes = lanes
@@ -103,6 +104,7 @@ class Conductor:
                 self._kill(lane, index)
         self._selector.close()
         self._guard.close()
+        self._loopback.close()
 
     def play(self, jobs: Iterable[Job]) -> Iterator[RealRun]:
         """Play schedules, and yield each run when it has ended. Raises the errors of a run."""
@@ -173,7 +175,7 @@ class Conductor:
             try:
                 for index in range(len(run.clients)):
                     for number in range(len(servers)):
-                        made.append(_listener(_address(lane, index, number)))
+                        made.append(_listener(self._address(lane, index, number)))
                 break
             except OSError:
                 for one in made:
@@ -186,6 +188,11 @@ class Conductor:
             self._watch(
                 listener.fileno(), partial(self._accept, run, listener, index, servers[number])
             )
+
+    def _address(self, lane: _Lane, client: int, server: int) -> tuple[str, int]:
+        place = lane.index * len(lane.programs) + client
+        port = lane.port if self._loopback.held else 0
+        return self._loopback.address(place, server), port
 
     def _accept(self, run: RealRun, listener: socket.socket, index: int, server: Server) -> None:
         try:
@@ -401,12 +408,6 @@ def _take_ready(program: Program, message: dict[str, Any], elects: bool) -> None
     ):
         raise Faulty(f"its `ready` has the promises {named!r:.80}, and not a list of names")
     program.promises = named
-
-
-def _address(lane: _Lane, client: int, server: int) -> tuple[str, int]:
-    if not sys.platform.startswith("linux"):
-        return "127.0.0.1", 0  # elsewhere, loopback has this address alone
-    return f"127.{1 + lane.index}.{1 + client}.{1 + server}", lane.port
 
 
 def _listener(address: tuple[str, int]) -> socket.socket:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 
 _WATCH = """
@@ -25,14 +26,16 @@ for group in groups:
 
 
 class Guard:
-    """Watches the process groups of the clients."""
+    """Watches the process groups of the clients. It holds these file descriptors as well, until
+    none of them lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, held: Sequence[int] = ()) -> None:
         # A session of its own: Ctrl-C at the terminal does not end it before the clients.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _WATCH],
             stdin=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=held,
             bufsize=0,
         )
 

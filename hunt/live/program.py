@@ -108,6 +108,10 @@ class Program:
         """Whether it does nothing until something happens."""
         return self.dead or self.stopped or self._resting.waits()
 
+    def works(self) -> bool:
+        """Whether some thread of it has something to do, or waits for the processor."""
+        return not (self.dead or self.stopped) and self._resting.works()
+
     def wakes_ns(self, now: int) -> int | None:
         """Return until when it waits, in ns of the run, if nothing happens; None: it is at work."""
         if self.dead or self.stopped or self._timeouts is None:

@@ -36,15 +36,19 @@ class Rest:
         """Whether all its threads wait."""
         if self._alone:
             return self._polls()
+        return not self.works()
+
+    def works(self) -> bool:
+        """Whether some thread does not wait: it runs, or waits for the processor or a disk."""
         if not self._waits(self._first):
-            return False
+            return True
         try:
             threads = os.listdir(self._folder)
         except OSError:
-            return True  # it has ended
+            return False  # it has ended
         for gone in self._files.keys() - set(threads):
             os.close(self._files.pop(gone))
-        return all(self._waits(thread) for thread in threads)
+        return not all(self._waits(thread) for thread in threads)
 
     def worked_s(self) -> float:
         """Return the processor time that it has taken; 0 where that cannot be seen."""

@@ -20,6 +20,7 @@ from fencepost.hunt.live.clocks import Clocks
 from fencepost.hunt.live.connection import Connection, RealNetwork
 from fencepost.hunt.live.program import Faulty, Program
 from fencepost.hunt.live.witness import Witness
+from fencepost.hunt.live.worked import Worked
 from fencepost.hunt.live.world import STILL_NS, RealWorld
 from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.models.registry import MODELS
@@ -38,7 +39,11 @@ _LEASES, _MORE = 20, 2000 * MS
 _REIGNS = 2
 """Leaders work for so much longer than a lock is held."""
 _LOOKS = 40
-"""How often to look at a client of which some thread is at work, until time passes as usual."""
+"""How often to look at a client of which some thread is at work, until time passes as usual. One
+that gets no processor is looked at for longer."""
+_WORKS_S, _THREAD_WORKS_S = 0.25, 0.02
+"""How long clients work that never rest, or some thread does of clients that wait, until time
+passes: both get the processor then."""
 _MOST_WORK_S = 2.0
 """A run in which the clients take more processor time, and never rest, is ended."""
 
@@ -83,6 +88,9 @@ class RealRun(Run):
         self._end_ns = leases * setting.ttl_ns + setting.bound_ns + _MORE
         self.leaving: set[int] = set()
         self.world.meet = self._meets
+        self.world.worked = Worked(self._work_s, _WORKS_S).enough
+        self._worked = Worked(self._work_s, _WORKS_S)
+        self._threads = Worked(self._work_s, _THREAD_WORKS_S)
         self._witness = tap if isinstance(tap, Witness) else None
         for node in self.clients:
             node.inject_after = partial(self._after, node)
@@ -127,15 +135,24 @@ class RealRun(Run):
             return False
         if world.clocks is not None:
             patience_ns = max(patience_ns, STILL_NS)
-        if not all(one.waits() for one in self.programs):
+        works = not all(one.waits() for one in self.programs)
+        if works:
             world.stir()
-            if world.stands_ns <= patience_ns:
+            if world.stands_ns <= patience_ns or self._starves():
                 return False
             self._bound_work()
-        self.stood_ns = world.rest() if world.stirred else 0
-        if not self._can_jump or self.stood_ns > STILL_NS:
+        before = world.now
+        self.stood_ns = world.rest(works) if world.stirred else 0
+        # Where time jumps, it is late only if it has made up for some of this.
+        if not self._can_jump or world.now > before:
             self.late_ns = max(self.late_ns, self.stood_ns)
         return True
+
+    def _starves(self) -> bool:
+        """Whether a client whose clocks stand has something to do, and gets no processor."""
+        if self.world.clocks is None or self._worked.enough(self.world.stirred_ns):
+            return False
+        return any(one.works() for one in self.programs)
 
     def _bound_work(self) -> None:
         """End the run if the clients have worked for long, and still do."""
@@ -183,7 +200,7 @@ class RealRun(Run):
         if None in wakes:
             # A thread of which the client's first one does not know, as a garbage collector.
             self._looks += 1
-            if self._looks > _LOOKS:
+            if self._looks > _LOOKS and self._threads.enough(world.now):
                 return False
             world.stir()
             return True

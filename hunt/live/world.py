@@ -35,7 +35,8 @@ _GRACE_NS = 1_000_000
 the kernel."""
 STILL_NS = 1_000_000_000
 """Clients that are never all at rest for so long, as one that connects again and again, do not stop
-time for ever: it then catches up."""
+time for ever: it then catches up. It does not for clients that got no processor meanwhile, and
+whose clocks stand."""
 
 
 class RealWorld(World):
@@ -43,11 +44,12 @@ class RealWorld(World):
 
     `meet(request)` is called before a message arrives; a fault may stop the message then.
     `stirred`: a client has something to do, so time stands still. `begun`: all clients are ready;
-    before, no time passes. `clocks`: those of the clients, if they can be set.
+    before, no time passes. `clocks`: those of the clients, if they can be set. `worked`: they have
+    worked long enough since a moment at which time moved (worked.py).
     """
 
     __slots__ = ("_began_ns", "_inside", "_marks", "_moved", "_ran_to", "_runs", "begun", "clocks",
-                 "meet", "origin_ns", "stirred", "stirred_ns")  # fmt: skip
+                 "meet", "origin_ns", "stirred", "stirred_ns", "worked")  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,6 +58,7 @@ class RealWorld(World):
         self.stirred_ns = 0
         self.meet: Callable[[Request], None] = _nothing
         self.clocks: Clocks | None = None
+        self.worked: Callable[[object], bool] = _always
         # Whether the clients' clocks run, and the latest time that a client may have read.
         self._runs, self._ran_to = False, 0
         # When time began to pass: in reality since the origin, and in the run.
@@ -137,12 +140,17 @@ class RealWorld(World):
         self._runs, self.stirred = False, True
         return clocks.set_right(max(self.now, self._ran_to), time.monotonic_ns())
 
-    def rest(self) -> int:
-        """Let time pass: all clients wait. Return how long it stood still."""
+    def rest(self, works: bool = False) -> int:
+        """Let time pass: all clients wait, or one of them `works` without an end. Return how long
+        it stood still."""
         really = time.monotonic_ns() - self.origin_ns
         if self.now - self._moved[1] >= MS:
             self._moved = really, self.now
-        elif self.begun and really - self._moved[0] > STILL_NS:
+        elif (
+            self.begun
+            and really - self._moved[0] > STILL_NS
+            and (works or self.clocks is None or self.worked(self._moved))
+        ):
             self.now = max(self.now, min(self.now + really - self._moved[0], self.due_ns))
             self._moved = really, self.now
         self._mark(0 if self.clocks is not None else _GRACE_NS)
@@ -248,3 +256,8 @@ class RealWorld(World):
 
 def _nothing(request: Request) -> None:
     """Let a message arrive."""
+
+
+def _always(since: object) -> bool:
+    """Return True: where nothing is known of the clients, all of them seem to work."""
+    return True

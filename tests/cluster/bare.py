@@ -1,4 +1,4 @@
-"""Build images that contain only a server: no shell, no Python, no iptables; list Docker's objects.
+"""Build images that contain only a server: no shell, no Python, no iptables.
 
 The nodes' image provides the server's program and its shared libraries.
 """
@@ -11,8 +11,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from fencepost.harness.cluster import docker_engine, image, labels
-from tests.cluster import own
+from fencepost.harness.cluster import docker_engine, image
 
 # After a server's files were put into /x: add the libraries that they are linked with.
 _PACK = """
@@ -31,18 +30,6 @@ _FOREIGN = ("/sh", "/bash", "/dash", "/python3", "/iptables")
 def docker(*words: str, check: bool = True, data: bytes | None = None) -> str:
     done = subprocess.run(["docker", *words], input=data, capture_output=True, check=check)
     return done.stdout.decode().strip()
-
-
-def kept() -> list[str]:
-    """Return all objects that the engine keeps, except images and other workers' clusters."""
-    label = f'{{{{.Label "{labels.LABEL}"}}}}/{{{{.Label "com.docker.compose.project"}}}}'
-    rows = [
-        *docker("ps", "-a", "--no-trunc", "--format", label + "/{{.ID}} {{.Names}}").splitlines(),
-        *docker("network", "ls", "--format", label + "/{{.ID}}").splitlines(),
-        *docker("volume", "ls", "--format", label + "/{{.Name}}").splitlines(),
-    ]
-    found = [row.split("/", 2) for row in rows]
-    return sorted(name for ours, cluster, name in found if not ours or cluster in own.clusters())
 
 
 @contextmanager

@@ -46,11 +46,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 # Modules whose tests one worker runs, in their order: they have a cluster or servers of their own,
-# or compare all of Docker's objects before and after ("others").
+# or containers of other users, by names ("others").
+_OTHERS = ("test_foreign", "test_foreign_kinds", "test_kept", "test_others")
 TOGETHER = {
     name: name
     for name in ("test_clocks", "test_docs_run", "test_elsewhere", "test_models", "test_ssh")
-} | dict.fromkeys(("test_foreign", "test_foreign_kinds", "test_others"), "others")  # fmt: skip
+} | dict.fromkeys(_OTHERS, "others")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -189,7 +190,7 @@ def run_test(cluster: ComposeCluster, results: Path) -> RunTest:
         chosen = LOCKS[lock].read_options({}) | (options or {})
         if scenario is None:
             # Counted from the run's start: on a busy machine clients take seconds to start.
-            usual = {"time_s": 3.0, "seed": 1, "liveness_bound_s": 30.0, **SHORT}
+            usual = {"time_s": 3.0, "seed": 1, "concurrency": 3, "liveness_bound_s": 30.0, **SHORT}
             described = validate(Spec(lock, lock, chosen, **usual | spec))
         else:
             described = of_suite(lock, lock, scenario, 1, **spec)

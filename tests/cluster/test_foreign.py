@@ -18,9 +18,10 @@ import pytest
 
 from fencepost.harness.cluster import docker_engine, image
 from fencepost.harness.servers.wait import until
-from tests.cluster.bare import bare, docker, kept
+from tests.cluster.bare import bare, docker
 from tests.cluster.healed import command as fencepost
 from tests.cluster.healed import healed
+from tests.cluster.kept import Kept, bystanders
 
 FENCEPOST = [sys.executable, "-m", "fencepost"]
 BARE = "fencepost-test-bare-redis"
@@ -99,7 +100,7 @@ KIND = Kind(
 
 @pytest.fixture(scope="module", autouse=True)
 def image_of_redis() -> Iterator[None]:
-    with bare(BARE, "cp -L /usr/bin/redis-server /x/", _RUN):
+    with bare(BARE, "cp -L /usr/bin/redis-server /x/", _RUN), bystanders(BARE):
         yield
 
 
@@ -136,7 +137,7 @@ def faults(folder: Path) -> list[dict]:
 
 
 def test_a_stopped_project_is_started_faulted_and_removed(place):
-    before = kept()
+    before = Kept()
     # On a busy machine a short run ends before a fault of every family was due.
     for time_s in ("12s", "60s"):
         code, said = fencepost(
@@ -155,7 +156,7 @@ def test_a_stopped_project_is_started_faulted_and_removed(place):
     assert test["servers"] == ["r1", "r2", "r3"] and test["compose"] == "compose.yml"
     versions = json.loads((place / "results" / "latest" / "run.json").read_text())["versions"]
     assert re.search(r"r1: fencepost-(\d+-)?servers-", versions["containers"])
-    assert kept() == before
+    assert not before.changed()
 
 
 def test_a_project_that_is_up_is_used_and_left_as_it_was(place, containers):
@@ -163,7 +164,8 @@ def test_a_project_that_is_up_is_used_and_left_as_it_was(place, containers):
     compose = [*docker_engine.compose_there(), "-p", name, "-f", "compose.yml"]
     subprocess.run([*compose, "up", "-d"], check=True, capture_output=True)
     environ = os.environ | {"COMPOSE_PROJECT_NAME": name}
-    before = kept(), {one: started(one.split()[1]) for one in kept() if name in one}
+    before = Kept(name)
+    servers = {one: started(one) for one in before.containers(name)}
     try:
         done = subprocess.run(
             [*FENCEPOST, "test", "redis", "--compose", "compose.yml", "--servers", "r1",
@@ -173,9 +175,9 @@ def test_a_project_that_is_up_is_used_and_left_as_it_was(place, containers):
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         assert "is running: its servers are used and kept" in done.stdout
-        after = kept(), {one: started(one.split()[1]) for one in kept() if name in one}
-        assert after == before
-        (server,) = [one.split()[1] for one in kept() if "r1" in one]
+        assert not before.changed() and len(servers) == 4
+        assert {one: started(one) for one in servers} == servers
+        (server,) = [one for one in servers if "r1" in one]
         # Not stopped, and without an unreaped process of fencepost's.
         assert len(states := processes(server)) == 1 and "T" not in "".join(states.values())
     finally:
@@ -188,7 +190,7 @@ def test_after_a_sigkill_in_the_middle_of_faults_heal_leaves_everything_as_it_wa
     for name in ("k1", "k2", "k3"):
         docker("run", "-d", "--name", name, BARE)
         containers.append(name)
-    before = kept()
+    before = Kept(*containers)
     schedule = [
         {
             "at_s": 0.2,
@@ -225,7 +227,7 @@ def test_after_a_sigkill_in_the_middle_of_faults_heal_leaves_everything_as_it_wa
         "k3: restarted its killed container",
     ):
         assert words in said
-    assert kept() == before
+    assert not before.changed()
     assert not processes("k2").popitem()[1].startswith("T")
     assert started("k3").endswith("true")
     assert "FENCEPOST" not in rules("k1")
@@ -289,7 +291,7 @@ def test_an_impossible_request_gives_one_sentence_and_leaves_nothing(place, cont
     docker("run", "-d", "--rm", "--name", "mortal", BARE)
     docker("run", "-d", "--name", "hostly", "--network", "host", BARE)
     containers += ["down", "loop", "mortal", "hostly"]
-    before = kept()
+    before = Kept(*containers)
     for words, sentence in (
         (["--containers", "nobody"], "there is no container 'nobody'"),
         (["--containers", "down"], "the container down is not running, but created"),
@@ -304,19 +306,19 @@ def test_an_impossible_request_gives_one_sentence_and_leaves_nothing(place, cont
         assert code == 254, said
         last = said.strip().splitlines()[-1]
         assert last.startswith("fencepost: ") and sentence in last, said
-        assert kept() == before
+        assert not before.changed()
 
 
 def test_a_subnet_in_use_gives_one_sentence_and_leaves_nothing(place):
     docker("network", "create", "--subnet", "10.213.7.0/24", "taken")
     subnet = "    ipam: {config: [{subnet: 10.213.7.0/24}]}\n"
     (place / "compose.yml").write_text(COMPOSE + subnet)
-    before = kept()
+    before = Kept("taken")
     try:
         code, said = fencepost("test", "redis", "--compose", "compose.yml", "--servers", "r1")
         assert code == 255, said
         last = said.strip().splitlines()[-1]
         assert last.startswith("fencepost: cannot start compose.yml: ") and "pool" in last.lower()
-        assert kept() == before
+        assert not before.changed()
     finally:
         docker("network", "rm", "taken")

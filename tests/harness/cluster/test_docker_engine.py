@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -233,3 +234,15 @@ def test_an_installation_that_hangs_ends_with_a_remedy(monkeypatch, tmp_path):
     monkeypatch.setattr(docker_engine, "_APT_S", 0.5)
     with pytest.raises(Crashed, match=r"apt-get update timed out after .* Check for the cause"):
         docker_engine.install(lambda said: None, "docker.io")
+
+
+def test_two_installations_at_once_wait_for_each_other(monkeypatch, tmp_path):
+    # As apt: the second that begins before the first has ended fails.
+    (tmp_path / "apt-get").write_text(
+        f"#!/bin/sh\nmkdir {tmp_path}/lock || exit 100\nsleep 0.1\nrmdir {tmp_path}/lock\n"
+    )
+    (tmp_path / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with ThreadPoolExecutor(3) as pool:
+        names = ("npm", "npm", "debootstrap")
+        list(pool.map(lambda name: docker_engine.install(lambda said: None, name), names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import signal
 import time
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def test_code_that_waits_in_real_time_is_ended():
 def test_code_that_waits_for_a_processor_is_not_ended(monkeypatch):
     monkeypatch.setattr(watch, "_queued_s", time.monotonic)
     waits(0.5)
+
+
+def test_code_that_has_no_processor_until_the_first_look_is_not_ended():
+    # As a thread that gets no processor: the first look is later than a run may last.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    try:
+        with watch.watched(lambda: 0, lambda frame: Stuck()):
+            time.sleep(2 * watch._LONGEST_S)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
 
 def test_code_that_computes_without_a_step_is_ended(monkeypatch):

@@ -77,6 +77,27 @@ def test_real_clients_play_an_undisturbed_schedule_and_the_processes_stay(folder
     assert runs[0].programs == runs[1].programs
 
 
+def test_a_late_client_of_one_hunt_reaches_no_other_hunt(folder, monkeypatch):
+    opened, listener = [], live._listener
+
+    def noted(address):
+        made = listener(address)
+        opened.append(made.getsockname())
+        return made
+
+    monkeypatch.setattr(live, "_listener", noted)
+    one, other = hunt_of(folder), hunt_of(folder)
+    opened.clear()
+    with conductor(one.spec, one.setting, 1) as first:
+        (run,) = first.play([Job(Schedule())])
+        left = set(opened)
+        opened.clear()
+        with conductor(other.spec, other.setting, 1) as second:
+            (beside,) = second.play([Job(Schedule())])
+    assert run.came_back and beside.came_back
+    assert left and opened and not left & set(opened)
+
+
 @pytest.mark.parametrize(
     ("defect", "asked", "guard"),
     [

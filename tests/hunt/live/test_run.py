@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from fencepost.harness.hunting.hunts import described
 from fencepost.hunt.faults.registry import table
+from fencepost.hunt.live.clocks import Clocks
 from fencepost.hunt.live.look import Look
 from fencepost.hunt.live.run import RealRun
 from fencepost.hunt.live.search import Search
@@ -33,6 +35,9 @@ class Program:
 
     def waits(self):
         return False
+
+    def works(self):
+        return True
 
     def worked_s(self):
         return self.cpu_s
@@ -60,6 +65,64 @@ def test_time_passes_after_a_while_although_a_client_never_rests(run):
     assert not run.calms(1 << 62)
     assert run.calms(0)
     assert not run.is_over
+
+
+class Clock:
+    jumps, later_ns = True, 0
+
+    def stand(self, shown_ns):
+        pass
+
+    run = stand
+
+
+@pytest.fixture
+def stands(hunt, monkeypatch):
+    """A run whose clients' clocks stand while its clients have something to do."""
+    monkeypatch.setattr("fencepost.hunt.live.run.STILL_NS", 0)
+    monkeypatch.setattr("fencepost.hunt.live.world.STILL_NS", 0)
+    programs = [Program() for _ in hunt.setting.clients]
+    made = RealRun(hunt.setting, Schedule(), table(hunt.setting), programs)
+    made.started_ns = made.world.begin(Clocks([Clock() for _ in programs], time.monotonic_ns()))
+    return made
+
+
+def test_time_stands_for_clients_that_get_no_processor(stands):
+    before = stands.world.now
+    assert not any(stands.calms(0) for _ in range(5))
+    assert stands.world.now == before
+    stands.programs[0].cpu_s = 0.3
+    assert stands.calms(0) and stands.world.now > before
+
+
+def test_time_does_not_make_up_for_clients_that_rested_late(stands):
+    before = stands.world.now
+    for one in stands.programs:
+        one.waits = lambda: True
+    for _ in range(5):
+        stands.world.stir()
+        assert stands.calms(0) and stands.world.now == before
+    assert not stands.late_ns
+    stands.programs[0].cpu_s = 0.3
+    stands.world.stir()
+    assert stands.calms(0) and stands.world.now > before and stands.late_ns
+
+
+def test_time_stands_no_longer_for_clients_that_wait_for_something_else(stands):
+    for one in stands.programs:
+        one.works = lambda: False
+    assert stands.calms(0)
+
+
+def test_a_thread_that_gets_no_processor_does_not_let_time_pass(stands, monkeypatch):
+    monkeypatch.setattr("fencepost.hunt.live.run._LOOKS", 0)
+    stands.world.rest()
+    for one in stands.programs:
+        one.wakes_ns = lambda now: None
+    assert all(stands._jumps() for _ in range(5))
+    stands.world.stirred = False
+    stands.programs[0].cpu_s = 0.03
+    assert not stands._jumps()
 
 
 def test_a_run_ends_whose_clients_take_too_much_processor_time(run):

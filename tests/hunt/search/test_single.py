@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 
 LOCKS = Path(__file__).parents[1] / "locks_asyncio.py"
 SURVIVED = "pause,partition,delay,packet,kill:client"
+MOST = 450
+"""Among so many of the first schedules is one for each defect here; a sound twin plays all."""
 
 
 def asked(name, servers="redis:1", faults=SURVIVED):
@@ -66,8 +68,8 @@ def test_only_faults_of_the_first_client_and_of_messages_are_injected():
 
 @pytest.mark.parametrize(
     ("name", "servers", "most"),
-    [("Looks", "redis:1", 300), ("DeletesBlindly", "redis:1", 400),
-     ("CountsLateVotes", "redis:3", 800)],
+    [("Looks", "redis:1", 100), ("DeletesBlindly", "redis:1", 100),
+     ("CountsLateVotes", "redis:3", MOST)],
 )  # fmt: skip
 def test_one_of_them_breaks_a_lock_with_a_narrow_defect(name, servers, most):
     assert found_by(asked(name, servers), most) is not None
@@ -77,7 +79,7 @@ def test_one_of_them_breaks_a_lock_with_a_narrow_defect(name, servers, most):
     ("name", "servers"), [("Right", "redis:1"), ("Watches", "redis:1"), ("Votes", "redis:3")]
 )
 def test_none_of_them_breaks_its_sound_twin(name, servers):
-    assert found_by(asked(name, servers), 800) is None
+    assert found_by(asked(name, servers), MOST) is None
 
 
 def test_a_hunt_tries_them_beside_those_that_it_draws_and_counts_them_apart():
