@@ -8,6 +8,7 @@ from itertools import combinations
 
 from fencepost.hunt.faults.failover import primary
 from fencepost.hunt.faults.simulated import Action, Inject, Simulated
+from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
@@ -16,6 +17,12 @@ from fencepost.nemesis.targets import Drawn
 
 SPLIT = "split"
 """The way of a partition that separates clients and servers into two groups."""
+OUTAGE = "outage"
+"""The way of a partition in which a client hears from no server, and they hear from it, until it
+has taken another session."""
+_SESSIONS = 2
+"""How long an outage lasts, in sessions: a client's own timer gives one up after 5/3 of it, and the
+servers keep it for the whole time after they last heard of it."""
 _TWO = 2
 
 
@@ -37,6 +44,11 @@ def _partition(setting: Setting) -> Iterator[Action]:
         for size in (servers // 2 + 1, servers - servers // 2 - 1):
             for group in combinations(range(servers), size):
                 yield Action("partition", SPLIT, partial(_split, group))
+    if setting.live and MODELS[setting.model].sessions:
+        every, lasts = tuple(range(servers)), _SESSIONS * setting.lease_ns
+        for client in range(clients):
+            cut = partial(_cut, (client,), every, "replies", lasts)
+            yield Action("partition", OUTAGE, cut, client)
 
 
 def _cut(

@@ -53,6 +53,13 @@ def long_hold(setting: Setting) -> Head:
     return _head(setting, {HOLDS_FOR: len(work_times(setting)) - 1}, {BEGINS: 1, MORE: 1})
 
 
+def waiting(setting: Setting) -> Head:
+    """Return a set-up in which client-1 asks a little later than the others, who hold the lock for
+    part of a lease, and ask again; then client-1 holds it for as long as possible."""
+    others = {HOLDS_FOR: _PART, MORE: 1}
+    return _head(setting, {BEGINS: 1, HOLDS_FOR: len(work_times(setting)) - 1}, others)
+
+
 def _head(setting: Setting, first: Mapping[int, int], others: Mapping[int, int]) -> Head:
     """Return a head: what client-1 does, and what all others do (work.py)."""
     numbers = [0] * HEAD
