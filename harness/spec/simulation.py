@@ -101,7 +101,7 @@ def setting_of(
     known = not lock.elector or (deadlines and spec.stops != CALLBACK)
     setting = replace(setting, deadlines=known)
     setting = replace(setting, faults=_faults(faults, setting))
-    slow = simulated.slow(setting) or (live and model.sessions)
+    slow = simulated.slow(setting) or (live and bool(model.outage))
     setting = replace(setting, slow=slow)
     tokens = calm is not None and all_have(calm.rows, "token")
     if not guarded and spec.guard == "none" and tokens:

@@ -18,11 +18,10 @@ from fencepost.nemesis.targets import Drawn
 SPLIT = "split"
 """The way of a partition that separates clients and servers into two groups."""
 OUTAGE = "outage"
-"""The way of a partition in which a client hears from no server, and they hear from it, until it
-has taken another session."""
-_SESSIONS = 2
-"""How long an outage lasts, in sessions: a client's own timer gives one up after 5/3 of it, and the
-servers keep it for the whole time after they last heard of it."""
+"""The way of a partition that ends after a client's lease, while clients still work."""
+_LASTS = 7 / 4
+"""How long an outage lasts, in leases. ZooKeeper's clients notice one after 2/3, and Curator gives
+up a session after 1 more; the servers keep it for 1 more, because they hear it ask until then."""
 _TWO = 2
 
 
@@ -44,10 +43,11 @@ def _partition(setting: Setting) -> Iterator[Action]:
         for size in (servers // 2 + 1, servers - servers // 2 - 1):
             for group in combinations(range(servers), size):
                 yield Action("partition", SPLIT, partial(_split, group))
-    if setting.live and MODELS[setting.model].sessions:
-        every, lasts = tuple(range(servers)), _SESSIONS * setting.lease_ns
+    lost = MODELS[setting.model].outage
+    if setting.live and lost:
+        every, lasts = tuple(range(servers)), round(_LASTS * setting.lease_ns)
         for client in range(clients):
-            cut = partial(_cut, (client,), every, "replies", lasts)
+            cut = partial(_cut, (client,), every, lost, lasts)
             yield Action("partition", OUTAGE, cut, client)
 
 

@@ -9,8 +9,8 @@ whatever the client does.
 
 Three kinds of schedules that a search would hardly draw are tried as well. In one, the cluster
 splits in two, so that each client reaches other servers; it is left out where all servers have one
-state. In another, client-1 hears nothing for longer than its session while it waits, so that it
-continues with another session before the servers have ended the first. In the third, client-1
+state. In another, client-1 is cut off for longer than its lease while it waits: its lease ends, or
+it continues with another session before the servers have ended the first. In the third, client-1
 stalls briefly, and soon after that past its lease: if it counts its lease from an answer that it
 read late, it is wrong.
 """
@@ -40,7 +40,7 @@ def simple(setting: Setting, actions: Sequence[Action], messages: int) -> Iterat
     heads, clients = list(set_ups(setting)), len(setting.clients)
     yield from map(Schedule, heads)
     yield from _outages(setting, actions, messages)
-    if not MODELS[setting.model].sessions:
+    if not MODELS[setting.model].outage:
         yield from _splits(setting, actions, messages)
     for head, numbers in _passes(actions, heads):
         for place in range(messages + _MORE):
@@ -68,8 +68,8 @@ def _stalls(setting: Setting, actions: Sequence[Action], messages: int) -> Itera
 
 
 def _outages(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
-    """Yield schedules in which client-1 hears nothing for longer than its session, from a message
-    of the first half on: while it waits, or asks."""
+    """Yield schedules in which client-1 is cut off for longer than its lease, from a message of the
+    first half on: while it waits, or asks."""
     every = enumerate(actions, 1)
     outages = [n for n, action in every if action.way == OUTAGE and action.client == 0]
     for number in outages:
