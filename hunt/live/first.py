@@ -73,8 +73,9 @@ def _outages(setting: Setting, actions: Sequence[Action], messages: int) -> Iter
     every = enumerate(actions, 1)
     outages = [n for n, action in every if action.way == OUTAGE and action.client == 0]
     for number in outages:
-        for place in range((messages + _MORE) // 2):
-            yield Schedule(waiting(setting), ((1 + place * len(setting.clients), number),))
+        for head in waiting(setting):
+            for place in range((messages + _MORE) // 2):
+                yield Schedule(head, ((1 + place * len(setting.clients), number),))
 
 
 def _splits(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
