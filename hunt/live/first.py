@@ -122,5 +122,7 @@ def _set_ups(action: Action, nth: int, every: int) -> int:
 
 
 def _is_near(action: Action) -> bool:
-    """Whether it concerns client-1 or a message, and no server."""
+    """Whether it concerns client-1 or a message, and no server. Outages have come before."""
+    if action.way == OUTAGE:
+        return False
     return action.client == 0 or SIMULATED[family_of(action.kind)].messages
