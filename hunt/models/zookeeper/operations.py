@@ -35,14 +35,14 @@ def write(tree: Tree, request: Request, by: Author) -> bytes:
         case requests.CREATE_2:
             return _created(tree, tree.create(by, *fields))
         case requests.CREATE_CONTAINER:
-            if fields[-1] != CONTAINER:
+            path, data, acl, flags = fields
+            if flags != CONTAINER:
                 raise Unknown("the model of ZooKeeper has no container with the flags of others")
-            return _created(tree, tree.create(by, *fields, container=True))
+            return _created(tree, tree.create(by, path, data, acl, flags, container=True))
         case requests.CREATE_TTL:
-            *fields, ttl_ms = fields
-            if fields[-1] not in WITH_TTL:
+            if fields[3] not in WITH_TTL:
                 raise Unknown("the model of ZooKeeper has no TTL with the flags of others")
-            tree.create(by, *fields)
+            tree.create(by, *fields[:4])
         case requests.DELETE:
             tree.delete(by, *fields)
         case requests.SET:

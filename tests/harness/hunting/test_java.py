@@ -63,9 +63,7 @@ def test_the_classes_are_compiled_once_and_come_first_in_the_path(words, monkeyp
 def test_a_machine_without_the_compiler_or_a_jar_is_told_what_to_install(
     words, tmp_path, monkeypatch, lacks
 ):
-    monkeypatch.setattr(
-        shutil, "which", lambda word: None if word == lacks else f"/usr/bin/{word}"
-    )
+    monkeypatch.setattr(shutil, "which", lambda word: None if word == lacks else f"/usr/bin/{word}")
     (tmp_path / lacks).unlink(missing_ok=True)
     with pytest.raises(BadArguments, match=f"{lacks} is not on this machine. Install Debian.s"):
         java.command("curator", "curator", words, ON_NODES)
