@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from fencepost import processors
 from fencepost.harness.errors import BadArguments
+from fencepost.harness.hunting import java
 from fencepost.harness.package import PACKAGE
 from fencepost.harness.spec.spec import Spec
 from fencepost.harness.userlock.user_lock import UserLock
@@ -97,6 +98,10 @@ def _of_library(spec: Spec) -> Command:
     """Return the command of a lock of the registry: on nodes, its paths are others."""
     words = [word for word in spec.lock_type.program if "=" not in word and word != "env"]
     here = tuple(word.replace(_ON_NODES, f"{PACKAGE}/") for word in words)
+    if here[0] == "java":
+        library = spec.lock_type.library
+        compiled = java.command(spec.lock, library, here, f"{_LIBRARIES}{library}")
+        return Command(compiled, Path.cwd(), {})
     if here[0] != "nodejs":
         raise BadArguments(
             f"{spec.lock} cannot be hunted: its program runs on fencepost's nodes only. "

@@ -101,7 +101,8 @@ def setting_of(
     known = not lock.elector or (deadlines and spec.stops != CALLBACK)
     setting = replace(setting, deadlines=known)
     setting = replace(setting, faults=_faults(faults, setting))
-    setting = replace(setting, slow=simulated.slow(setting))
+    slow = simulated.slow(setting) or (live and bool(model.outage))
+    setting = replace(setting, slow=slow)
     tokens = calm is not None and all_have(calm.rows, "token")
     if not guarded and spec.guard == "none" and tokens:
         return setting_of(replace(spec, guard=CHECKS_TOKENS), faults, goal, guarded)

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from fencepost.hunt.faults.failover import primary
 from fencepost.hunt.faults.simulated import Action, Inject, Simulated
+from fencepost.hunt.models.registry import MODELS
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.world import Event
@@ -16,6 +17,11 @@ from fencepost.nemesis.targets import Drawn
 
 SPLIT = "split"
 """The way of a partition that separates clients and servers into two groups."""
+OUTAGE = "outage"
+"""The way of a partition that ends after a client's lease, while clients still work."""
+_LASTS = 7 / 4
+"""How long an outage lasts, in leases. ZooKeeper's clients notice one after 2/3, and Curator gives
+up a session after 1 more; the servers keep it for 1 more, because they hear it ask until then."""
 _TWO = 2
 
 
@@ -37,6 +43,12 @@ def _partition(setting: Setting) -> Iterator[Action]:
         for size in (servers // 2 + 1, servers - servers // 2 - 1):
             for group in combinations(range(servers), size):
                 yield Action("partition", SPLIT, partial(_split, group))
+    lost = MODELS[setting.model].outage
+    if setting.live and lost:
+        every, lasts = tuple(range(servers)), round(_LASTS * setting.lease_ns)
+        for client in range(clients):
+            cut = partial(_cut, (client,), every, lost, lasts)
+            yield Action("partition", OUTAGE, cut, client)
 
 
 def _cut(

@@ -7,19 +7,23 @@ message at each message of client-1, in one set-up after the other. The clients 
 program, so one of them is enough. Faults of the servers come later: they often break a promise
 whatever the client does.
 
-Two kinds of schedules that a search would hardly draw are tried as well. In one, the cluster splits
-in two, so that each client reaches other servers. In the other, client-1 stalls briefly, and soon
-after that past its lease: if it counts its lease from an answer that it read late, it is wrong.
+Three kinds of schedules that a search would hardly draw are tried as well. In one, the cluster
+splits in two, so that each client reaches other servers; it is left out where all servers have one
+state. In another, client-1 is cut off for longer than its lease while it waits: its lease ends, or
+it continues with another session before the servers have ended the first. In the third, client-1
+stalls briefly, and soon after that past its lease: if it counts its lease from an answer that it
+read late, it is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fencepost.hunt.faults.partition import SPLIT
+from fencepost.hunt.faults.partition import OUTAGE, SPLIT
 from fencepost.hunt.faults.registry import SIMULATED, family_of
 from fencepost.hunt.faults.simulated import Action
-from fencepost.hunt.search.set_ups import Head, hurried, long_hold, set_ups
+from fencepost.hunt.models.registry import MODELS
+from fencepost.hunt.search.set_ups import Head, hurried, long_hold, set_ups, waiting
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 
@@ -35,7 +39,9 @@ def simple(setting: Setting, actions: Sequence[Action], messages: int) -> Iterat
     run."""
     heads, clients = list(set_ups(setting)), len(setting.clients)
     yield from map(Schedule, heads)
-    yield from _splits(setting, actions, messages)
+    yield from _outages(setting, actions, messages)
+    if not MODELS[setting.model].outage:
+        yield from _splits(setting, actions, messages)
     for head, numbers in _passes(actions, heads):
         for place in range(messages + _MORE):
             for number in numbers:
@@ -59,6 +65,17 @@ def _stalls(setting: Setting, actions: Sequence[Action], messages: int) -> Itera
         for after in (1, 2):
             first, second = 1 + place * clients, 1 + (place + after) * clients
             yield Schedule(head, ((first, shortest), (second, longest)))
+
+
+def _outages(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
+    """Yield schedules in which client-1 is cut off for longer than its lease, from a message of the
+    first half on: while it waits, or asks."""
+    every = enumerate(actions, 1)
+    outages = [n for n, action in every if action.way == OUTAGE and action.client == 0]
+    for number in outages:
+        for head in waiting(setting):
+            for place in range((messages + _MORE) // 2):
+                yield Schedule(head, ((1 + place * len(setting.clients), number),))
 
 
 def _splits(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
@@ -105,5 +122,7 @@ def _set_ups(action: Action, nth: int, every: int) -> int:
 
 
 def _is_near(action: Action) -> bool:
-    """Whether it concerns client-1 or a message, and no server."""
+    """Whether it concerns client-1 or a message, and no server. Outages have come before."""
+    if action.way == OUTAGE:
+        return False
     return action.client == 0 or SIMULATED[family_of(action.kind)].messages

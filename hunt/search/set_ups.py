@@ -53,6 +53,16 @@ def long_hold(setting: Setting) -> Head:
     return _head(setting, {HOLDS_FOR: len(work_times(setting)) - 1}, {BEGINS: 1, MORE: 1})
 
 
+def waiting(setting: Setting) -> Iterator[Head]:
+    """Yield set-ups in which client-1 asks a little later than the others, who hold the lock for
+    part of a lease, or for as long as possible, and ask again. Then client-1 holds it for as long
+    as possible."""
+    longest = len(work_times(setting)) - 1
+    for holds_for in (_PART, longest):
+        others = {HOLDS_FOR: holds_for, MORE: 1}
+        yield _head(setting, {BEGINS: 1, HOLDS_FOR: longest}, others)
+
+
 def _head(setting: Setting, first: Mapping[int, int], others: Mapping[int, int]) -> Head:
     """Return a head: what client-1 does, and what all others do (work.py)."""
     numbers = [0] * HEAD

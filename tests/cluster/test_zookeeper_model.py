@@ -41,4 +41,5 @@ def test_random_dialogues_with_the_leader_are_those_with_the_model(
     first = int(os.environ.get("FENCEPOST_MODEL_SEED") or time.time_ns() % 1_000_000)
     for seed in range(first, first + DIALOGUES):
         print(f"seed {seed}")
-        dialogue.compare(leader, seed, STEPS)
+        # The leader looks each minute for containers to delete.
+        dialogue.compare(leader, seed, STEPS, containers=False)

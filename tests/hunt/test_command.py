@@ -117,7 +117,6 @@ def test_a_name_of_the_last_version_is_taken_with_one_line_that_has_the_new_one(
         ((f"{LOCKS}:Loops", "--servers", "redis:1", *ONE), "in a loop without a sleep"),
         (("redlock", "--servers", "redis:1"), "--servers is for user locks"),
         (("node-redlock",), "on this machine"),
-        (("curator",), "its program runs on fencepost's nodes only"),
         (("redlock", "--budget", "0"), "budget"),
         (("redlock", "--search", "lucky"), "there is no search 'lucky'; choose one of: random, ex"),
         (("redlock", "--depth", "3"), "--depth is for --search exhaustive"),

@@ -67,7 +67,7 @@ def test_a_hunt_without_counterexample_does_not_claim_correctness(hunt):
     ("lock", "settings", "said"),
     [
         ("redis", {"time": "5s"}, "there is no setting of a hunt 'time'; choose one of: guard"),
-        ("curator", {}, "its program runs on fencepost.s nodes only"),
+        ("node-redlock", {}, "on this machine"),
         ("mylock.py:MyLock", {}, "there is no file mylock.py"),
         ("redis", {"budget": "soon"}, "'soon' is not a duration"),
     ],

@@ -22,6 +22,7 @@ MODEL = Model(
     live=True,
     least_ttl_ms=1000,  # a lease has whole seconds
     slack_ns=lambda setting: LOOK,
+    outage="both",
     sockets=True,
     # The lock's own servers keep the resource, so the server on the storage node does not matter.
     stores={"etcd": redis.storage, "server": SequencerServer},

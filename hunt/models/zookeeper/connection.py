@@ -234,7 +234,9 @@ class Connection:
     def _log_in(self, asked: Asked) -> Any:
         _, scheme, secret = asked.fields
         try:
-            self.ids.append(acls.log_in(scheme, secret))
+            id = acls.log_in(scheme, secret)
+            if id not in self.ids:
+                self.ids.append(id)
         except Refused as error:
             self._say(answers.answer(answers.AUTH, 0, error.code))
             self.hang_up()

@@ -11,6 +11,9 @@ Not modelled: links between servers are never cut, and their messages are never 
 Sessions: the leader expires them. It hears every half a tick from each follower which clients that
 one has heard (LearnerHandler, Leader.PING).
 
+Containers: the leader looks for those without children, from time to time, and deletes them, each
+by a change of its own (ContainerManager).
+
 Elections: the leader is gone once it is down, or paused for longer than `syncLimit`. The servers
 close all connections, and refuse new ones until one of them leads. The new leader gives each
 session its whole timeout. A server that restarts keeps its data and the sessions: every answered
@@ -109,6 +112,9 @@ class Ensemble:
         self._last_session = _FIRST_SESSION
         self._touched: list[dict[int, int]] = []
         self._look: Timer | None = None
+        # The next look for containers, and since when its times are counted.
+        self._sweep: Timer | None = None
+        self._leads_since = 0
         self._paused_since: int | None = None
 
     def add(self, server: Member) -> None:
@@ -154,6 +160,8 @@ class Ensemble:
         if self._leader is None:
             return
         self._leader, self._paused_since = None, None
+        if self._sweep is not None:
+            self._sweep.off, self._sweep = True, None
         for server in self.servers:
             self._touched[server.index].clear()
             if server.up:
@@ -175,7 +183,7 @@ class Ensemble:
             return
         leader = there[-1]
         self._learn_all(leader)
-        self._leader = leader.index
+        self._leader, self._leads_since = leader.index, self.world.now
         if len(self.servers) > 1:
             self.zxid = leader.zxid = (self.zxid // _EPOCH + 1) * _EPOCH
         for server in self.servers:
@@ -183,6 +191,7 @@ class Ensemble:
                 self._catch_up(server)
         self.sessions.restart(self.world.now)
         self._look_later()
+        self._sweep_later()
 
     def _ping(self) -> None:
         """Let the leader ask its followers, every half a tick; replace one that was paused for too
@@ -237,6 +246,7 @@ class Ensemble:
         leader.watches.fire(leader.tree.events)
         leader.tree.begin()
         leader.learned(change)
+        self._sweep_later()
 
     def _teach_at(self, server: Member, time: int) -> None:
         teach = partial(self._teach, server, server.boots)
@@ -264,6 +274,30 @@ class Ensemble:
     def _learn_all(self, server: Member) -> None:
         while server.behind:
             server.learn(server.behind.pop(0))
+
+    # Containers.
+
+    def _sweep_later(self) -> None:
+        """Look for containers to delete at the next time for that, if there are any."""
+        leader = self.leader
+        if leader is None or self._sweep is not None or not leader.tree.containers:
+            return
+        passed = (self.world.now - self._leads_since) % self.timing.sweep
+        self._sweep = Timer(leader, self._delete_containers)
+        self.world.at(self.world.now + self.timing.sweep - passed, self._sweep)
+
+    def _delete_containers(self) -> None:
+        self._sweep, leader = None, self.leader
+        if leader is not None and not self.commits:
+            self._sweep = Timer(leader, self._delete_containers)
+            self.world.at(self.world.now + self.timing.tick, self._sweep)
+        elif leader is not None:
+            for path in leader.tree.abandoned():
+                self.zxid += 1
+                leader.tree.begin()
+                leader.tree.sweep(path, self.zxid)
+                self.made(Change(self.zxid, partial(_sweep, path, self.zxid)))
+            self._sweep_later()
 
     # Sessions.
 
@@ -325,8 +359,12 @@ class Ensemble:
         for server in self.servers:
             server.behind.clear()
         self.servers.clear()
-        self._look = None
+        self._look = self._sweep = None
 
 
 def _end(session: int, zxid: int, tree: Tree) -> None:
     tree.end(session, zxid)
+
+
+def _sweep(path: str, zxid: int, tree: Tree) -> None:
+    tree.sweep(path, zxid)

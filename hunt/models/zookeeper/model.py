@@ -37,6 +37,7 @@ MODEL = Model(
     least_ttl_ms=500,
     slack_ns=lambda setting: _timing(setting).tick if setting.live else 0,
     keeps_ns=_keeps_ns,
+    outage="replies",
     sockets=True,
     client="kazoo.client",
 )

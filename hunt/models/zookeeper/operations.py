@@ -11,12 +11,13 @@ from fencepost.hunt.models.zookeeper.errors import (
     INCONSISTENCY,
     MARSHALLING,
     NO_AUTH,
+    NO_WATCHER,
     Refused,
 )
 from fencepost.hunt.models.zookeeper.jute import buffer, text
 from fencepost.hunt.models.zookeeper.requests import Acl, Request
-from fencepost.hunt.models.zookeeper.tree import Author, Tree
-from fencepost.hunt.models.zookeeper.watches import Watcher, Watches
+from fencepost.hunt.models.zookeeper.tree import CONTAINER, WITH_TTL, Author, Tree
+from fencepost.hunt.models.zookeeper.watches import ON_CHILDREN, ON_DATA, Watcher, Watches
 from fencepost.hunt.sim.unknown import Unknown
 
 _OK = 0
@@ -32,8 +33,16 @@ def write(tree: Tree, request: Request, by: Author) -> bytes:
         case requests.CREATE:
             return text(tree.create(by, *fields))
         case requests.CREATE_2:
-            path = tree.create(by, *fields)
-            return text(path) + answers.stat(tree.nodes[path].stat)
+            return _created(tree, tree.create(by, *fields))
+        case requests.CREATE_CONTAINER:
+            path, data, acl, flags = fields
+            if flags != CONTAINER:
+                raise Unknown("the model of ZooKeeper has no container with the flags of others")
+            return _created(tree, tree.create(by, path, data, acl, flags, container=True))
+        case requests.CREATE_TTL:
+            if fields[3] not in WITH_TTL:
+                raise Unknown("the model of ZooKeeper has no TTL with the flags of others")
+            tree.create(by, *fields[:4])
         case requests.DELETE:
             tree.delete(by, *fields)
         case requests.SET:
@@ -45,20 +54,42 @@ def write(tree: Tree, request: Request, by: Author) -> bytes:
     return b""
 
 
+def _created(tree: Tree, path: str) -> bytes:
+    return text(path) + answers.stat(tree.nodes[path].stat)
+
+
 def multi(tree: Tree, request: Request, by: Author) -> bytes:
-    """Execute all requests or none; return the body of the answer."""
+    """Execute all requests or none; return the body of the answer. Raises Refused at a znode whose
+    flags promise a TTL that the request lacks."""
     parts: list[bytes] = []
-    for place, one in enumerate(request.fields):
-        if one.type == requests.CREATE_2:
-            one = one._replace(type=requests.CREATE)  # as it is answered there
+    asked = [_part(one) for one in request.fields]
+    for place, one in enumerate(asked):
+        if _lacks_ttl(one):
+            tree.undo()
+            raise Refused(MARSHALLING)
         try:
-            parts.append(answers.part(one.type, write(tree, one, by)))
+            body = write(tree, one, by)
+            answered = requests.CREATE_2 if one.type == requests.CREATE_CONTAINER else one.type
+            parts.append(answers.part(answered, body))
         except Refused as error:
             tree.undo()
-            left = len(request.fields) - place - 1
+            left = len(asked) - place - 1
             codes = [_OK] * place + [error.code] + [INCONSISTENCY] * left
             return b"".join(map(answers.failed_part, codes)) + answers.END
     return b"".join(parts) + answers.END
+
+
+def _part(one: Request) -> Request:
+    """Return a request of a multi as the server reads it: the flags of a new znode alone say what
+    it is (MultiOperationRecord, Op.create)."""
+    if one.type not in requests.CREATES or one.type == requests.CREATE_TTL:
+        return one
+    type = requests.CREATE_CONTAINER if one.fields[3] == CONTAINER else requests.CREATE
+    return one._replace(type=type)
+
+
+def _lacks_ttl(one: Request) -> bool:
+    return one.type == requests.CREATE and one.fields[3] in WITH_TTL
 
 
 def read(tree: Tree, watches: Watches, request: Request, ids: acls.Ids, watcher: Watcher) -> bytes:
@@ -121,6 +152,31 @@ def _acl(
     return answers.acl(shown, node.stat)
 
 
+def _check_watches(
+    tree: Tree, watches: Watches, path: str, more: Any, ids: acls.Ids, watcher: Watcher
+) -> bytes:
+    kinds = _kinds(more[0])
+    if not path.startswith("/"):
+        raise Refused(MARSHALLING)
+    if not watches.has(path, kinds):
+        raise Refused(NO_WATCHER)
+    return b""
+
+
+def _remove_watches(
+    tree: Tree, watches: Watches, path: str, more: Any, ids: acls.Ids, watcher: Watcher
+) -> bytes:
+    if not watches.remove(path, watcher, _kinds(more[0])):
+        raise Refused(NO_WATCHER)
+    return b""
+
+
+def _kinds(number: int) -> int:
+    if number not in (ON_CHILDREN, ON_DATA, ON_CHILDREN | ON_DATA):
+        raise Refused(MARSHALLING)
+    return number
+
+
 def _masked(one: Acl) -> Acl:
     """Hide the password of a digest from one who may not administer the znode."""
     if one.scheme != "digest":
@@ -139,4 +195,6 @@ _READS: dict[int, Callable[..., bytes]] = {
     requests.CHILDREN_2: _children_2,
     requests.GET_ACL: _acl,
     requests.CHECK: _lacks,
+    requests.CHECK_WATCHES: _check_watches,
+    requests.REMOVE_WATCHES: _remove_watches,
 }

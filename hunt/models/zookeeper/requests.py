@@ -9,16 +9,18 @@ from fencepost.hunt.sim.unknown import Unknown
 
 CREATE, DELETE, EXISTS, GET, SET, GET_ACL, SET_ACL, CHILDREN, SYNC = range(1, 10)
 PING, CHILDREN_2, CHECK, MULTI, CREATE_2 = 11, 12, 13, 14, 15
+CHECK_WATCHES, REMOVE_WATCHES, CREATE_CONTAINER, CREATE_TTL = 17, 18, 19, 21
 AUTH, SET_WATCHES, CLOSE = 100, 101, -11
 NAMES = {
     CREATE: "create", DELETE: "delete", EXISTS: "exists", GET: "getData", SET: "setData",
     GET_ACL: "getACL", SET_ACL: "setACL", CHILDREN: "getChildren", SYNC: "sync", PING: "ping",
     CHILDREN_2: "getChildren2", CHECK: "check", MULTI: "multi", CREATE_2: "create2",
+    CHECK_WATCHES: "checkWatches", REMOVE_WATCHES: "removeWatches",
+    CREATE_CONTAINER: "createContainer", CREATE_TTL: "createTTL",
     AUTH: "addAuth", SET_WATCHES: "setWatches", CLOSE: "closeSession",
 }  # fmt: skip
 _LACKS = {
-    16: "reconfig", 17: "checkWatches", 18: "removeWatches", 19: "createContainer",
-    20: "deleteContainer", 21: "createTTL", 22: "multiRead", 102: "sasl", 103: "getEphemerals",
+    16: "reconfig", 20: "deleteContainer", 22: "multiRead", 102: "sasl", 103: "getEphemerals",
     104: "getAllChildrenNumber", 105: "setWatches2", 106: "addWatch", 107: "whoAmI",
 }  # fmt: skip
 WORDS = (
@@ -26,7 +28,9 @@ WORDS = (
     "srst", "srvr", "stat", "stmk", "wchc", "wchp", "wchs",
 )  # fmt: skip
 """Commands of administrators, which they send instead of requests."""
-WRITES = frozenset({CREATE, CREATE_2, DELETE, SET, SET_ACL, MULTI, CLOSE})
+CREATES = frozenset({CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL})
+WRITES = CREATES | {DELETE, SET, SET_ACL, MULTI, CLOSE}
+_PARTS = CREATES | {DELETE, SET, CHECK}
 _ACL_MOST = 1000
 
 
@@ -90,15 +94,17 @@ def _multi(source: Reader) -> tuple[Request, ...]:
         type, done, _ = source.number(), source.flag(), source.number()
         if done:
             return tuple(found)
-        if type not in (CREATE, CREATE_2, DELETE, SET, CHECK):
+        if type not in _PARTS:
             raise Unknown(f"the model of ZooKeeper has no {_name(type)} within a multi")
         found.append(Request(_name(type), type, 0, _fields(source, type)))
 
 
 def _fields(source: Reader, type: int) -> tuple[Any, ...]:
-    if type in (CREATE, CREATE_2):
+    if type in (CREATE, CREATE_2, CREATE_CONTAINER):
         return source.text(), source.buffer(), _acls(source), source.number()
-    if type in (DELETE, CHECK):
+    if type == CREATE_TTL:
+        return source.text(), source.buffer(), _acls(source), source.number(), source.long()
+    if type in (DELETE, CHECK, CHECK_WATCHES, REMOVE_WATCHES):
         return source.text(), source.number()
     if type in (EXISTS, GET, CHILDREN, CHILDREN_2):
         return source.text(), source.flag()

@@ -14,29 +14,33 @@ from fencepost.hunt.sim.world import MS
 TICK = 500 * MS
 """The tick with which fencepost starts ZooKeeper (harness/servers/zookeeper.py)."""
 _PASSWORD = 16
+_SWEEPS = 4
+"""In timeouts. A run on real servers may begin at any time before a look."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The times in a server's configuration: its tick (tickTime), in ns, and the least and the most
-    timeout of a session (minSessionTimeout, maxSessionTimeout), in ms."""
+    """The times in a server's configuration: its tick (tickTime), in ns; the least and the most
+    timeout of a session (minSessionTimeout, maxSessionTimeout), in ms; and how often the leader
+    looks for containers to delete (znode.container.checkIntervalMs), in ns."""
 
     tick: int
     least_ms: int
     most_ms: int
+    sweep: int
 
     def negotiated(self, asked_ms: int) -> int:
         """Return the timeout of a session, in ms."""
         return min(max(asked_ms, self.least_ms), self.most_ms)
 
 
-USUAL = Timing(TICK, 2 * TICK // MS, 20 * TICK // MS)
+USUAL = Timing(TICK, 2 * TICK // MS, 20 * TICK // MS, 60_000 * MS)
 
 
 def lasting(timeout_ms: int) -> Timing:
     """Return the times of a server that gives each session this timeout, whatever it asks for, and
-    ends it soon after."""
-    return Timing(timeout_ms * MS // 10, timeout_ms, timeout_ms)
+    ends it soon after. Its leader looks for containers within a run."""
+    return Timing(timeout_ms * MS // 10, timeout_ms, timeout_ms, _SWEEPS * timeout_ms * MS)
 
 
 def password(session: int) -> bytes:

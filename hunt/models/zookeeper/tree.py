@@ -18,13 +18,15 @@ from fencepost.hunt.models.zookeeper.errors import (
     NO_NODE,
     NODE_EXISTS,
     NOT_EMPTY,
+    UNIMPLEMENTED,
     Refused,
 )
 from fencepost.hunt.models.zookeeper.requests import Acl
-from fencepost.hunt.sim.unknown import Unknown
 
 EPHEMERAL, SEQUENTIAL = 1, 2
-_CONTAINER, _MOST_FLAGS = 4, 6
+CONTAINER, WITH_TTL = 4, (5, 6)
+_OWNER = -(2**63)
+"""The owner of a container (EphemeralType.CONTAINER_EPHEMERAL_OWNER)."""
 CREATED, DELETED, CHANGED, CHILD = range(1, 5)
 _MOST, _WIDE = 2**31, 2**32
 
@@ -58,7 +60,7 @@ class Node:
         size = len(self.data or b"")
         return (
             self.czxid, self.mzxid, self.ctime_ms, self.mtime_ms, self.version, cversion,
-            self.aversion, self.owner, size, count, self.pzxid,
+            self.aversion, max(self.owner, 0), size, count, self.pzxid,
         )  # fmt: skip
 
     def names(self) -> list[str]:
@@ -84,6 +86,7 @@ class Tree:
         root = Node(b"", acls.ALL)
         self.nodes: dict[str, Node] = {"": root, "/": root}
         self.ephemerals: dict[int, dict[str, None]] = {}
+        self.containers: dict[str, None] = {}
         self.events: list[Event] = []
         self._undo: list[Callable[[], None]] = []
         for path in paths.SPECIAL[1:]:
@@ -111,13 +114,23 @@ class Tree:
     # Changes.
 
     def create(
-        self, by: Author, path: str | None, data: bytes | None, acl: Sequence[Acl], flags: int
+        self,
+        by: Author,
+        path: str | None,
+        data: bytes | None,
+        acl: Sequence[Acl],
+        flags: int,
+        container: bool = False,
     ) -> str:
-        """Create a znode; return its path, which ends with a number if it is sequential."""
-        if not 0 <= flags <= _MOST_FLAGS:
+        """Create a znode; return its path, which ends with a number if it is sequential.
+
+        Without `container`, the flag of one makes a persistent znode. Znodes with a TTL are
+        refused, as by a server with its default settings (extendedTypesEnabled).
+        """
+        if flags in WITH_TTL:
+            raise Refused(UNIMPLEMENTED)
+        if not 0 <= flags <= CONTAINER:
             raise Refused(BAD_ARGUMENTS)
-        if flags >= _CONTAINER:
-            raise Unknown("the model of ZooKeeper has no containers, and no znodes with a TTL")
         above = paths.parent_of(path)
         assert path is not None
         acl = acls.fixed(acl, by.ids)
@@ -128,9 +141,9 @@ class Tree:
         paths.check(path)
         if path in self.nodes:
             raise Refused(NODE_EXISTS)
-        if parent.owner:
+        if parent.owner not in (0, _OWNER):
             raise Refused(NO_CHILDREN_FOR_EPHEMERALS)
-        owner = by.session if flags & EPHEMERAL else 0
+        owner = _OWNER if container else by.session if flags & EPHEMERAL else 0
         wide = acls.ALL if acl == acls.ALL else acl
         made = Node(data, wide, by.zxid, by.zxid, by.zxid, by.ms, by.ms, owner=owner)
         before = parent.creates, parent.pzxid, parent.capacity
@@ -155,6 +168,15 @@ class Tree:
         if node.children:
             raise Refused(NOT_EMPTY)
         self._remove(path, by.zxid)
+
+    def abandoned(self) -> list[str]:
+        """Return the containers that had children, and have none (ContainerManager)."""
+        nodes = {path: self.nodes[path] for path in self.containers}
+        return [path for path, one in nodes.items() if one.creates > 0 and not one.children]
+
+    def sweep(self, path: str, zxid: int) -> None:
+        """Delete a container."""
+        self._remove(path, zxid)
 
     def end(self, session: int, zxid: int) -> None:
         """Delete the ephemeral znodes of a session."""
@@ -213,13 +235,17 @@ class Tree:
         self.nodes[path] = node
         parent.children[path[path.rindex("/") + 1 :]] = None
         parent.capacity = paths.grown(parent.capacity, len(parent.children))
-        if node.owner:
+        if node.owner == _OWNER:
+            self.containers[path] = None
+        elif node.owner:
             self.ephemerals.setdefault(node.owner, {})[path] = None
 
     def _drop(self, path: str, parent: Node) -> None:
         node = self.nodes.pop(path)
         del parent.children[path[path.rindex("/") + 1 :]]
-        if node.owner:
+        if node.owner == _OWNER:
+            del self.containers[path]
+        elif node.owner:
             ours = self.ephemerals[node.owner]
             del ours[path]
             if not ours:

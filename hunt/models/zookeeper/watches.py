@@ -18,6 +18,8 @@ class Watcher(Protocol):
 
 
 By = dict[str, dict[Watcher, None]]
+ON_CHILDREN, ON_DATA = 1, 2
+"""Kinds of watches, as bits (Watcher.WatcherType: 1, 2, and 3 for any)."""
 
 
 class Watches:
@@ -32,6 +34,22 @@ class Watches:
 
     def on_children(self, path: str, watcher: Watcher) -> None:
         self._children.setdefault(path, {})[watcher] = None
+
+    def _of(self, kinds: int) -> list[By]:
+        each = (ON_CHILDREN, self._children), (ON_DATA, self._data)
+        return [watches for kind, watches in each if kinds & kind]
+
+    def has(self, path: str, kinds: int) -> bool:
+        """Return whether any client has a watch of these kinds on a path: ZooKeeper 3.8 does not
+        look whose it is (WatchManager.containsWatcher)."""
+        return any(watches.get(path) for watches in self._of(kinds))
+
+    def remove(self, path: str, watcher: Watcher, kinds: int) -> bool:
+        """Remove a client's watches of these kinds from a path; return whether there were any."""
+        found = [watches for watches in self._of(kinds) if watcher in watches.get(path, {})]
+        for watches in found:
+            del watches[path][watcher]
+        return bool(found)
 
     def leave(self, watcher: Watcher) -> None:
         """Forget a connection, which is closed."""

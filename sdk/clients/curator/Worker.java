@@ -38,8 +38,12 @@ public final class Worker implements Fencepost.Lock {
             throw new Fencepost.Failed("not its turn within " + waitMs + " ms");
         }
         held = mutex; // before the check that the znode exists
+        Long token = recipe.token(mutex);
+        if (token == null) {
+            throw new Fencepost.Indeterminate("acquire returned, but its znode is gone", "not-held");
+        }
         // Curator does not report how long the session lives.
-        return new Fencepost.Grant().token(recipe.token(mutex)).withoutDeadline();
+        return new Fencepost.Grant().token(token).withoutDeadline();
     }
 
     @Override

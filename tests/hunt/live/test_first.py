@@ -118,3 +118,29 @@ def test_a_lock_with_extend_extends_in_a_long_hold(first):
     heads = list(dict.fromkeys(one.head for one in schedules))
     # Of client-1: when it begins, how long it holds, whether it extends, how many more holds.
     assert (0, 3, 1, 0) in [head[1:5] for head in heads[:3]]
+
+
+@pytest.mark.parametrize("servers", ["zookeeper:3", "etcd:3", "zookeeper:1"])
+def test_client_1_is_first_cut_off_for_longer_than_its_lease_while_it_waits(first, servers):
+    schedules, actions = first(servers=servers)
+    outages = [n for n, one in enumerate(actions, 1) if one.way == "outage"]
+    assert len(outages) == 2 and [actions[n - 1].client for n in outages] == [0, 1]
+    faulty = [one for one in schedules if one.injections]
+    # At the first half of its messages, in two set-ups in which it asks last.
+    mine = faulty[:12]
+    assert {one.injections for one in mine} == {((1 + 2 * n, outages[0]),) for n in range(6)}
+    assert outages[0] not in {number for one in faulty[12:] for _, number in one.injections}
+    assert len({one.head for one in mine}) == 2
+    for one in mine:
+        begins = [one.head[1], one.head[5]]
+        assert begins == [1, 0]
+
+
+def test_servers_with_one_state_are_not_split_first(first):
+    for servers in ("zookeeper:3", "etcd:3"):
+        schedules, actions = first(servers=servers)
+        splits = {n for n, one in enumerate(actions, 1) if one.way == "split"}
+        assert splits
+        assert not splits & {number for one in schedules for _, number in one.injections}
+    schedules, actions = first(servers="redis:3")
+    assert not any(one.way == "outage" for one in actions)

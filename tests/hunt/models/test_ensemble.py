@@ -7,13 +7,15 @@ from random import Random
 import pytest
 
 from fencepost.hunt.models.zookeeper.ensemble import Ensemble
+from fencepost.hunt.models.zookeeper.errors import NO_NODE
 from fencepost.hunt.models.zookeeper.server import ZooKeeperServer
-from fencepost.hunt.models.zookeeper.sessions import TICK, password
+from fencepost.hunt.models.zookeeper.sessions import TICK, USUAL, password
 from fencepost.hunt.sim.network import Network
 from fencepost.hunt.sim.world import MS, Timer, World
 
 sides = pytest.importorskip("tests.hunt.models.zookeeper_sides")
 dialogue = pytest.importorskip("tests.hunt.models.zookeeper_dialogue")
+drawn = pytest.importorskip("tests.hunt.models.zookeeper_drawn")
 jute = dialogue.jute
 
 
@@ -282,3 +284,80 @@ def test_the_times_of_a_znode_are_those_of_the_leader_s_wall_clock() -> None:
     assert answer is not None
     _, stat = jute.Create2.deserialize(answer, 16)
     assert stat.ctime == before + 3_600_000
+
+
+def container(path: str) -> object:
+    return drawn.Container(path, b"", [dialogue.ANYONE], drawn.CONTAINER)
+
+
+def node(path: str) -> object:
+    return jute.Create(path, b"", [dialogue.ANYONE], 0)
+
+
+def are_there(client: Client, *paths: str) -> list[bool]:
+    return [error(client.ask(jute.Exists(path, False))) == 0 for path in paths]
+
+
+SWEEP_MS = USUAL.sweep // MS
+PING = (-2).to_bytes(4, "big", signed=True) + (11).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_containers_that_had_children_are_deleted_at_the_next_look_and_no_others(count):
+    cluster = Cluster(count)
+    client = cluster.connect(count - 1, 10_000)
+    for path in ("/left", "/full", "/fresh"):
+        assert error(client.ask(container(path))) == 0
+    for path in ("/left/a", "/full/a"):
+        assert error(client.ask(node(path))) == 0
+    assert error(client.ask(jute.Delete("/left/a", -1))) == 0
+    for at in range(1000, SWEEP_MS, 1000):
+        assert are_there(client, "/left") == [True]
+        cluster.until(at)
+    cluster.until(SWEEP_MS + 2)
+    assert are_there(client, "/left", "/full", "/fresh") == [False, True, True]
+    assert error(client.ask(node("/left/b"))) == NO_NODE
+
+
+def test_a_container_whose_child_comes_back_in_time_stays_until_it_is_empty_at_a_look():
+    cluster = Cluster(1)
+    client = cluster.connect(0, 10_000)
+    for request in (container("/c"), node("/c/a"), jute.Delete("/c/a", -1), node("/c/a")):
+        assert error(client.ask(request)) == 0
+    for look in (1, 2, 3):
+        for at in range((look - 1) * SWEEP_MS + 1000, look * SWEEP_MS, 1000):
+            cluster.until(at)
+            assert are_there(client, "/c") == [True]
+        cluster.until(look * SWEEP_MS + 1)
+        assert are_there(client, "/c") == [look < 3]
+        if look == 2:
+            assert error(client.ask(jute.Delete("/c/a", -1))) == 0
+
+
+def test_watchers_hear_that_a_container_is_deleted():
+    cluster = Cluster(3)
+    client = cluster.connect(1, 10_000)
+    for request in (container("/c"), node("/c/a"), jute.Delete("/c/a", -1)):
+        client.ask(request)
+    client.ask(jute.Exists("/c", True))
+    client.line.said.clear()
+    for at in range(1000, SWEEP_MS + 1001, 1000):
+        cluster.until(at)
+        client.send(PING)
+    notices = [one[4:] for one in client.line.said if one[4:8] == b"\xff" * 4]
+    assert [jute.Watch.deserialize(one[16:], 0)[0][::2] for one in notices] == [(2, "/c")]
+
+
+def test_a_look_for_containers_waits_for_a_majority():
+    cluster = Cluster(3)
+    client = cluster.connect(2, 10_000)
+    for request in (container("/c"), node("/c/a"), jute.Delete("/c/a", -1)):
+        client.ask(request)
+    cluster.until(SWEEP_MS - 100)
+    for server in cluster.servers[:2]:
+        server.paused_until = (SWEEP_MS + 900) * MS
+    cluster.until(SWEEP_MS + 800)
+    leader = cluster.ensemble.leader
+    assert leader is not None and "/c" in leader.tree.nodes
+    cluster.until(SWEEP_MS + 2000)
+    assert "/c" not in cluster.ensemble.servers[0].tree.nodes

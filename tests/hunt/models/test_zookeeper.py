@@ -10,9 +10,10 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,12 @@ from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import MS, World
 
 dialogue = pytest.importorskip("tests.hunt.models.zookeeper_dialogue")
+drawn = pytest.importorskip("tests.hunt.models.zookeeper_drawn")
 sides = pytest.importorskip("tests.hunt.models.zookeeper_sides")
 JAR = Path("/usr/share/java/zookeeper.jar")
 HOST, START_S = "127.0.0.1", 240.0
 DIALOGUES, STEPS = 10, 300
+SWEEP_MS, SOON_S = 200, 20.0
 
 
 def test_the_model_answers_a_recorded_dialogue_as_zookeeper_3_8_did() -> None:
@@ -49,16 +52,30 @@ def test_the_recorded_dialogue_has_notices_errors_and_sessions_that_move() -> No
     kinds = Counter(one[1][0] for one in messages if one[0] == "notice")
     assert set(kinds) == {1, 2, 3, 4}
     errors = {one[3] for one in messages if one[0] == "answer"}
-    assert {0, -8, -101, -102, -103, -108, -110, -111, -114} <= errors
+    assert {0, -5, -6, -8, -101, -102, -103, -108, -110, -111, -114, -121} <= errors
+    assert {17, 18, 19} <= {step[2] for step in record["steps"] if step[0] == "request"}
 
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
-    """Start Debian's ZooKeeper on this machine, for these tests alone."""
+    """Start Debian's ZooKeeper, which deletes no container meanwhile."""
+    with _serving(tmp_path_factory.mktemp("zookeeper"), sweep_ms=86_400_000) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def sweeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """Start one that looks for containers to delete all the time."""
+    with _serving(tmp_path_factory.mktemp("sweeping"), SWEEP_MS) as address:
+        yield address
+
+
+@contextmanager
+def _serving(folder: Path, sweep_ms: int) -> Iterator[tuple[str, int]]:
+    """Start ZooKeeper on this machine, for these tests alone."""
     java = shutil.which("java")
     if java is None or not JAR.exists():
         pytest.skip("Debian's package `zookeeper` is not installed")
-    folder = tmp_path_factory.mktemp("zookeeper")
     with closing(socket.socket()) as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
@@ -71,7 +88,10 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
-            [java, "-Xmx128m", "-cp", f"{JAR}", "-Dzookeeper.forceSync=no", main, str(config)],
+            [
+                java, "-Xmx128m", "-cp", f"{JAR}", "-Dzookeeper.forceSync=no",
+                f"-Dznode.container.checkIntervalMs={sweep_ms}", main, str(config),
+            ],
             stdout=log, stderr=log, cwd=folder,
         )  # fmt: skip
         try:
@@ -160,23 +180,51 @@ def test_timeouts_are_between_two_and_twenty_ticks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type", "name"), [(16, "reconfig"), (19, "createContainer"), (105, "setWatches2"), (77, "77")]
+    ("type", "name"), [(16, "reconfig"), (20, "deleteContainer"), (105, "setWatches2"), (77, "77")]
 )
 def test_a_request_that_the_model_lacks_is_refused_by_name(type: int, name: str) -> None:
     with pytest.raises(Unknown, match=f"ZooKeeper has no request .*{name}"):
         requests.request((1).to_bytes(4, "big") + type.to_bytes(4, "big"))
 
 
-def test_four_letter_words_and_znodes_with_a_ttl_are_refused_by_name() -> None:
+def test_four_letter_words_and_odd_flags_of_containers_are_refused_by_name() -> None:
     server = ZooKeeperServer("zookeeper-1", 0, Ensemble(Network(World(), None)))
     with pytest.raises(Unknown, match="no four-letter word ruok"):
         server.session().commands(b"ruok")
-    side = sides.Modelled()
-    talk = dialogue.Talk(side)
-    talk.step(["open", 0])
-    container = dialogue.jute.Create("/c", b"", [dialogue.ANYONE], 4)
-    with pytest.raises(Unknown, match="no containers"):
-        talk.step(["request", 0, *dialogue.packed(container)])
+    for kind, words in ((drawn.Container, "no container"), (drawn.Ttl, "no TTL")):
+        talk = dialogue.Talk(sides.Modelled())
+        talk.step(["open", 0])
+        odd = kind("/c", b"", [dialogue.ANYONE], 1)
+        with pytest.raises(Unknown, match=f"{words} with the flags of others"):
+            talk.step(["request", 0, *dialogue.packed(odd)])
+
+
+def _asked(talk: Any, request: Any) -> int:
+    """Return the error of a request on connection 0."""
+    error: int = talk.step(["request", 0, *dialogue.packed(request)])[0][-1][3]
+    return error
+
+
+@pytest.mark.slow
+def test_a_real_server_deletes_containers_that_had_children_and_no_others(
+    sweeping: tuple[str, int],
+) -> None:
+    """As the model does (tests/hunt/models/test_ensemble.py)."""
+    jute, anyone = dialogue.jute, [dialogue.ANYONE]
+    talk = dialogue.Talk(sides.Real(sweeping))
+    try:
+        for path in ("/left", "/full", "/fresh"):
+            assert _asked(talk, drawn.Container(path, b"", anyone, drawn.CONTAINER)) == 0
+        for path in ("/left/a", "/full/a"):
+            assert _asked(talk, jute.Create(path, b"", anyone, 0)) == 0
+        assert _asked(talk, jute.Delete("/left/a", -1)) == 0
+        end = time.monotonic() + SOON_S
+        while _asked(talk, jute.Exists("/left", False)) == 0:
+            assert time.monotonic() < end
+            time.sleep(SWEEP_MS / 1000)
+        assert [_asked(talk, jute.Exists(path, False)) for path in ("/full", "/fresh")] == [0, 0]
+    finally:
+        talk.end()
 
 
 def test_a_malformed_record_closes_the_connection() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from kazoo.protocol import serialization as jute
 
-from tests.hunt.models.zookeeper_drawn import ANYONE, Step, drawn, packed
+from tests.hunt.models.zookeeper_drawn import ANYONE, Container, Step, drawn, packed
 from tests.hunt.models.zookeeper_sides import Modelled, Real, Side
 
 RECORD = Path(__file__).parent / "zookeeper-3.8.json"
@@ -30,6 +30,7 @@ PING, NOTICE, AUTH = -2, -1, -4
 # The longest timeout of the model. A server may grant more, so that no session ends in a dialogue.
 _MOST_MS = 10_000
 _PING = struct.pack(">ii", PING, 11)
+_CREATES = jute.Create.type, jute.Create2.type, Container.type
 
 
 class Talk:
@@ -185,7 +186,7 @@ class Talk:
     def _body(self, type: int, sent: bytes, body: bytes) -> Any:
         known = (
             jute.Create, jute.Exists, jute.GetData, jute.SetData, jute.GetACL, jute.SetACL,
-            jute.GetChildren, jute.GetChildren2, jute.Create2, jute.Sync,
+            jute.GetChildren, jute.GetChildren2, jute.Create2, jute.Sync, Container,
         )  # fmt: skip
         if type == jute.Transaction.type:
             return self._multi(body)
@@ -203,10 +204,10 @@ class Talk:
             part: list[Any] = list(header)
             if header.done:
                 return [*told, part, len(body) - at]
-            if header.type in (jute.Create.type, jute.Create2.type):
+            if header.type in _CREATES:
                 path, at = jute.read_string(body, at)
                 part.append(path)
-            if header.type in (jute.SetData.type, jute.Create2.type):
+            if header.type in (jute.SetData.type, *_CREATES[1:]):
                 part.append(self._stat(jute.ZnodeStat(*jute.stat_struct.unpack_from(body, at))))
                 at += jute.stat_struct.size
             if header.type == -1:
@@ -224,7 +225,9 @@ class Talk:
         return found
 
     def _stat(self, stat: Any) -> list[Any]:
-        owner = self._sessions.index(stat.ephemeralOwner) if stat.ephemeralOwner else -1
+        owner = stat.ephemeralOwner
+        if owner > 0:
+            owner = self._sessions.index(owner) + 1
         changed = [self._zxid(stat.czxid), self._zxid(stat.mzxid), self._zxid(stat.pzxid)]
         # No time is compared: the model's stands still.
         rest = [stat.version, stat.cversion, stat.aversion, stat.dataLength, stat.numChildren]
@@ -244,10 +247,10 @@ def told(side: Side, steps: Sequence[Step]) -> list[list[Any]]:
         talk.end()
 
 
-def compare(address: tuple[str, int], seed: int, count: int) -> None:
+def compare(address: tuple[str, int], seed: int, count: int, containers: bool = True) -> None:
     """Have one dialogue with a real server and with the model; raise AssertionError if they
-    differ."""
-    steps = drawn(seed, count, f"/fencepost-{seed}-{time.time_ns()}")
+    differ. With `containers` the server must not delete any meanwhile."""
+    steps = drawn(seed, count, f"/fencepost-{seed}-{time.time_ns()}", containers)
     real, modelled = Talk(Real(address)), Talk(Modelled())
     try:
         for number, step in enumerate(steps):
@@ -277,6 +280,6 @@ def measured_expiry(side: Side, timeout_ms: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    steps = drawn(seed=4, count=400)
+    steps = drawn(seed=37, count=400)
     answers = told(Real(("127.0.0.1", int(sys.argv[1]))), steps)
     print(json.dumps({"steps": steps, "told": answers}, separators=(",", ":")))

@@ -10,7 +10,8 @@ from kazoo.protocol import serialization as jute
 from kazoo.security import ACL, Id
 
 CONNECTIONS = 3
-_SET_WATCHES = 101
+CONTAINER = 4
+_SET_WATCHES, _CHECK_WATCHES, _REMOVE_WATCHES = 101, 17, 18
 ANYONE = ACL(31, Id("world", "anyone"))
 ACLS = (
     [ANYONE], [ANYONE], [ANYONE], [ACL(1, Id("world", "anyone"))], [ACL(31, Id("auth", ""))],
@@ -22,16 +23,32 @@ ODD = ("a/", "a//x", "a/../b", "./a", "a\x01", "")
 Step = list[Any]
 
 
+class Container(jute.Create2):  # type: ignore[misc]  # kazoo has no types
+    """Creates a container, which kazoo cannot."""
+
+    type = 19
+
+
+class Ttl(jute.Create2):  # type: ignore[misc]
+    """Creates a znode with a TTL of a second."""
+
+    type = 21
+
+    def serialize(self) -> bytes:
+        return bytes(super().serialize()) + struct.pack(">q", 1000)
+
+
 class Draw(Random):
-    """Draws paths below one folder."""
+    """Draws paths below one folder. `containers`: it draws containers, too."""
 
     folder = "/d"
+    containers = True
 
 
-def drawn(seed: int, count: int, folder: str = "/d") -> list[Step]:
+def drawn(seed: int, count: int, folder: str = "/d", containers: bool = True) -> list[Step]:
     """Draw a dialogue about a folder. Each step is a list that JSON can have."""
     random = Draw(seed)
-    random.folder = folder
+    random.folder, random.containers = folder, containers
     steps: list[Step] = [["open", number] for number in range(CONNECTIONS)]
     steps.append(["request", 0, *packed(jute.Create(folder, b"", [ANYONE], 0))])
     steps += [_step(random) for _ in range(count)]
@@ -72,13 +89,17 @@ def _version(random: Draw) -> int:
 
 def _create(random: Draw) -> Any:
     flags = random.choice(
-        (0, 0, 1, 1, 2, 3, 3, 3, 7, -1) if random.random() < 0.2 else (0, 1, 2, 3)
+        (0, 0, 1, 1, 2, 3, 3, 3, 4, 5, 6, 7, -1) if random.random() < 0.2 else (0, 1, 2, 3)
     )
     acls = random.choice(ACLS) if random.random() < 0.15 else [ANYONE]
     kind = jute.Create2 if random.random() < 0.3 else jute.Create
     path = _path(random)
     if not path.startswith(f"{random.folder}/"):
         flags &= 1  # a real server has its own number of znodes there
+    elif random.containers and random.random() < 0.2:
+        kind, flags = Container, CONTAINER
+    elif random.random() < 0.03:
+        kind, flags = Ttl, random.choice((5, 6))
     return kind(path, _data(random), acls, flags)
 
 
@@ -98,7 +119,7 @@ def _multi(random: Draw) -> Any:
 
 def _request(random: Draw) -> Any:
     watched = random.random() < 0.5
-    match random.randrange(16):
+    match random.randrange(17):
         case 0 | 1 | 2 | 3:
             return _create(random)
         case 4 | 5:
@@ -123,6 +144,10 @@ def _request(random: Draw) -> Any:
             return _set_watches(random)
         case 14 if random.random() < 0.3:
             return jute.Auth(0, "digest", random.choice(("a:b", "c:d", "no colon")))
+        case 16:
+            type = random.choice((_CHECK_WATCHES, _REMOVE_WATCHES))
+            of = random.choice((1, 2, 3, 3, 0) if random.random() < 0.2 else (1, 2, 3))
+            return type, jute.write_string(_path(random)) + struct.pack(">i", of)
     return jute.GetData(_path(random), watched)
 
 
