@@ -69,9 +69,9 @@ def _summary(both: list[TwoAtWork], whys: list[list[Link]], known: Mapping[str, 
 
 
 def _evidence(one: TwoAtWork, why: list[Link]) -> dict[str, Any]:
-    first, second, told_ns = one.first.hold, one.second.hold, one.first.told
-    told = f", although its elector called stopped at {seconds(told_ns)}"
-    told = told if told_ns <= one.start else ""
+    first, second, told = one.first.hold, one.second.hold, ""
+    if one.first.told <= one.start:
+        told = f", although its elector called stopped at {seconds(one.first.told)}"
     return {
         "what": (
             f"{second.who} led from {seconds(one.start)} on ({second.name}), while {first.who} "

@@ -69,7 +69,7 @@ class Stream:
         self._length = self._times.uniform(0.5, 2)
         name = f"{self._name}/{self._number}"
         self._dealing = dealing(name, f"{self._name}/turns", self._taken)
-        self._chance = Random(f"{name}/chance")
+        self._others = dealing(f"{name}/others", f"{name}/others", {})
         self._waited_s = 0.0
         # Cached, with the time before which there is no room for each: a long run's faults are
         # retried millions of times.
@@ -93,8 +93,8 @@ class Stream:
         return placed
 
     def _room(self, length_s: float, layout: Layout, near: list[Placed]) -> list[Placed]:
-        """Return a way that collides with no other fault, or none. All first ways are of the kind
-        whose turn it is, all others of any kind."""
+        """Return a way that collides with no other fault, or none. The first ways are of the kind
+        whose turn it is, the others of all kinds in turn."""
         patient = self._waited_s < _PATIENCE_S
         for number in range(_TRIES if patient else 2 * _TRIES):
             if number == len(self._ways):
@@ -111,12 +111,13 @@ class Stream:
         return []
 
     def _way(self, layout: Layout, in_turn: bool) -> list[Way]:
-        self._dealing.taken, self._dealing.entry = dict(self._taken), ""
-        random = self._dealing if in_turn else self._chance
+        self._dealing.taken = dict(self._taken)
+        random = self._dealing if in_turn else self._others
+        random.entry = ""
         asked = self._among[0]
         if len(self._among) > 1:
             asked = deal(random, "entry", self._among, self._weights)
-        self._dealing.entry = asked.text
+        random.entry = asked.text
         found = ways(asked, random, layout)
         self._takes.append(self._dealing.taken)
         return found

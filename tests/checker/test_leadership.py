@@ -141,8 +141,9 @@ def test_a_reset_that_has_ended_is_named_if_the_work_never_ended_since():
     [
         # The lease is 100 ms. The next leader begins at 300 ms: it was renewed before 200 ms.
         ((150, 210), (280, 350), {0.15}),  # a request from before still hangs
+        ((150, 200), (280, 350), {0.15}),
         ((150, 199), (280, 350), {0.28}),  # it was renewed after that
-        ((150, 350), (249, 350), {0.15, 0.249}),
+        ((150, 350), (250, 350), {0.15, 0.25}),
         ((150, 350), (251, 350), {0.15}),  # too late to keep it from a renewal
         ((150, 199), (201, 220), {0.201}),
         ((100, 150), (160, 199), {0.16}),  # nothing else: the last one before

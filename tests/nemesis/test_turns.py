@@ -142,7 +142,7 @@ def test_other_sources_of_chance_choose_as_they_always_did(seed, options):
 
 @SOURCES
 @given(SEEDS)
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_eight_faults_of_http_have_all_eight_kinds_and_four_all_that_a_client_can_see(source, seed):
     kinds = of(source(["http"], seed, 8), "kind")
     assert {*kinds} == HTTP_KINDS
@@ -151,7 +151,7 @@ def test_eight_faults_of_http_have_all_eight_kinds_and_four_all_that_a_client_ca
 
 
 @given(SEEDS)
-@settings(max_examples=50)
+@settings(max_examples=8)
 def test_a_schedule_has_every_shape_of_a_partition_once_and_rejects_in_one_of_four(seed):
     shapes = possible(AT)
     found = scheduled(["partition"], seed, len(shapes))
@@ -185,7 +185,7 @@ def test_a_clock_drifts_and_strobes_once_in_six_faults(seed):
 
 @SOURCES
 @given(SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_entries_of_a_family_alternate_by_their_weights(source, seed):
     found = source(["http:client-1/500=3", "http:client-2/500"], seed, 8)
     clients = [fault.targets[0] for fault in found]
@@ -195,7 +195,7 @@ def test_entries_of_a_family_alternate_by_their_weights(source, seed):
 
 @SOURCES
 def test_in_the_long_run_each_kind_of_http_comes_as_often_as_ever(source):
-    many = 8 * 50
+    many = 8 * 25
     found = Counter(of(source(["http"], 7, many), "kind"))
     assert found == dict.fromkeys(HTTP_KINDS, many / 8)
 
@@ -218,13 +218,24 @@ def test_two_cuts_of_the_holder_leave_requests_unanswered_once_past_the_lease(se
 
 
 @given(SEEDS)
-@settings(max_examples=30)
-def test_a_kind_that_finds_no_room_keeps_its_turn_and_others_pass(seed):
+@settings(max_examples=10)
+def test_an_entry_that_never_finds_room_does_not_keep_the_others_waiting(seed):
+    entries = ["kill:redis-1/never@1s", "cpu:redis-1", "cpu:redis-2"]
+    faults = draw(entries, seed, 600, 5, AT)
+    (gone,) = [one for one in faults if one.family == "kill"]
+    limited = [one.targets for one in faults if one.family == "cpu" and one.at_s > gone.at_s]
+    assert len(limited) >= (600 - gone.at_s) // 20
+    assert limited.count(["redis-1"]) == 0
+
+
+@given(SEEDS)
+@settings(max_examples=10)
+def test_a_kind_that_has_to_wait_a_little_keeps_its_turn(seed):
     """A server that is cut off from the others has its clock left alone meanwhile."""
-    mixed = draw(["partition", "clock@2s"], seed, 1200, 3, AT)
-    shapes = of([one for one in mixed if one.family == "partition"], "shape")
-    assert len(shapes) > 20
-    assert {*shapes} == {*possible(AT)}
+    faults = draw(["partition", "clock@40s"], seed, 400, 3, AT)
+    shapes = of([one for one in faults if one.family == "partition"], "shape")
+    many = len(possible(AT))
+    assert sorted(shapes[:many]) == sorted(possible(AT))
 
 
 def test_a_trigger_longer_than_half_of_the_run_is_left_out():
