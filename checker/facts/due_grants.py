@@ -109,15 +109,12 @@ class DueGrants:
         self._impairing = impairing(on, clients)
         self._closings = Closings(history)
         self._faulty, self._on = bool(on), over_time(on)
-        ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
-        self.healed = None not in ends
-        self._last_on = max(
-            (f.start for f in on if f.end is None and not kills_clients(f, clients)), default=0
-        )
-        healed = [end for end in ends if end is not None]
+        # The kill of a client is over at once.
+        self._unhealed = [f.start for f in on if f.end is None and not kills_clients(f, clients)]
+        self.healed = not self._unhealed
         # Before the clients are ready, no client can be granted a lock.
         self._ready_ns = int(test.get("ready_s", 0) * 1e9)
-        self._since = max([self._ready_ns, *healed])
+        self._since = max([self._ready_ns, *(f.start if f.end is None else f.end for f in on)])
         known = [fault for fault in on if fault.impairs is not None]
         # Servers that agree among themselves give locks that end with sessions.
         one_by_one = len(self._servers) > 1 and ends_with(test) == "lease"
@@ -183,8 +180,8 @@ class DueGrants:
         """Return what clients asked for in vain until the end, for longer than the bound: a lock
         behind a fault that was never healed, or behind a lease that is longer than it was asked for
         and outlasts its holder. None if they did not."""
-        if not self.healed:
-            since = lock.in_vain_since(self._last_on)
+        if self._unhealed:
+            since = lock.in_vain_since(max(self._unhealed))
             return None if since is None else _NEVER_HEALED.format(seconds(since))
         if lock.in_vain_since(self._since) is not None:
             return None  # no lease is in their way

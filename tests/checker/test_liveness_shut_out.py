@@ -43,6 +43,33 @@ def test_a_client_that_asks_for_longer_than_the_bound_in_all_is_shut_out(story, 
     assert bool(shut(story, liveness_bound_s=2.1)) is told
 
 
+@pytest.mark.parametrize(("took", "told"), [(700, False), (701, True)])
+def test_one_that_asks_for_exactly_the_bound_is_not_shut_out(story, took, told):
+    """Of four requests, each counts as 0.2 s less than it took."""
+    turns(story, 6)
+    for number in range(4):
+        polls(story, 1060 + 1000 * number, 1800 + 1000 * number, took=took)
+    assert bool(shut(story, liveness_bound_s=2)) is told
+
+
+@pytest.mark.parametrize(("pause", "told"), [(200, True), (201, False)])
+def test_a_pause_of_a_tenth_of_the_bound_belongs_to_the_time_for_which_it_asks(story, pause, told):
+    """Four times it asks from 1.06 s to 1.80 s. Of that, 0.54 s count, or 0.14 s."""
+    turns(story, 6)
+    for number in range(4):
+        at = 1060 + 1000 * number
+        polls(story, at, at + 270, took=270)
+        polls(story, at + 270 + pause, at + 540 + pause, took=270)
+    assert bool(shut(story, liveness_bound_s=2)) is told
+
+
+def test_the_time_before_the_first_grant_counts(story):
+    turns(story, 1, first=2)
+    polls(story, 0, 2980)
+    (row,) = shut(story, liveness_bound_s=2)
+    assert "was refused 23 times from 0.000 s" in row["what"]
+
+
 def test_the_evidence_names_the_client(story):
     turns(story, 5)
     asks_in_each(story, 4)
@@ -140,7 +167,7 @@ def test_its_clock_must_show_that_the_lock_was_free(story, begin, end, told):
     assert bool(shut(story, liveness_bound_s=1.6, clocks=clocks)) is told
 
 
-@pytest.mark.parametrize(("end", "told"), [(1989, True), (1990, False)])
+@pytest.mark.parametrize(("end", "told"), [(1989, True), (1989.5, False), (1990, False)])
 def test_its_clock_must_show_that_no_other_had_asked(story, end, told):
     turns(story, 6)
     for number in range(4):

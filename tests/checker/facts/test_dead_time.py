@@ -20,7 +20,9 @@ def asks(begin, until, *, mode="exclusive", node="c9", type="fail", over=None, d
     invoked = Op(begin, begin, 9, "invoke", "acquire", value, None, node)
     ends = until if until < FOREVER else END
     done = None if type is None else Op(ends, ends, 9, type, "acquire", value, None, node)
-    return Call(invoked, done), Request(begin, until, begin if over is None else over, died)
+    over = begin if over is None else over
+    open_until = until if type or died else FOREVER
+    return Call(invoked, done), Request(begin, until, over, died, open_until)
 
 
 def paused(node, start, end):
