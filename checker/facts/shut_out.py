@@ -85,21 +85,12 @@ class _Vain:
         return self.earlier + max(0.0, self.end - self.begin - pause)
 
 
-class _Free(Struct, frozen=True, gc=False):
-    """A free time that grants ended. `until`: when the first of them was asked for; `served`: the
-    clients to whom it was their first request."""
-
-    since: float
-    until: float
-    served: frozenset[int | str]
-
-
 def shut_out(lock: Waited, free: Iterable[Span], hindered: Hindered) -> Iterator[ShutOut]:
     """Yield the clients that asked in vain in such free times for longer than the bound in all, a
     pause less each time. `free`: the free times of the lock, in order."""
     asked, apart = lock.requests, lock.apart
     times = _ended_by_grants(asked, lock.found, free)
-    begins = [one.since for one in times]
+    begins = [since for since, _ in times]
     by_itself = alone(asked, apart) if hindered.one_by_one else None
     vain: dict[int | str, _Vain] = {}
     for call, one in asked:
@@ -109,11 +100,9 @@ def shut_out(lock: Waited, free: Iterable[Span], hindered: Hindered) -> Iterator
         if end is None or end.type != "fail" or one.asked_until < end.time:
             continue
         place = bisect_right(begins, begin.time - apart) - 1
-        if place < 0 or end.time + apart >= times[place].until:
+        if place < 0 or end.time + apart >= times[place][1]:
             continue
-        if not times[place].served - {process} or (
-            by_itself is not None and begin.index not in by_itself
-        ):
+        if by_itself is not None and begin.index not in by_itself:
             continue
         if not hindered.calm(begin.node, begin.time, end.time):
             continue
@@ -126,8 +115,9 @@ def shut_out(lock: Waited, free: Iterable[Span], hindered: Hindered) -> Iterator
 
 def _ended_by_grants(
     asked: Iterable[tuple[Call, Request]], found: Iterable[Hold], free: Iterable[Span]
-) -> list[_Free]:
-    """Return the free times that grants ended, in order."""
+) -> list[Span]:
+    """Return the free times that ended with a grant to a client at its first request, in order:
+    from when on, and until any such grant was asked for. That client was not refused in it."""
     failed: dict[int | str, list[Call]] = {}
     for call, _ in asked:
         if call.type != "ok" and call.end is not None:
@@ -138,10 +128,8 @@ def _ended_by_grants(
     times = []
     for since, until in free:
         grants = starting.get(until, [])
-        first = [hold for hold in grants if not _tried(failed.get(hold.process, []), since, until)]
-        if first:
-            who = frozenset(hold.process for hold in first)
-            times.append(_Free(since, min(hold.asked for hold in grants), who))
+        if any(not _tried(failed.get(hold.process, []), since, until) for hold in grants):
+            times.append((since, min(hold.asked for hold in grants)))
     return times
 
 

@@ -75,6 +75,13 @@ def test_a_fault_that_was_healed_is_no_such_fault(story):
     assert "until the end" not in verdict(story, **ONE).summary
 
 
+def test_they_ask_in_vain_since_it_began_whatever_fault_ended_meanwhile(story):
+    """From 4.4 s on they do not ask for longer than the bound."""
+    stuck(story)
+    story.fault("pause", 4400, 4500, ["client-9"])
+    assert "in vain from 1.000 s on" in verdict(story, **ONE).summary
+
+
 def test_the_kill_of_a_client_is_over_at_once(story):
     served(story)
     story.fault("kill", 1000, None, ["client-9"], processes=[9])

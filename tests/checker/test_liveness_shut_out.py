@@ -117,6 +117,67 @@ def test_a_refusal_while_another_request_is_answered_does_not_count(story):
     assert not shut(story, liveness_bound_s=2.1)
 
 
+def test_a_request_in_the_instant_of_its_grant_may_have_been_before_it(story):
+    """The client that is granted the lock begins a second one then, and is refused."""
+    turns(story, 6)
+    asks_in_each(story, 4)
+    assert shut(story, liveness_bound_s=2.1)
+    for at in (2000, 3000, 4000, 5000):
+        polls(story, at, at + 10, client=1, took=10)
+    assert not shut(story, liveness_bound_s=2.1)
+
+
+def during_a_hold(story):
+    polls(story, 2010, 2030, took=20)
+
+
+def beside_another(story):
+    for client in (2, 3):
+        polls(story, 2060, 2500, client=client, took=440)
+
+
+def behind_a_fault(story):
+    polls(story, 2060, 2140)
+    story.fault("pause", 2000, 2055, ["client-2"])
+
+
+def still_open(story):
+    story.call(9, "acquire", 2060, None, {"lock": "orders", "ttl": 1000 * MS})
+
+
+@pytest.mark.parametrize(
+    ("before", "ends_with"),
+    [
+        (during_a_hold, "close"),
+        (beside_another, "lease"),
+        (behind_a_fault, "close"),
+        (still_open, "close"),
+    ],
+)
+def test_a_request_that_does_not_count_ends_nothing(story, before, ends_with):
+    """Four times it asks in calm, as above, before and after it."""
+    turns(story, 8)
+    asks_in_each(story, 1)
+    before(story)
+    for number in (2, 3, 4):
+        polls(story, 1060 + 1000 * number, 1950 + 1000 * number)
+    test = {"servers": SERVERS, "lock": {"ends_with": ends_with}}
+    (row,) = shut(story, liveness_bound_s=2.1, **test)
+    assert "from 1.060 s to 5.440 s" in row["what"]
+
+
+@pytest.mark.parametrize(("after", "told"), [(1760.5, False), (1760.6, True)])
+def test_clocks_must_show_that_it_asks_each_server_alone(story, after, told):
+    """The request of another client follows that which ended at 1.76 s, and so on."""
+    turns(story, 6)
+    for number in range(4):
+        polls(story, 1060 + 1000 * number, 1760 + 1000 * number, took=700)
+        polls(story, after + 1000 * number, after + 10 + 1000 * number, client=3, took=10)
+    clocks = {f"client-{n}": {"bound_ns": 250_000} for n in (1, 2, 3)}
+    test = {"servers": SERVERS, "clocks": clocks, "liveness_bound_s": 1.9}
+    assert bool(shut(story, **test)) is told
+
+
 def test_a_client_that_waits_by_itself_is_not_shut_out(story):
     turns(story, 30)
     polls(story, 1060, 29_000, took=5000)
