@@ -42,6 +42,10 @@ _NEVER_HEALED = (
     "A fault was on until the end, and clients asked in vain from {} on: the history does not tell "
     "whether because of it."
 )
+_UNHEARD = (
+    "Clients asked in vain from {} on, until the history ended: the history does not tell whether "
+    "because of requests that may have been granted."
+)
 _LONGER = (
     "A lease that is longer than it was asked for outlasts its holder, and others asked in vain "
     "from {} on: the history ends before that lease does."
@@ -177,14 +181,15 @@ class DueGrants:
         return not (self.hindered.one_by_one or self._on.count(begin, end))
 
     def stuck(self, lock: Waited) -> str | None:
-        """Return what clients asked for in vain until the end, for longer than the bound: a lock
-        behind a fault that was never healed, or behind a lease that is longer than it was asked for
-        and outlasts its holder. None if they did not."""
+        """Return why clients may have asked in vain until the end, for longer than the bound: for a
+        lock behind a fault that was never healed, behind requests of unknown outcome, or behind a
+        lease that is longer than it was asked for and outlasts its holder. None if they did not."""
         if self._unhealed:
             since = lock.in_vain_since(max(self._unhealed))
             return None if since is None else _NEVER_HEALED.format(seconds(since))
-        if lock.in_vain_since(self._since) is not None:
-            return None  # no lease is in their way
+        since = lock.in_vain_since(self._since)
+        if since is not None:
+            return _UNHEARD.format(seconds(since))
         since = lock.in_vain_since(self._since, lock.as_asked())
         return None if since is None else _LONGER.format(seconds(since))
 

@@ -22,7 +22,7 @@ from fencepost.checker.facts.holds import FOREVER, Hold, seconds
 from fencepost.checker.facts.obstacles import Request, Span
 from fencepost.checker.facts.taken import Taken
 from fencepost.checker.facts.waits import Waited
-from fencepost.checker.history.history import Call
+from fencepost.checker.history.history import Call, Op
 
 
 class ShutOut(Struct, frozen=True, gc=False):
@@ -77,7 +77,7 @@ class _Vain:
         if place != self.place or call.begin.time > self.end + pause:
             self.earlier = self.asked(pause)
             self.place, self.begin = place, call.begin.time
-        self.end = end
+        self.end = max(self.end, end)
         self.calls.append(call)
 
     def asked(self, pause: float) -> float:
@@ -94,9 +94,9 @@ def shut_out(lock: Waited, free: Iterable[Span], hindered: Hindered) -> Iterator
     by_itself = alone(asked, apart) if hindered.one_by_one else None
     vain: dict[int | str, _Vain] = {}
     for call, one in asked:
-        begin, end, process = call.begin, call.end, call.begin.process
+        begin, end, client = call.begin, call.end, _client(call.begin)
         if call.type == "ok":
-            vain.pop(process, None)
+            vain.pop(client, None)
         if end is None or end.type != "fail" or one.asked_until < end.time:
             continue
         place = bisect_right(begins, begin.time - apart) - 1
@@ -106,11 +106,11 @@ def shut_out(lock: Waited, free: Iterable[Span], hindered: Hindered) -> Iterator
             continue
         if not hindered.calm(begin.node, begin.time, end.time):
             continue
-        mine = vain.setdefault(process, _Vain(place, begin.time, end.time))
+        mine = vain.setdefault(client, _Vain(place, begin.time, end.time))
         mine.add(call, end.time, place, lock.pause)
         if mine.asked(lock.pause) > lock.bound:
             yield _shut_out(lock.lock, mine.calls)
-            del vain[process]
+            del vain[client]
 
 
 def _ended_by_grants(
@@ -121,16 +121,21 @@ def _ended_by_grants(
     failed: dict[int | str, list[Call]] = {}
     for call, _ in asked:
         if call.type != "ok" and call.end is not None:
-            failed.setdefault(call.begin.process, []).append(call)
+            failed.setdefault(_client(call.begin), []).append(call)
     starting: dict[float, list[Hold]] = {}
     for hold in found:
         starting.setdefault(hold.start, []).append(hold)
     times = []
     for since, until in free:
         grants = starting.get(until, [])
-        if any(not _tried(failed.get(hold.process, []), since, until) for hold in grants):
+        if any(not _tried(failed.get(_client(hold), []), since, until) for hold in grants):
             times.append((since, min(hold.asked for hold in grants)))
     return times
+
+
+def _client(who: Op | Hold) -> int | str:
+    """Return the client: its node, because its next process has another number after an error."""
+    return who.node or who.process
 
 
 def _tried(failed: Sequence[Call], since: float, until: float) -> bool:
@@ -154,5 +159,5 @@ def alone(asked: Sequence[tuple[Call, Request]], apart: int) -> set[int]:
 def _shut_out(lock: str, calls: Sequence[Call]) -> ShutOut:
     first, last = calls[0].begin, calls[-1].end
     assert last is not None
-    who = f"{first.node or 'a client'} (process {first.process})"
+    who = first.node or f"process {first.process}"
     return ShutOut(lock, who, len(calls), first.time, last.time, (first.index, last.index))

@@ -86,7 +86,7 @@ class _Excused:
 
     def __init__(self, failed: Sequence[Request], grants: Iterable[float]) -> None:
         self._grants = sorted([-FOREVER, *grants])
-        # After the last grant, the lock is excused until the next one fails.
+        # Where none failed since the last grant, there is nothing to blame.
         self._begins = [*(one.begin for one in failed), FOREVER]
         self._over = list(accumulate([*(one.over for one in failed), FOREVER], max))
 

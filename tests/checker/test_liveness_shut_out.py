@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fencepost.checker.history.history import History, Op
+from fencepost.checker.liveness import liveness
 from tests.checker.liveness_stories import SERVERS, verdict
 from tests.histories import MS
 
@@ -63,6 +65,22 @@ def test_a_pause_of_a_tenth_of_the_bound_belongs_to_the_time_for_which_it_asks(s
     assert bool(shut(story, liveness_bound_s=2)) is told
 
 
+def test_one_whose_requests_end_with_errors_meanwhile_is_the_same_client(story):
+    """After each error, its next process has another number."""
+    turns(story, 6)
+    asks_in_each(story, 2)
+    asked = {"lock": "orders", "ttl": 1 * MS}
+    story.call(2, "acquire", 3010, 3030, asked, type="info", error=["raised", "-"])
+    for number in (2, 3):
+        polls(story, 1060 + 1000 * number, 1950 + 1000 * number, client=12)
+    ops = [
+        Op(o.index, o.time, o.process, o.type, o.f, o.value, o.error, f"client-{o.process % 10}")
+        for o in story.history()
+    ]
+    rows = liveness(History(ops), {"liveness_bound_s": 2.1}).evidence
+    assert any("client-2 was refused 31 times" in row["what"] for row in rows)
+
+
 def test_the_time_before_the_first_grant_counts(story):
     turns(story, 1, first=2)
     polls(story, 0, 2980)
@@ -75,7 +93,7 @@ def test_the_evidence_names_the_client(story):
     asks_in_each(story, 4)
     (row,) = shut(story, liveness_bound_s=2.1)
     assert row["what"] == (
-        "client-2 (process 2) was refused 31 times from 1.060 s to 4.440 s while no client had "
+        "client-2 was refused 31 times from 1.060 s to 4.440 s while no client had "
         "the lock, though other clients were granted it at once."
     )
     assert (row["time_ns"], row["valid"], row["lock"]) == (4440 * MS, False, "orders")
