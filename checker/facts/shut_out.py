@@ -125,7 +125,7 @@ def _ended_by_grants(
     starting: dict[float, list[Hold]] = {}
     for hold in found:
         starting.setdefault(hold.start, []).append(hold)
-    times = []
+    times: list[Span] = []
     for since, until in free:
         grants = starting.get(until, [])
         if any(not _tried(failed.get(_client(hold), []), since, until) for hold in grants):
