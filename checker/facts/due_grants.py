@@ -113,7 +113,7 @@ class DueGrants:
         self._impairing = impairing(on, clients)
         self._closings = Closings(history)
         self._faulty, self._on = bool(on), over_time(on)
-        # The kill of a client is over at once.
+        # A kill of a client ends at once.
         self._unhealed = [f.start for f in on if f.end is None and not kills_clients(f, clients)]
         self.healed = not self._unhealed
         # Before the clients are ready, no client can be granted a lock.

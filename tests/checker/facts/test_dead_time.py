@@ -164,7 +164,7 @@ def test_where_clients_may_refuse_one_another_each_of_the_two_must_be_alone():
 
 @pytest.mark.parametrize(("begin", "blamed"), [(160, False), (161, True)])
 def test_requests_that_clocks_do_not_separate_were_open_at_the_same_time(begin, blamed):
-    """Beside a request of unknown outcome, none is in vain."""
+    """While a request of unknown outcome is open, no other is in vain."""
     second = asks(begin, 165, type="info", over=166)
     judged = times(asks(150, 155), second, asks(300, 301), apart=5)
     assert bool(found(judged)) is blamed
