@@ -126,11 +126,11 @@ def _summary(
         if longest is None or not leases:
             return "The lock was granted in time whenever it was free and a client asked for it."
         return f"The lock became available every time; the longest wait was {longest:.3f} s."
-    if stuck:
-        return stuck[0]
     cut_short = next((wait for wait in waits if wait.valid == "unknown"), None)
     if cut_short:
         return cut_short.describe()
+    if stuck:
+        return stuck[0]
     return "No client asked for the lock for long enough while it was certainly free."
 
 

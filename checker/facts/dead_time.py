@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -204,45 +204,35 @@ def _in_vain(
     `among`: the positions of the invocations that count. `one_by_one`: clients may ask each server
     by itself, and then two of them may refuse one another.
     """
-    found: list[Span] = []
-    stood = -FOREVER
-    group = _Group(-FOREVER)
+    groups: list[_Group] = []
+    granted_until = -FOREVER
     for call, one in asked:
-        if one.begin > group.until + apart:
-            found += group.in_vain(one_by_one)
-            group = _Group(stood + apart)
-        until = one.asked_until if one.died else FOREVER
-        if call.end is not None:
-            until = call.end.time
-        counts = call.begin.index in among and not one.died and one.asked_until >= until
-        group.add(call, one.begin, until, counts and call.end is not None)
-        stood = max(stood, until, one.over)
-    return found + group.in_vain(one_by_one)
+        if not groups or one.begin > groups[-1].until + apart:
+            # The requests before it had ended, but may have been granted.
+            groups.append(_Group(one.begin, granted_until + apart < one.begin))
+        waited = call.end is not None and not one.died and one.asked_until >= call.end.time
+        groups[-1].add(call.type, one.open_until, waited and call.begin.index in among)
+        granted_until = max(granted_until, one.over)
+    return [(group.begin, group.until) for group in groups if group.in_vain(one_by_one)]
 
 
 @dataclass
 class _Group:
-    """Acquires that were open at the same time. `after`: when the requests before them had
-    ended."""
+    """Acquires that were open at the same time. `free`: none before them may have been granted
+    without its client's knowledge, and still last."""
 
-    after: float
-    begin: float = FOREVER
+    begin: float
+    free: bool
     until: float = -FOREVER
-    many: int = 0
+    ends: list[str] = field(default_factory=list)
     counts: bool = False
-    granted: bool = False
-    failed: bool = True
 
-    def add(self, call: Call, begin: float, until: float, counts: bool) -> None:
-        self.begin, self.until = min(self.begin, begin), max(self.until, until)
-        self.many += 1
+    def add(self, end: str, until: float, counts: bool) -> None:
+        self.ends.append(end)
+        self.until = max(self.until, until)
         self.counts |= counts
-        self.granted |= call.type == "ok"
-        self.failed &= call.type == "fail"
 
-    def in_vain(self, one_by_one: bool) -> list[Span]:
-        alone = self.many == 1 and not self.granted
-        together = self.failed and not one_by_one
-        if self.counts and (alone or together) and self.after < self.begin:
-            return [(self.begin, self.until)]
-        return []
+    def in_vain(self, one_by_one: bool) -> bool:
+        alone = len(self.ends) == 1 and self.ends != ["ok"]
+        together = set(self.ends) == {"fail"} and not one_by_one
+        return self.counts and self.free and (alone or together)

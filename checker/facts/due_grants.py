@@ -42,6 +42,10 @@ _NEVER_HEALED = (
     "A fault was on until the end, and clients asked in vain from {} on: the history does not tell "
     "whether because of it."
 )
+_UNHEARD = (
+    "Clients asked in vain from {} on, until the history ended: the history does not tell whether "
+    "because of requests that may have been granted."
+)
 _LONGER = (
     "A lease that is longer than it was asked for outlasts its holder, and others asked in vain "
     "from {} on: the history ends before that lease does."
@@ -109,15 +113,12 @@ class DueGrants:
         self._impairing = impairing(on, clients)
         self._closings = Closings(history)
         self._faulty, self._on = bool(on), over_time(on)
-        ends = [f.start if f.end is None and kills_clients(f, clients) else f.end for f in on]
-        self.healed = None not in ends
-        self._last_on = max(
-            (f.start for f in on if f.end is None and not kills_clients(f, clients)), default=0
-        )
-        healed = [end for end in ends if end is not None]
+        # A kill of a client ends at once.
+        self._unhealed = [f.start for f in on if f.end is None and not kills_clients(f, clients)]
+        self.healed = not self._unhealed
         # Before the clients are ready, no client can be granted a lock.
         self._ready_ns = int(test.get("ready_s", 0) * 1e9)
-        self._since = max([self._ready_ns, *healed])
+        self._since = max([self._ready_ns, *(f.start if f.end is None else f.end for f in on)])
         known = [fault for fault in on if fault.impairs is not None]
         # Servers that agree among themselves give locks that end with sessions.
         one_by_one = len(self._servers) > 1 and ends_with(test) == "lease"
@@ -180,14 +181,15 @@ class DueGrants:
         return not (self.hindered.one_by_one or self._on.count(begin, end))
 
     def stuck(self, lock: Waited) -> str | None:
-        """Return what clients asked for in vain until the end, for longer than the bound: a lock
-        behind a fault that was never healed, or behind a lease that is longer than it was asked for
-        and outlasts its holder. None if they did not."""
-        if not self.healed:
-            since = lock.in_vain_since(self._last_on)
+        """Return why clients may have asked in vain until the end, for longer than the bound: for a
+        lock behind a fault that was never healed, behind requests of unknown outcome, or behind a
+        lease that is longer than it was asked for and outlasts its holder. None if they did not."""
+        if self._unhealed:
+            since = lock.in_vain_since(max(self._unhealed))
             return None if since is None else _NEVER_HEALED.format(seconds(since))
-        if lock.in_vain_since(self._since) is not None:
-            return None  # no lease is in their way
+        since = lock.in_vain_since(self._since)
+        if since is not None:
+            return _UNHEARD.format(seconds(since))
         since = lock.in_vain_since(self._since, lock.as_asked())
         return None if since is None else _LONGER.format(seconds(since))
 

@@ -82,12 +82,14 @@ class Request(Struct, frozen=True, gc=False):
     last.
 
     `died`: its client died during it. `over` is its invocation if the outcome is known.
+    `open_until`: when it ended, or its client did; FOREVER if neither is known.
     """
 
     begin: int
     asked_until: float
     over: float
     died: bool
+    open_until: float
 
     @property
     def span(self) -> Span:
@@ -105,16 +107,16 @@ def request(
     found = notices.get(call.begin.process)
     told = FOREVER if found is None else _first(found, call.begin)
     if end is not None and end.type == "ok":
-        return Request(begin, end.time, begin, False)
+        return Request(begin, end.time, begin, False, end.time)
     lease = lease_of(call) or lease
     if end is None:
         if call.begin.process not in killed:
-            return Request(begin, told, begin, False)
+            return Request(begin, told, begin, False, FOREVER)
         _, dead = killed[call.begin.process]
-        return Request(begin, min(dead, told), dead + lease, True)
+        return Request(begin, min(dead, told), dead + lease, True, dead)
     died = bool(end.error and end.error[0] in DEAD)
     over = end.time + lease if end.type == "info" else begin
-    return Request(begin, min(end.time, told), over, died)
+    return Request(begin, min(end.time, told), over, died, end.time)
 
 
 def _first(found: list[Op], since: Op) -> float:

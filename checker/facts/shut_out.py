@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -21,7 +22,7 @@ from fencepost.checker.facts.holds import FOREVER, Hold, seconds
 from fencepost.checker.facts.obstacles import Request, Span
 from fencepost.checker.facts.taken import Taken
 from fencepost.checker.facts.waits import Waited
-from fencepost.checker.history.history import Call
+from fencepost.checker.history.history import Call, Op
 
 
 class ShutOut(Struct, frozen=True, gc=False):
@@ -60,35 +61,28 @@ def free_times(taken: Iterable[Taken], since: float, end_ns: int) -> Iterator[Sp
         yield since, end_ns
 
 
+@dataclass
 class _Vain:
-    """The requests in vain of one client since it was last granted the lock. `asked`: for how long
-    in all, without a pause each time."""
+    """The requests in vain of one client since it was last granted the lock, from `begin` to `end`
+    without a pause, and in the free time at `place`. `earlier`: for how long it asked before."""
 
-    def __init__(self) -> None:
-        self.asked = 0.0
-        self.calls: list[Call] = []
-        self._place = -1
-        self._begin = self._end = 0.0
+    place: int
+    begin: int
+    end: int
+    calls: list[Call] = field(default_factory=list)
+    earlier: float = 0.0
 
-    def add(self, call: Call, place: int, pause: float) -> None:
-        """Add a request that was refused in the free time at `place`."""
-        assert call.end is not None
-        begin, end = call.begin.time, call.end.time
-        if place != self._place or begin > self._end + pause:
-            self._place, self._begin, self._end = place, begin, begin
-        before = max(0.0, self._end - self._begin - pause)
-        self._end = max(self._end, end)
-        self.asked += max(0.0, self._end - self._begin - pause) - before
+    def add(self, call: Call, end: int, place: int, pause: float) -> None:
+        """Add a request that was refused at `end` in the free time at `place`."""
+        if place != self.place or call.begin.time > self.end + pause:
+            self.earlier = self.asked(pause)
+            self.place, self.begin = place, call.begin.time
+        self.end = max(self.end, end)
         self.calls.append(call)
 
-
-class _Free(Struct, frozen=True, gc=False):
-    """A free time that a grant ended. `until`: when the first such grant was asked for; `served`:
-    the clients that were granted the lock then, at their first request."""
-
-    since: float
-    until: float
-    served: frozenset[int | str]
+    def asked(self, pause: float) -> float:
+        """Return for how long it asked in all, a pause less each time."""
+        return self.earlier + max(0.0, self.end - self.begin - pause)
 
 
 def shut_out(lock: Waited, free: Iterable[Span], hindered: Hindered) -> Iterator[ShutOut]:
@@ -96,51 +90,52 @@ def shut_out(lock: Waited, free: Iterable[Span], hindered: Hindered) -> Iterator
     pause less each time. `free`: the free times of the lock, in order."""
     asked, apart = lock.requests, lock.apart
     times = _ended_by_grants(asked, lock.found, free)
-    begins = [one.since for one in times]
+    begins = [since for since, _ in times]
     by_itself = alone(asked, apart) if hindered.one_by_one else None
     vain: dict[int | str, _Vain] = {}
     for call, one in asked:
-        begin, process = call.begin, call.begin.process
+        begin, end, client = call.begin, call.end, _client(call.begin)
         if call.type == "ok":
-            vain.pop(process, None)
-        if call.type != "fail" or call.end is None or one.asked_until < call.end.time:
+            vain.pop(client, None)
+        if end is None or end.type != "fail" or one.asked_until < end.time:
             continue
         place = bisect_right(begins, begin.time - apart) - 1
-        if place < 0 or call.end.time + apart >= times[place].until:
+        if place < 0 or end.time + apart >= times[place][1]:
             continue
-        if not times[place].served - {process} or (
-            by_itself is not None and begin.index not in by_itself
-        ):
+        if by_itself is not None and begin.index not in by_itself:
             continue
-        if not hindered.calm(begin.node, begin.time, call.end.time):
+        if not hindered.calm(begin.node, begin.time, end.time):
             continue
-        mine = vain.setdefault(process, _Vain())
-        mine.add(call, place, lock.pause)
-        if mine.asked > lock.bound:
+        mine = vain.setdefault(client, _Vain(place, begin.time, end.time))
+        mine.add(call, end.time, place, lock.pause)
+        if mine.asked(lock.pause) > lock.bound:
             yield _shut_out(lock.lock, mine.calls)
-            del vain[process]
+            del vain[client]
 
 
 def _ended_by_grants(
     asked: Iterable[tuple[Call, Request]], found: Iterable[Hold], free: Iterable[Span]
-) -> list[_Free]:
-    """Return the free times that grants ended, in order."""
+) -> list[Span]:
+    """Return the free times that ended with a grant to a client at its first request, in order:
+    from when on, and until any such grant was asked for. That client was not refused in it."""
     failed: dict[int | str, list[Call]] = {}
     for call, _ in asked:
         if call.type != "ok" and call.end is not None:
-            failed.setdefault(call.begin.process, []).append(call)
+            failed.setdefault(_client(call.begin), []).append(call)
     starting: dict[float, list[Hold]] = {}
     for hold in found:
         starting.setdefault(hold.start, []).append(hold)
-    times = []
+    times: list[Span] = []
     for since, until in free:
         grants = starting.get(until, [])
-        served = [hold for hold in grants if hold.asked >= since]
-        first = [hold for hold in served if not _tried(failed.get(hold.process, []), since, until)]
-        if first:
-            who = frozenset(hold.process for hold in first)
-            times.append(_Free(since, min(hold.asked for hold in grants), who))
+        if any(not _tried(failed.get(_client(hold), []), since, until) for hold in grants):
+            times.append((since, min(hold.asked for hold in grants)))
     return times
+
+
+def _client(who: Op | Hold) -> int | str:
+    """Return the client: its node, because its next process has another number after an error."""
+    return who.node or who.process
 
 
 def _tried(failed: Sequence[Call], since: float, until: float) -> bool:
@@ -154,18 +149,15 @@ def alone(asked: Sequence[tuple[Call, Request]], apart: int) -> set[int]:
     server by itself may refuse one another. `asked` in order of invocation."""
     found, stood = set[int](), -FOREVER
     for place, (call, one) in enumerate(asked):
-        until = one.asked_until if one.died else FOREVER
-        if call.end is not None:
-            until = call.end.time
         following = asked[place + 1][0].begin.time if place + 1 < len(asked) else FOREVER
-        if stood + apart < one.begin and until + apart < following:
+        if stood + apart < one.begin and one.open_until + apart < following:
             found.add(call.begin.index)
-        stood = max(stood, until)
+        stood = max(stood, one.open_until)
     return found
 
 
 def _shut_out(lock: str, calls: Sequence[Call]) -> ShutOut:
     first, last = calls[0].begin, calls[-1].end
     assert last is not None
-    who = f"{first.node or 'a client'} (process {first.process})"
+    who = first.node or f"process {first.process}"
     return ShutOut(lock, who, len(calls), first.time, last.time, (first.index, last.index))

@@ -51,10 +51,11 @@ def taken(
     closed; `lease`: the longest of this lock; `delay`: how long a message travels if nothing holds
     it back. The history ends at `end_ns`."""
     for hold in found:
-        over, given_back = left[hold.index], freed.get(hold.index, FOREVER)
-        if over < given_back:
-            over = min(given_back, hindered.outlasts(hold, over, hold.ttl or lease))
-        released = over == given_back < FOREVER
+        over, given_back = left[hold.index], freed.get(hold.index)
+        if over != given_back:
+            over = hindered.outlasts(hold, over, hold.ttl or lease)
+            over = over if given_back is None else min(over, given_back)
+        released = over == given_back
         event = _given_up(hold, over, released)
         yield Taken(hold.start, over, *event, _mode(hold.shared), lease=not released)
     for call, one in asked:

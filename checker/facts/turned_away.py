@@ -17,6 +17,7 @@ from itertools import accumulate
 from msgspec import Struct
 
 from fencepost.checker.facts.dead_time import TIMES_IN_VAIN
+from fencepost.checker.facts.ends import FOREVER
 from fencepost.checker.facts.hindered import Hindered
 from fencepost.checker.facts.holds import seconds
 from fencepost.checker.facts.obstacles import Request
@@ -84,25 +85,26 @@ class _Excused:
     before. `failed` in order of invocation; `grants`: when the lock was granted."""
 
     def __init__(self, failed: Sequence[Request], grants: Iterable[float]) -> None:
-        self._grants = sorted(grants)
-        self._begins = [one.begin for one in failed]
-        self._over = list(accumulate((one.over for one in failed), max))
+        self._grants = sorted([-FOREVER, *grants])
+        # Where none failed since the last grant, there is nothing to blame.
+        self._begins = [*(one.begin for one in failed), FOREVER]
+        self._over = list(accumulate([*(one.over for one in failed), FOREVER], max))
 
     def until(self, now: float) -> float:
         """Return until when those may hold the lock that the last grant at this time leaves."""
-        grants = bisect_right(self._grants, now)
-        granted = self._grants[grants - 1] if grants else 0
-        first = min(bisect_left(self._begins, granted), len(self._begins) - 1)
-        return self._over[bisect_right(self._begins, self._begins[first]) - 1]
+        granted = self._grants[bisect_right(self._grants, now) - 1]
+        first = self._begins[bisect_left(self._begins, granted)]
+        return self._over[bisect_right(self._begins, first) - 1]
 
 
 def _by_client(calls: Sequence[Call], since: float, until: float) -> Iterable[list[Call]]:
     """Return the calls that began after `since` and ended by `until`, by client. `calls` in order
     of invocation."""
     found: dict[int | str, list[Call]] = {}
-    for call in calls[bisect_right(calls, since, key=lambda call: call.begin.time) :]:
-        if call.begin.time > until:
-            break
+    first, over = (
+        bisect_right(calls, at, key=lambda call: call.begin.time) for at in (since, until)
+    )
+    for call in calls[first:over]:
         if call.end is not None and call.end.time <= until:
             found.setdefault(call.begin.node or call.begin.process, []).append(call)
     return found.values()

@@ -41,7 +41,7 @@ def test_a_client_that_gives_up_may_have_left_the_queue_half_a_second_before(sto
 
 def test_a_client_that_died_in_its_acquire_waits_for_nothing(story):
     waits(story, 9, 0, 30_000, type="info", error=("crashed", "-"))
-    served(story, 1000, 5000)
+    served(story, 1000, 29_000)
     assert queue(story).valid is True
 
 

@@ -125,6 +125,34 @@ def test_a_minority_that_is_impaired_for_less_than_a_lease_and_the_bound_tests_n
     assert found.details["untested"] == [*untested, LEASE]
 
 
+def in_time(story):
+    """Return the spans with a minority impaired in which a client was granted the lock in time."""
+    found = verdict(story, **MINORITY)
+    assert found.valid is True
+    return [row["what"] for row in found.evidence if row["what"].startswith("With")]
+
+
+def test_servers_that_are_back_are_not_named_and_a_short_failure_hides_no_long_one(story):
+    story.fault("kill", 100, 300, [SERVERS[0]])
+    story.fault("kill", 400, 9000, [SERVERS[1]])
+    story.grant(2, "h1", at=500, until=1500)
+    story.release(2, "h1", at=510)
+    assert in_time(story) == ["With redis-2 impaired from 0.400 s: granted after 0.100 s."]
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_a_fault_of_a_client_that_is_on_as_well_gives_the_servers_more_time(story, paused):
+    """A client that is stopped until 12 s may be next in the queue. Else the limit is 3.1 s."""
+    story.fault("kill", 100, 20_000, [SERVERS[0]])
+    if paused:
+        story.fault("pause", 500, 12_000, ["client-2"])
+    for process, at in ((3, 9000), (2, 20_100)):
+        story.grant(process, f"h{process}", at=at, until=at + 500)
+        story.release(process, f"h{process}", at=at + 10)
+    told = ["With redis-1 impaired from 0.500 s: granted after 8.500 s."]
+    assert in_time(story) == (told if paused else [])
+
+
 def test_each_begin_and_end_of_a_fault_gives_the_servers_new_time(story):
     grants_before_and_after(story)
     story.fault("kill", 100, 9000, [SERVERS[0]])

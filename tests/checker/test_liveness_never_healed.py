@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.checker.liveness_stories import BOUND, TTL, asks_in_vain, verdict
+from tests.histories import MS
 
 ONE = {"servers": ["redis-1"]}
 
@@ -73,6 +74,30 @@ def test_a_fault_that_was_healed_is_no_such_fault(story):
     asks_in_vain(story, 1000, 5200)
     assert verdict(story, **ONE).valid is not False
     assert "until the end" not in verdict(story, **ONE).summary
+
+
+@pytest.mark.parametrize(("took", "kind"), [(199, "timeout"), (500, "cancelled")])
+def test_so_do_clients_that_give_up_each_time_before_they_hear_of_a_grant(story, took, kind):
+    """Each request may have been granted. So a lock that answers nothing is not to blame."""
+    served(story)
+    for at in range(1000, 9000, took):
+        asked = {"lock": "orders", "ttl": TTL * MS}
+        story.call(7, "acquire", at, at + took, asked, type="info", error=[kind, "-"])
+    found = verdict(story, **ONE)
+    assert found.valid == "unknown"
+    assert found.summary == (
+        "Clients asked in vain from 1.000 s on, until the history ended: the history does not tell "
+        "whether because of requests that may have been granted."
+    )
+    story.grant(1, "h2", at=9100, until=9900)
+    assert verdict(story, **ONE).valid is True
+
+
+def test_they_ask_in_vain_since_it_began_whatever_fault_ended_meanwhile(story):
+    """From 4.4 s on they do not ask for longer than the bound."""
+    stuck(story)
+    story.fault("pause", 4400, 4500, ["client-9"])
+    assert "in vain from 1.000 s on" in verdict(story, **ONE).summary
 
 
 def test_the_kill_of_a_client_is_over_at_once(story):

@@ -85,13 +85,49 @@ def test_a_shared_hold_outlasts_the_next_shared_grant(story):
     assert verdict(story, **REFUSALS).valid is not False
 
 
-@pytest.mark.parametrize("ttl", [{}, {"ttl": 1000 * MS}])
-def test_a_request_without_an_answer_stands_for_its_lease_or_the_longest_of_its_lock(story, ttl):
+@pytest.mark.parametrize("ttl", [{}, {"ttl": 1000 * MS}, {"ttl": 500 * MS}])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_request_without_an_answer_stands_for_its_lease_or_the_longest_of_its_lock(
+    story, ttl, late
+):
+    """Until 0.1 + 0.2 s, a lease of 1 s or its own, and a bound of 2 s. A single refusal counts."""
     story.call(1, "acquire", 0, 100, {"lock": "orders", **ttl}, {}, "info", ["timeout", "-"])
-    story.denied(2, 3250, 3290)  # until 0.1 + 0.2 s, a lease of 1 s, and a bound of 2 s
-    assert verdict(story, **REFUSALS).valid is not False
-    story.denied(2, 3301, 3310)
-    assert verdict(story, **REFUSALS).valid is False
+    over = 2300 + ttl.get("ttl", 1000 * MS) // MS + late
+    story.denied(2, over, over + 10)
+    assert (verdict(story, **REFUSALS).valid is False) is late
+
+
+@pytest.mark.parametrize(("at", "blamed"), [(3400, False), (3450.001, True)])
+def test_clocks_that_may_differ_leave_such_a_request_more_time(story, at, blamed):
+    """By 0.05 s: it arrives as much later, the bound is as much longer, and the refusal must come
+    as much later still."""
+    story.call(1, "acquire", 0, 100, {"lock": "orders", "ttl": 1000 * MS}, type="info")
+    story.denied(2, at, at + 10)
+    clocks = {f"client-{n}": {"bound_ns": 25 * MS} for n in (1, 2)}
+    assert (verdict(story, **REFUSALS, clocks=clocks).valid is False) is blamed
+
+
+def test_a_refused_request_stands_until_its_answer_alone(story):
+    story.denied(1, 0, 100)
+    story.denied(2, 101, 110)
+    assert len(verdict(story, **REFUSALS).evidence) == 2
+
+
+def test_grants_in_each_mode_count_as_granted_in_time(story):
+    story.grant(1, "h1", at=100, until=1000)
+    story.release(1, "h1", at=200)
+    story.grant(2, "h2", at=300, until=1000, shared=True)
+    story.release(2, "h2", at=400)
+    assert verdict(story).details["served"] == 2
+
+
+def test_an_extension_that_is_still_open_may_have_prolonged_the_lease(story):
+    """It was sent at 0.8 s, for 1 s."""
+    story.grant(1, "h1", at=0, until=1000)
+    asked = {"lock": "orders", "hold": "h1", "ttl": 1000 * MS}
+    story.call(1, "extend", 800, None, asked)
+    asks(story, 900, 9000)
+    assert limits(verdict(story)) == ["3.800"]
 
 
 def test_a_short_lease_that_a_fault_held_back_stands_for_no_longer_one(story):

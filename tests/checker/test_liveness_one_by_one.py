@@ -43,6 +43,14 @@ def test_a_refused_request_may_leave_its_keys_for_a_lease_if_a_fault_hindered_it
     assert limits(verdict(story, servers=servers)) == [limit]
 
 
+@pytest.mark.parametrize(("ttl", "limit"), [({}, "4.500"), ({"ttl": 400_000_000}, "3.900")])
+def test_its_keys_last_for_its_own_lease_or_the_longest_of_the_lock(story, ttl, limit):
+    story.call(3, "acquire", 1000, 1500, {"lock": "orders", **ttl}, type="fail", error=["busy", ""])
+    asks_in_vain(story, 1600, STUCK)
+    story.fault("pause", 1000, 1100, ["client-3"])
+    assert limits(verdict(story, servers=SERVERS)) == [limit]
+
+
 def test_its_requests_may_arrive_after_a_cut(story):
     """The cut ends 3.5 s after it was sent."""
     refused(story)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checker.liveness_stories import MINORITY, SERVERS, TTL, asks, verdict
+from fencepost.checker.history.history import History, Op
+from fencepost.checker.liveness import liveness
+from tests.checker.liveness_stories import BOUND, MINORITY, SERVERS, TTL, asks, verdict
 
 RAISED = ("raised", "ConnectionError: no answer of redis-5")
 
@@ -94,6 +96,56 @@ def test_a_lease_that_outlasts_a_hold_excuses_it_too(story):
     assert "should have been granted by 11.010 s" in told(story)[0]["what"]
 
 
+def test_a_lock_that_was_never_granted_is_excused_by_the_first_error(story):
+    """Its lease may run from 1.00 to 2.01 s."""
+    failed(story, 1000, 4000, 4020)
+    assert not told(story)
+    failed(story, 4040)
+    assert "should have been granted by 4.010 s" in told(story)[0]["what"]
+    story.grant(1, "h1", at=9000, until=9900)
+    assert "should have been granted by 4.010 s" in told(story)[0]["what"]
+
+
+def test_errors_before_a_grant_show_nothing_after_it(story):
+    free_with_an_error(story)
+    failed(story, 2200, 2400)
+    story.grant(1, "h2", at=2500, until=2500 + TTL)
+    story.release(1, "h2", at=2600)
+    asks(story, 6000, 6010)
+    assert not told(story)
+
+
+def test_each_error_after_the_limit_is_counted(story):
+    free_with_an_error(story)
+    failed(story, 4020, 4050, 4080)
+    (row,) = told(story)
+    assert "the lock 3 times from 4.020 s to 4.090 s" in row["what"]
+    assert (row["time_ns"], row["ops"]) == (4_090_000_000, [6, 11])
+
+
+def test_two_processes_of_one_node_are_one_client(story):
+    free_with_an_error(story)
+    failed(story, 4020)
+    failed(story, 4050, process=4)
+    ops = [
+        Op(o.index, o.time, o.process, o.type, o.f, o.value, o.error, "client-3")
+        for o in story.history()
+    ]
+    found = liveness(History(ops), {"liveness_bound_s": BOUND / 1000})
+    assert any("got an error" in row["what"] for row in found.evidence)
+
+
+def test_an_error_that_a_fault_held_back_excuses_the_lock_until_its_lease_is_over(story):
+    """It is sent 0.5 s before the fault ends, and so arrives by 2.2 s. Its lease ends by 3.2 s."""
+    story.fault("packet", 900, 1500, ["redis-1"], placed=1100, arguments={"kind": "loss"})
+    failed(story, 1000)
+    failed(story, 4100, 4200)
+    assert not told(story, servers=SERVERS[:1])
+    failed(story, 5300, 5400)
+    (row,) = told(story, servers=SERVERS[:1])
+    assert "granted by 5.200 s" in row["what"]
+
+
 def test_others_may_be_refused_the_lock_meanwhile(story):
     free_with_an_error(story)
     failed(story, 4020, 4050)
@@ -175,6 +227,15 @@ def test_nothing_may_be_in_its_way(story, targets, blamed):
     failed(story, 4020, 4200)
     story.fault("pause", 4200, 4205, targets)
     assert bool(told(story, servers=SERVERS)) is blamed
+
+
+@pytest.mark.parametrize(("until", "blamed"), [(4000, False), (3500, True)])
+def test_a_timeout_soon_after_a_fault_of_its_client_shows_nothing(story, until, blamed):
+    """For as long again as the fault was on."""
+    free_with_an_error(story)
+    story.fault("pause", 2500, until, ["client-3"])
+    failed(story, 4800, 5100, took=200, error=("timeout", "-"))
+    assert bool(told(story)) is blamed
 
 
 @pytest.mark.parametrize(("error", "blamed"), [(RAISED, True), (("timeout", "-"), False)])

@@ -62,6 +62,10 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
     return {True} if told else {"unknown"}
 
 
+def _client(one: Op | Held) -> int | str:
+    return one.node or one.process
+
+
 class _Lock:
     """The waits for one lock."""
 
@@ -149,8 +153,8 @@ class _Lock:
 
     def stuck(self) -> bool:
         """Return whether clients have asked in vain until the end, since a fault that was never
-        healed and the end of each hold; or, where each was healed, since the end of each lease as
-        it was asked for, of those whose holders are gone."""
+        healed and the end of each hold; or, where each was healed, since the last heal and the end
+        of each lease as it was asked for, of those whose holders are gone."""
         begun = [fault.start for fault in self.all if fault.end == FOREVER and not fault.kills]
         left = {id(held): self.taken.left(held) for held in self.held}
         if begun:
@@ -159,9 +163,7 @@ class _Lock:
         for held in self.held:
             lasts = held.last + (held.asked.value.get("ttl") or self.lease)
             shorter[id(held)] = min(lasts, left[id(held)])
-        healed = self._healed()
-        explained = not self._in_vain_since(max([healed, *left.values()]))
-        return explained and self._in_vain_since(max([healed, *shorter.values()]))
+        return self._in_vain_since(max([self._healed(), *shorter.values()]))
 
     def _in_vain_since(self, since: float) -> bool:
         for a, b in self._stretches(self._spans()):
@@ -252,7 +254,7 @@ class _Lock:
                 for one in grants
                 if one.asked.time >= since
                 and not any(
-                    two.begun.process == one.process
+                    _client(two.begun) == _client(one)
                     and two.done is not None
                     and two.done.type != "ok"
                     and since <= two.begun.time <= until
@@ -261,14 +263,14 @@ class _Lock:
             ]
             if first:
                 by = min(one.asked.time for one in grants)
-                ended.append((since, by, {one.process for one in first}))
-        for process in {one.begun.process for one in self.asked}:
-            mine = [one for one in self.asked if one.begun.process == process]
+                ended.append((since, by, {_client(one) for one in first}))
+        for client in {_client(one.begun) for one in self.asked}:
+            mine = [one for one in self.asked if _client(one.begun) == client]
             granted = [-1, *(n for n, one in enumerate(mine) if one.held is not None), len(mine)]
             for begin, end in pairwise(granted):
                 asked = 0.0
                 for since, by, served in ended:
-                    if served - {process}:
+                    if served - {client}:
                         parts = [
                             (one.begun.time, one.done.time)
                             for one in mine[begin + 1 : end]

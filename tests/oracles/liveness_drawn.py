@@ -261,23 +261,26 @@ def _shut_out(drawing: Drawing) -> None:
     random = drawing.random
     value: dict[str, Any] = {"lock": "l5", "ttl": 8 * MS}
     now, fair = random.randrange(4), random.random() < 0.2
+    process = 70
     for number in range(random.randint(1, 5)):
         for _ in range(random.randint(0, 3)):
             over = now + random.choice((1, 1, 2))
-            _vain(drawing, now, over, 70, value)
+            process = 73 if random.random() < 0.1 else process  # as after an error
+            _vain(drawing, now, over, process, value, "client-70")
             if random.random() < 0.1:
                 _vain(drawing, now, over, random.choice((71, 72)), value)
             now = over + random.choice((0, 0, 0, 1))
         now += random.randrange(2)
         done = now + random.randrange(2)
-        process = random.choice((70, 71)) if fair else 71
-        node, hold = f"client-{process}", {"hold": f"s{number}", "token": None}
+        mine = process if fair and random.random() < 0.5 else 71
+        node = "client-71" if mine == 71 else "client-70"
+        hold = {"hold": f"s{number}", "token": None}
         got = value | hold | {"deadline": (done + 8) * MS}
-        drawing.op(now, process, "invoke", "acquire", value, node=node)
-        drawing.op(done, process, "ok", "acquire", got, None, node)
+        drawing.op(now, mine, "invoke", "acquire", value, node=node)
+        drawing.op(done, mine, "ok", "acquire", got, None, node)
         now = done + random.randrange(2)
-        drawing.op(now, process, "invoke", "release", got, None, node)
-        drawing.op(now, process, "ok", "release", got, None, node)
+        drawing.op(now, mine, "invoke", "release", got, None, node)
+        drawing.op(now, mine, "ok", "release", got, None, node)
         now += random.randrange(2)
     if random.random() < 0.2:
         at = random.randrange(now + 1)
@@ -349,8 +352,10 @@ def _ask_in_vain(drawing: Drawing, now: int, value: dict[str, Any], process: int
         now = over + random.choice((0, 0, 0, 0, 1, 3))
 
 
-def _vain(drawing: Drawing, at: int, over: int, process: int, value: dict[str, Any]) -> None:
-    node = f"client-{process}"
+def _vain(
+    drawing: Drawing, at: int, over: int, process: int, value: dict[str, Any], node: str = ""
+) -> None:
+    node = node or f"client-{process}"
     drawing.op(at, process, "invoke", "acquire", value, node=node)
     drawing.op(over, process, "fail", "acquire", value, ["not-granted", "-"], node)
 

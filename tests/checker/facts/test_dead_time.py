@@ -20,7 +20,9 @@ def asks(begin, until, *, mode="exclusive", node="c9", type="fail", over=None, d
     invoked = Op(begin, begin, 9, "invoke", "acquire", value, None, node)
     ends = until if until < FOREVER else END
     done = None if type is None else Op(ends, ends, 9, type, "acquire", value, None, node)
-    return Call(invoked, done), Request(begin, until, begin if over is None else over, died)
+    over = begin if over is None else over
+    open_until = until if type or died else FOREVER
+    return Call(invoked, done), Request(begin, until, over, died, open_until)
 
 
 def paused(node, start, end):
@@ -146,6 +148,33 @@ def test_of_requests_together_one_must_count():
     hindered = asks(150, 155, node="c1"), asks(150, 160, node="c2")
     assert found(times(*hindered, again, on=on)) == []
     assert found(times(*hindered, again, on=on[:1])) == [dead(0, 100)]
+    first = asks(150, 160, node="c2"), asks(152, 155, node="c1")
+    assert found(times(*first, again, on=on[:1])) == [dead(0, 100)]
+
+
+def test_a_lone_request_that_is_granted_was_not_in_vain():
+    assert found(times(asks(150, 151), asks(300, 301, type="ok")), grant(301, 310)) == []
+
+
+def test_where_clients_may_refuse_one_another_each_of_the_two_must_be_alone():
+    again = asks(300, 310), asks(305, 308)
+    assert found(times(asks(150, 151), *again, one_by_one=True)) == []
+    assert found(times(asks(150, 151), *again)) == [dead(0, 100)]
+
+
+@pytest.mark.parametrize(("begin", "blamed"), [(160, False), (161, True)])
+def test_requests_that_clocks_do_not_separate_were_open_at_the_same_time(begin, blamed):
+    """While a request of unknown outcome is open, no other is in vain."""
+    second = asks(begin, 165, type="info", over=166)
+    judged = times(asks(150, 155), second, asks(300, 301), apart=5)
+    assert bool(found(judged)) is blamed
+
+
+@pytest.mark.parametrize(("over", "blamed"), [(145, False), (144, True)])
+def test_clocks_must_show_that_a_request_before_them_is_over(over, blamed):
+    before = asks(10, 20, type="info", over=over)
+    judged = times(before, asks(100, 101), asks(150, 151), asks(300, 301), apart=5)
+    assert bool(found(judged)) is blamed
 
 
 def test_a_request_before_them_may_still_be_granted():
@@ -178,6 +207,11 @@ def test_no_instant_joins_two_requests():
 def served(judged, *taken):
     assert found(judged, *taken) == []
     return judged.served, judged.leases
+
+
+@pytest.mark.parametrize(("at", "in_time"), [(150, 1), (151, 0)])
+def test_a_grant_at_the_bound_is_in_time(at, in_time):
+    assert served(times(asks(0, 1)), request(0, 50), grant(at, 160)) == (in_time, 0)
 
 
 def test_grants_of_one_instant_are_one_service():

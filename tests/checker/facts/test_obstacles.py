@@ -126,14 +126,25 @@ def test_a_request_that_was_granted_waited_until_then(story):
     history = story.history()
     (call,) = history.calls()
     notices = {1: list(history.lost())}
-    assert request(call, {}, 9, notices) == Request(0, 20 * MS, 0, False)
+    assert request(call, {}, 9, notices) == Request(0, 20 * MS, 0, False, 20 * MS)
 
 
 def test_a_client_that_was_killed_in_an_open_request_asked_until_then(story):
     story.call(1, "acquire", 0, None, {"lock": "orders"})
     (call,) = story.history().calls()
     found = request(call, {1: (5, 9)}, 50, {})
-    assert (found, found.died) == (Request(0, 9, 59, True), True)
+    assert (found, found.died) == (Request(0, 9, 59, True, 9), True)
+
+
+def test_a_client_whose_wait_has_ended_has_its_request_open_until_it_is_answered(story):
+    story.op(10, 1, "info", "lost", {"lock": "orders", "hold": None}, ["expired", "-"])
+    story.call(1, "acquire", 0, None, {"lock": "orders"})
+    history = story.history()
+    (call,) = history.calls()
+    notices = {1: list(history.lost())}
+    never = float("inf")
+    assert request(call, {}, 9, notices) == Request(0, 10 * MS, 0, False, never)
+    assert request(call, {1: (15 * MS, 20 * MS)}, 9, notices).open_until == 20 * MS
 
 
 def test_only_faults_that_keep_nodes_from_answering_impair(story):
@@ -174,5 +185,5 @@ def test_a_request_says_whether_its_client_died_in_it(story, type, error, over, 
     story.call(1, "acquire", 0, 20, asked, {"hold": "h1"}, type, error)
     (call,) = story.history().calls()
     found = request(call, {}, 9, {})
-    assert found == Request(0, 20 * MS, over * MS, died)
+    assert found == Request(0, 20 * MS, over * MS, died, 20 * MS)
     assert found.died is died

@@ -75,7 +75,7 @@ def asked(node="c1", done=None, over=None, died=False, until=FOREVER):
     end = None if done is None else Op(1, done, 1, "info", "acquire", {}, None, node)
     asked_until = until if done is None else done
     over = over or (asked_until + 10 if died or done else 5)
-    return Call(begin, end), Request(5, asked_until, over, died)
+    return Call(begin, end), Request(5, asked_until, over, died, asked_until)
 
 
 def of_request(row, *on):
