@@ -14,6 +14,7 @@ from typing import Any
 from fencepost.hunt.intercept import numbers
 from fencepost.hunt.intercept.context import here
 from fencepost.hunt.sim.clock import MONOTONIC_NS
+from fencepost.hunt.sim.world import World
 
 _RUNNING, _SET = events._get_running_loop, events._set_running_loop
 _CURRENT, _ALL = tasks.current_task, tasks.all_tasks
@@ -55,7 +56,8 @@ def _event_loop(stacklevel: int = 0) -> Any:
 
 def _new_event_loop() -> Any:
     """Return a loop of Python's own: that of another policy (uvloop's) connects outside of it."""
-    return _NEW() if here() is None else asyncio.SelectorEventLoop()
+    place = here()
+    return _NEW() if place is None else _Loop(place.world)
 
 
 def _set_event_loop(loop: Any) -> None:
@@ -78,6 +80,17 @@ def _time(loop: Any) -> float:
     """Return the time of a loop without a step: a loop reads it twice for each of its rounds."""
     place = here()
     return float(_TIME(loop)) if place is None else (MONOTONIC_NS + place.world.now) / 1e9
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Python's own loop with its world at hand: each round reads the time twice."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        super().__init__()
+
+    def time(self) -> float:
+        return (MONOTONIC_NS + self._world.now) / 1e9
 
 
 def end(loops: Iterable[Any]) -> None:

@@ -169,7 +169,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
     lock = either(threading.Lock, threads.Lock)
     yield threading, "Lock", lock
     yield threading, "_allocate_lock", lock
-    yield threading, "RLock", either(threading.RLock, threading._PyRLock)  # type: ignore[attr-defined]
+    yield threading, "RLock", either(threading.RLock, threads.RLock)
     yield threading, "get_ident", threads.ident
     yield threading, "local", _Local
     yield threading, "current_thread", threads.current

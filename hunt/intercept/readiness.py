@@ -52,11 +52,11 @@ def select(
     place = here()
     assert place is not None
     reads = [(one, _file(one, place)) for one in readers]
-    writes = [(one, _file(one, place)) for one in writers]
+    writes = [(one, _file(one, place)) for one in writers] if writers else []
     until = None if timeout is None else place.world.now + max(0, round(timeout * 1e9))
     while True:
         readable = [one for one, file in reads if file.readable()]
-        writable = [one for one, file in writes if file.writable()]
+        writable = [one for one, file in writes if file.writable()] if writes else []
         if readable or writable:
             return readable, writable, []
         # What follows on a file that is ready takes a step.
@@ -67,15 +67,15 @@ def select(
 
 
 def _wait(place: Place, files: list[File], until: int | None) -> None:
-    wake, alarm = Wake(place.task), Wake(place.task)
+    wake = Wake(place.task)
     for file in files:
         file.watchers.append(wake)
     if until is not None:
-        place.world.at(until, alarm)
+        place.world.at(until, wake)
     try:
         place.world.wait()
     finally:
-        wake.off = alarm.off = True
+        wake.off = True
         for file in files:
             if wake in file.watchers:
                 file.watchers.remove(wake)

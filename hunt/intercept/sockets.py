@@ -25,6 +25,8 @@ from fencepost.hunt.sim.world import NEVER, Node, Task, Timer, Wake
 
 # Linux' timeouts for connecting and sending (tcp_syn_retries 6, tcp_retries2 15).
 _CONNECTS_NS, _SENDS_NS = 127_000_000_000, 924_000_000_000
+# The operators of socket's own constant, an enumeration, take longer than the rest of a recv.
+_PEEK = int(socket.MSG_PEEK)
 
 
 class Socket(Clear):
@@ -87,7 +89,7 @@ class Socket(Clear):
         return self._number
 
     def readable(self) -> bool:
-        if self._place is not None:
+        if self._under_way and self._place is not None:
             self._take_what_came(self._place.world.now)
         return bool(self._inbox) or self._ended or self._error not in (0, errno.EINPROGRESS)
 
@@ -233,7 +235,7 @@ class Socket(Clear):
         if not self._inbox and not self._ended:
             self._wait(place)
         found = self._inbox[:size]
-        if not flags & socket.MSG_PEEK:
+        if not flags & _PEEK:
             self._inbox = self._inbox[size:]
         return found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -46,7 +45,7 @@ class Lock:
 
     def __init__(self) -> None:
         self._taken = False
-        self._waiting: deque[Wake] = deque()
+        self._waiting: list[Wake] = []
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if not self._taken:
@@ -67,13 +66,12 @@ class Lock:
                 return False
             turn = Wake(place.task)
             self._waiting.append(turn)
-            alarm = Wake(place.task)
             if until is not None:
-                world.at(until, alarm)
+                world.at(until, turn)
             try:
                 world.wait()
             finally:
-                alarm.off = turn.off = True
+                turn.off = True
                 if turn in self._waiting:
                     self._waiting.remove(turn)
         self._taken = True
@@ -84,7 +82,7 @@ class Lock:
             raise RuntimeError("release unlocked lock")
         self._taken = False
         if self._waiting:
-            turn = self._waiting.popleft()
+            turn = self._waiting.pop(0)
             world = _world_of(turn)
             if world is not None:
                 world.world.at(world.world.now, turn)
@@ -95,11 +93,57 @@ class Lock:
     def _at_fork_reinit(self) -> None:
         self._taken = False
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    __enter__ = acquire
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+class RLock(Lock):
+    """A replacement for threading.RLock, also as the lock of a condition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._owner: int | None = None
+        self._count = 0
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        me = ident()
+        if self._owner == me:
+            self._count += 1
+            return True
+        if self._taken and not super().acquire(blocking, timeout):
+            return False
+        self._taken, self._owner, self._count = True, me, 1
+        return True
+
+    def release(self) -> None:
+        if self._owner != ident():
+            raise RuntimeError("cannot release un-acquired lock")
+        self._count -= 1
+        if not self._count:
+            self._owner = None
+            super().release()
+
+    __enter__ = acquire
+
+    def _at_fork_reinit(self) -> None:
+        self._taken, self._owner, self._count = False, None, 0
+
+    # Of a condition that waits.
+
+    def _release_save(self) -> tuple[int, int | None]:
+        state = self._count, self._owner
+        self._count, self._owner = 0, None
+        super().release()
+        return state
+
+    def _acquire_restore(self, state: tuple[int, int | None]) -> None:
+        super().acquire()
+        self._count, self._owner = state
+
+    def _is_owned(self) -> bool:
+        return self._owner == ident()
 
 
 class Own:

@@ -59,6 +59,12 @@ class Grant:
     wakeups: int | None = None
 
 
+def _ends_in(error: Exception) -> str:
+    """Return the file in which the traceback of an error ends."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_code.co_filename
+
+
 def _assumes(answer: object) -> bool:
     """Return whether an answer that grants leaves the deadline to the client."""
     return not isinstance(answer, Grant) or answer.deadline is Deadline.AS_ASKED
@@ -254,8 +260,7 @@ class PlainLock:
         except _MISTAKES as error:
             raise self._mistake(verb, error) from error
         except Exception as error:  # whatever a library raises
-            frames = traceback.extract_tb(error.__traceback__)
-            if isinstance(error, TypeError) and frames[-1].filename in _CALLERS:
+            if isinstance(error, TypeError) and _ends_in(error) in _CALLERS:
                 raise self._mistake(verb, error) from error
             raise Indeterminate("raised", f"{type(error).__name__}: {error}") from error
 

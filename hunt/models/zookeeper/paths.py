@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
 from fencepost.hunt.models.zookeeper.errors import BAD_ARGUMENTS, MARSHALLING, Refused
 
 SPECIAL = ("/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config")
-_LETTERS = (("\x00", "\x1f"), ("\x7f", "\x9f"), ("\ud800", "\uf8ff"), ("\ufff0", "\uffff"))
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
 
 
 @lru_cache(4096)
@@ -18,7 +19,7 @@ def is_valid(path: str) -> bool:
         return True
     if not path.startswith("/") or path.endswith("/"):
         return False
-    if any(low <= letter <= high for letter in path for low, high in _LETTERS):
+    if _FORBIDDEN.search(path):
         return False
     return not {"", ".", ".."} & set(path[1:].split("/"))
 
