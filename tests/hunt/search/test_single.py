@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 LOCKS = Path(__file__).parents[1] / "locks_asyncio.py"
 SURVIVED = "pause,partition,delay,packet,kill:client"
 MOST = 450
-"""Among so many of the first schedules is one for each defect here; a sound twin plays all."""
+"""The number of schedules, from the first on, that break each defect here and no sound twin."""
 
 
 def asked(name, servers="redis:1", faults=SURVIVED):
