@@ -2,8 +2,8 @@
 
 Other users of the engine start and remove containers at any time, also fencepost's own commands.
 So a test names its objects. Those of a run have fencepost's labels, or are in the namespaces of
-others of the test. Bystanders, which the test starts as well, stand for all other objects: a run must leave
-them alone.
+others of the test. Bystanders, which the test starts as well, stand for all other objects: a run
+must leave them alone.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 LOCKS = Path(__file__).parents[1] / "locks_asyncio.py"
 SURVIVED = "pause,partition,delay,packet,kill:client"
 MOST = 450
-"""The number of schedules, from the first on, that break each defect here and no sound twin."""
+"""Among this number of first schedules, one breaks each defect here, and none a sound twin."""
 
 
 def asked(name, servers="redis:1", faults=SURVIVED):
