@@ -80,7 +80,7 @@ test: install ## everything that must pass; what needs no servers takes the proc
 	@$(MAKE) -j2 --no-print-directory --output-sync=line test-first test-image && \
 	$(MAKE) -j2 --no-print-directory --output-sync=line test-cluster test-beside; code=$$?; cat $(STAGES); exit $$code
 
-.PHONY: test-first test-image test-beside
+.PHONY: test-first test-image test-beside test-spoilt test-checkers
 test-first:
 	@$(MAKE) -j2 --no-print-directory --output-sync=line test-lint test-compiled
 	$(MAKE) --no-print-directory test-unit
@@ -98,8 +98,10 @@ test-compiled: install
 test-image: install
 	$(call stage,image of the nodes,$(BIN)/fencepost cluster build || echo 'not built')
 
+# Slow tests often wait, so they come first, beside the clusters. The checkers' only compute: they take
+# both processors once the clusters are gone.
 test-beside:
-	$(MAKE) --no-print-directory -j1 test-oracles test-slow
+	$(MAKE) --no-print-directory -j1 test-spoilt test-slow test-checkers
 
 # They wait a third of their time: two for each processor.
 test-unit: install ## the tests that need no cluster and no second
@@ -107,7 +109,7 @@ test-unit: install ## the tests that need no cluster and no second
 
 test-slow: install ## whole programs, hunts and long searches, without a cluster; one that fails is run again, too
 	@rm -rf build/slow-cache
-	$(call stage,slow tests,nice $(call CACHED,slow) -n 3 --dist loadfile --no-loadscope-reorder -m 'slow and not oracle' --durations=15 $(call marked,slow,$(LONGEST)) || $(call again,slow,slow and not oracle,$(call marked,slow,$(LONGEST))))
+	$(call stage,slow tests,nice $(call CACHED,slow) -n $$((2 * $$(nproc))) --dist loadfile --no-loadscope-reorder -m 'slow and not oracle' --durations=15 $(call marked,slow,$(LONGEST)) || $(call again,slow,slow and not oracle,$(call marked,slow,$(LONGEST))))
 
 test-cluster: install ## the tests on real servers, almost all of them side by side; one that fails is run again alone, and named
 	@rm -rf build/cluster-cache
@@ -121,8 +123,13 @@ test-kubernetes: install ## real API servers: builds kube-apiserver, once; the m
 	$(BIN)/pytest -q -m kubernetes --durations=15 $(ARGS)
 
 test-oracles: install ## the checkers against brute force, on 10,000 fresh histories each, ground truth, spoilt files
+	$(MAKE) --no-print-directory -j1 test-checkers test-spoilt
+
+test-checkers: install
 	$(call stage,oracle tests,nice $(PYTEST) -n 2 --dist worksteal -m oracle $(call marked,oracle))
 	$(call stage,oracles on 10000 histories each,$(ORACLES) --count 10000 --seed $(DRAWN) $(ARGS))
+
+test-spoilt: install
 	$(call stage,fuzz,$(FUZZ) --seconds 30 --seed 1)
 
 fuzz: install ## spoilt files to every reader of files, for some minutes; ARGS='--seconds 600 --seed 7'

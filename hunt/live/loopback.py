@@ -25,7 +25,7 @@ those of a network namespace."""
 
 
 class Loopback:
-    """Addresses for so many clients. `held`: the sockets that keep them, by file descriptor.
+    """Addresses for this number of clients. `held`: the sockets that keep them, by file descriptor.
 
     Raises:
         Unknown: other hunts use all of them.

@@ -20,8 +20,8 @@ class Worked:
         self._before_s = 0.0
 
     def enough(self, since: object) -> bool:
-        """Return whether they have worked long enough after the first call for this moment. Only
-        where time stands for long is there such a call: each reads files."""
+        """Return whether they have worked long enough after the first call for this moment. Each
+        call reads files, so it is for moments at which time has stood for long."""
         total_s = self._total_s()
         if since != self._since:
             self._since, self._before_s = since, total_s

@@ -1,9 +1,9 @@
-"""What Docker keeps of a test and of the runs under test, whatever other programs do meanwhile.
+"""Compares the objects that Docker keeps of a test and its runs, before and after.
 
 Other users of the engine start and remove containers at any time, also fencepost's own commands.
-So a test names its objects, and a run's are known by fencepost's labels and by what they share with
-the test's. Bystanders, which the test starts as well, stand for all other objects: a run must leave
-them alone.
+So a test names its objects. Those of a run have fencepost's labels, or are in the namespaces of
+others of the test. Bystanders, which the test starts as well, stand for all other objects: a run
+must leave them alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def bystanders(image: str) -> Iterator[None]:
 
 
 class Kept:
-    """What is there now. `mine`: the names of the test's own containers, networks, volumes and
+    """The present objects. `mine`: the names of the test's own containers, networks, volumes and
     Compose projects. Other commands' clusters do not count, now and in the end."""
 
     def __init__(self, *mine: str) -> None:
@@ -55,7 +55,7 @@ class Kept:
             return sorted(str(one.name) for one in found)
 
     def changed(self) -> list[str]:
-        """Return what is gone or was added, with - or +."""
+        """Return the objects that are gone or were added, with - or +."""
         others = _in_use()
         now = self._now()
         self._others |= others | _in_use()
@@ -65,7 +65,7 @@ class Kept:
         return sorted(f"{sign} {name}" for sign, (owner, name) in rows if owner not in self._others)
 
     def _now(self) -> set[tuple[str, str]]:
-        """Return pairs of a cluster, or "" for what the test has made, and an object."""
+        """Return pairs of an object's cluster, or "" for the test's own, and its name."""
         with contextlib.closing(docker_calls.client()) as client:
             everything = client.containers.list(all=True, ignore_removed=True)
             found = {one.id: self._owner(one.labels, str(one.name)) for one in everything}

@@ -1,4 +1,4 @@
-"""What a run has left or removed is seen, and what other programs do is not."""
+"""An object that a run has left or removed is seen, and those of other programs are not."""
 
 from __future__ import annotations
 

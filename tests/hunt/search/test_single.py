@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 LOCKS = Path(__file__).parents[1] / "locks_asyncio.py"
 SURVIVED = "pause,partition,delay,packet,kill:client"
 MOST = 450
-"""Among so many of the first schedules is one for each defect here; a sound twin plays all."""
+"""Among this number of first schedules, one breaks each defect here, and none a sound twin."""
 
 
 def asked(name, servers="redis:1", faults=SURVIVED):
