@@ -53,9 +53,9 @@ class Model:
       leases at times. Faults that are to outlast a lease take longer by as much.
     - `keeps_ns`: how long the longest session of an undisturbed run lasts after its client is gone.
       Faults of a user lock outlast it.
-    - `outage`: its clients keep leases alive, and its servers have one state. A client that loses
-      these messages for longer than its lease ("both", or the "replies"), and waits for a lock
-      meanwhile, may continue with what has expired.
+    - `outage`: the messages that a client loses in an outage, "both" or the "replies". Its clients
+      keep leases alive, and its servers have one state. A client that waits for a lock in an outage
+      may continue with a lease that has expired.
     - `gate`: a gate on a client's node knows its requests (workloads/client/gate.py).
     - `sockets`: libraries that bring their own connections can use it.
     - `client`: the library that locks on such servers use, fencepost's own as well: they bring

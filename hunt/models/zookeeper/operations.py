@@ -80,8 +80,8 @@ def multi(tree: Tree, request: Request, by: Author) -> bytes:
 
 
 def _part(one: Request) -> Request:
-    """Return a request of a multi as the server reads it: the flags of a new znode alone say what
-    it is (MultiOperationRecord, Op.create)."""
+    """Return a request of a multi as the server reads it: the type of a new znode follows from its
+    flags alone (MultiOperationRecord, Op.create)."""
     if one.type not in requests.CREATES or one.type == requests.CREATE_TTL:
         return one
     type = requests.CREATE_CONTAINER if one.fields[3] == CONTAINER else requests.CREATE

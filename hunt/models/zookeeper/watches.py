@@ -40,8 +40,8 @@ class Watches:
         return [watches for kind, watches in each if kinds & kind]
 
     def has(self, path: str, kinds: int) -> bool:
-        """Return whether any client has a watch of these kinds on a path: ZooKeeper 3.8 does not
-        look whose it is (WatchManager.containsWatcher)."""
+        """Return whether any client has a watch of these kinds on a path. ZooKeeper 3.8 counts
+        those of other clients, too (WatchManager.containsWatcher)."""
         return any(watches.get(path) for watches in self._of(kinds))
 
     def remove(self, path: str, watcher: Watcher, kinds: int) -> bool:

@@ -132,3 +132,18 @@ def test_the_clocks_of_a_successor_do_not_go_back_and_those_of_its_predecessor_a
     clocks.drop(old)
     clocks.stand(30 * MS)
     assert new.shown == base_ns + 30 * MS and old.shown != new.shown
+
+
+def test_clocks_that_stand_are_not_written_again_and_always_after_they_ran():
+    clock = Clock()
+    written = []
+    clock.stand = lambda shown_ns: written.append(shown_ns)
+    clocks = Clocks([clock], 100)
+    for now in (1, 1, 2, 2, 1):
+        clocks.stand(now)
+    assert written == [101, 102, 101]
+    clocks.run(1, 0)
+    clocks.stand(1)
+    clocks.set_right(1, 0)
+    clocks.stand(1)
+    assert written == [101, 102, 101, 101, 101]

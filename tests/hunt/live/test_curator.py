@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from fencepost.hunt.search.judge import violations
 from fencepost.hunt.search.set_ups import waiting
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.world import MS
+from fencepost.workloads.locks.registry import LOCKS
 
 pytestmark = [
     pytest.mark.slow,
@@ -63,3 +65,20 @@ def test_two_leaders_by_the_node_of_a_dead_session():
     assert not any(row[3] == "lost" and row[1] == mine[1] for row in run.rows)
     theirs = [row[0] for row in led if row[6] == "client-2" and mine[0] < row[0] < until]
     assert theirs and until - theirs[0] > 100 * MS
+
+
+def test_a_mutex_that_compares_the_session_of_its_node_is_not_accused(tmp_path):
+    root = Path(__file__).parents[3]
+    sources = [Path(__file__).parent / "programs" / "Checked.java",
+               root / "sdk" / "java" / "Fencepost.java"]  # fmt: skip
+    jars = LOCKS["curator"].program
+    path = jars[jars.index("-cp") + 1]
+    subprocess.run(["javac", "-d", tmp_path, "-cp", path, *sources], check=True)
+    hunt = described(
+        "", {}, {"seed": 1, "ttl": "2s"}, servers="zookeeper:3", ship=tmp_path,
+        program=f"java -Xmx64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp .:{path} Checked",
+        faults="partition,delay,packet", budget="60s",
+    )  # fmt: skip
+    tried, find = hunt.carry_out(LANES)
+    assert find is None and tried.schedules and not tried.hung
+    assert tried.injected["partition"]
