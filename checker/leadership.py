@@ -29,17 +29,21 @@ def leadership(history: History, test: Mapping[str, Any]) -> Verdict:
     both = two_at_work(found, Clocks(test))
     known = figures(history, test)
     valid: Valid = False if both else True if len(found) > 1 else "unknown"
-    whys = [_why(one, causes(history, test)) for one in both]
+    began: dict[int, TwoAtWork] = {}
+    for one in both:
+        began.setdefault(one.first.hold.index, one)
+    whys = [_why(one, began[one.first.hold.index], causes(history, test)) for one in both]
     evidence = [_evidence(one, why) for one, why in zip(both, whys, strict=True)]
     return Verdict(valid, _summary(both, whys, known), evidence, known)
 
 
-def _why(one: TwoAtWork, known: Causes) -> list[Link]:
-    """Return why the next leader began while the first one worked. No fault explains the work of
-    one whose elector had called `stopped`."""
+def _why(one: TwoAtWork, began: TwoAtWork, known: Causes) -> list[Link]:
+    """Return why a leader began while an earlier one worked. No fault explains the work of one
+    whose elector had called `stopped`. `began`: when the earlier one lost its lease, which may have
+    been to another leader."""
     if one.first.told <= one.start:
         return []
-    return known.overlap(one.first.hold, one.second.hold, one.start)
+    return known.overlap(began.first.hold, began.second.hold, began.start)
 
 
 def _summary(both: list[TwoAtWork], whys: list[list[Link]], known: Mapping[str, Any]) -> str:

@@ -211,7 +211,8 @@ class Aim:
                 if not any(lease.leased(self._watch.now()) for lease in leases):
                     return True, None
                 leases = []
-            for lease in leases:
+            # The latest first: an earlier holder may not know yet that it has lost the lock.
+            for lease in reversed(leases):
                 if self._ripe(lease, trigger, waited_s) and only in (None, lease.client):
                     return True, lease.client
             self._stopped.wait(_LOOK_S)

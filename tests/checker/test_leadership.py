@@ -158,6 +158,17 @@ def test_the_fault_that_is_named_kept_the_leader_from_renewing_its_lease(first, 
     assert kept == named
 
 
+def test_a_leader_that_outlasts_several_others_does_so_for_the_fault_at_the_first_one():
+    rows = [*led(0, 10, range(20, 700, 20), 710), *meets("reset", "client-0", 50, 120)]
+    rows += [*led(1, 160, [170, 200], 300), *meets("hang", "client-0", 350, 480)]
+    rows += led(2, 450, [460, 500], 600)
+    verdict = leadership(events(*sorted(rows, key=lambda row: row[0])), TEST)
+    first, second = verdict.evidence
+    assert (first["holds"], second["holds"]) == (["0-1", "1-1"], ["0-1", "2-1"])
+    assert first["cause"] == second["cause"]
+    assert "reset (from 0.050 s to 0.120 s)" in second["what"] and "hang" not in second["what"]
+
+
 def test_a_fault_of_another_client_is_not_named():
     rows = [*led(0, 10, [20, 60, 100], 110), *meets("hang", "client-2", 15, 105)]
     rows += led(1, 70, [80], 120)

@@ -187,6 +187,14 @@ def test_a_replayed_trigger_waits_for_the_same_client_first(monkeypatch):
     assert run.log[0][2] == ["client-1"]
 
 
+def test_of_two_holders_the_one_that_was_granted_the_lock_last_is_hit():
+    run = Run()
+    run.held = [Lease("client-1", -(10**9), None), Lease("client-2", -(10**8), None)]
+    run.at_injection = lambda fault: setattr(run, "others", 1)
+    carried_out(run, play(share=0.1))
+    assert run.log[0][2] == ["client-2"]
+
+
 def test_without_given_triggers_they_are_drawn_from_the_seed_until_the_run_ends():
     run = Run()
     run.held = [Lease("client-1", -(10**9), 10**12)]
