@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fencepost.checker.history.history import History, Op
 from fencepost.checker.liveness import liveness
-from tests.checker.fairness_stories import QUEUE, busy, held, queue, served, turn, waits
+from tests.checker.fairness_stories import QUEUE, busy, held, known, queue, served, turn, waits
 
 
 def test_a_client_that_waits_in_calm_and_gives_up_while_later_ones_are_served_was_overtaken(story):
@@ -309,3 +310,22 @@ def test_a_fault_of_a_node_that_neither_serves_nor_asks_disturbs_no_order(
     turn(story, 3, "late", 12_000, 21_000)
     story.fault("cpu", 500, 19_000, [node])
     assert (queue(story, servers=servers).valid is not False) is valid
+
+
+@pytest.mark.parametrize(("node", "valid"), [("client-4", False), (None, True)])
+def test_a_client_whose_node_is_not_known_may_have_that_fault(story, node, valid):
+    busy(story, 20_000)
+    waits(story, 2, 1000, None)
+    turn(story, 3, "late", 12_000, 21_000)
+    turn(story, 4, "other", 25_000, 25_001)
+    story.fault("cpu", 500, 19_000, ["storage"])
+    known(story)
+    ops = [
+        Op(
+            *(o.index, o.time, o.process, o.type, o.f, o.value, o.error),
+            node if o.process == 4 else o.node,
+        )
+        for o in story.history()
+    ]
+    found = liveness(History(ops), {**QUEUE, "servers": ["redis-1"]})
+    assert (found.valid is not False) is valid
