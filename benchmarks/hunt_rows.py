@@ -7,14 +7,17 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from fencepost.harness.hunting.hunts import described
 from fencepost.harness.spec import from_arguments
 from fencepost.harness.spec.simulation import setting_of
 from fencepost.hunt.sim.setting import Setting
 
+HERE = Path(__file__).resolve().parents[1]
 LIMIT_S, MEDIAN_S = 10.0, 2.0
-RATE, LIBRARY_RATE, KAZOO_RATE = 3000, 200, 60
+RATE, LIBRARY_RATE, ASYNCIO_RATE, KAZOO_RATE = 3000, 200, 100, 60
 STEPS = 8
 
 Print = Callable[[Any, str, str, bool], bool]
@@ -25,7 +28,8 @@ returns."""
 @dataclass(frozen=True)
 class Row:
     """One hunt. Without `faults`, all applicable ones; without `goal`, the service's promises.
-    `key` selects it. `confirm`: the counterexample is replayed on real servers."""
+    `key` selects it. `servers`: of a user lock, whose file is named from the repository on.
+    `confirm`: the counterexample is replayed on real servers."""
 
     key: str
     name: str
@@ -34,6 +38,7 @@ class Row:
     goal: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     guard: str | None = None
+    servers: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     steps: int | None = None
     limit_s: float = LIMIT_S
@@ -47,12 +52,16 @@ class Row:
         words += [
             word for name, value in self.options.items() for word in ("-o", f"{name}={value}")
         ]
-        given = {"guard": self.guard, "faults": self.faults, "goal": self.goal, **self.settings}
+        given = {"guard": self.guard, "servers": self.servers, "faults": self.faults,
+                 "goal": self.goal, **self.settings}  # fmt: skip
         words += [w for name, value in given.items() if value is not None
                   for w in (f"--{name}", str(value))]  # fmt: skip
         return shlex.join([*words, "--confirm"] if self.confirm else words)
 
     def setting(self) -> Setting:
+        if self.servers is not None:
+            lock = str(HERE / self.lock)
+            return described(lock, {}, {}, servers=self.servers, faults=self.faults).setting
         given = {"concurrency": 2, **self.settings}
         if "server" in given:
             given["server"] = [given["server"]]
@@ -128,6 +137,9 @@ RATES = (
          "pause,partition,delay,packet"), RATE),
     (Row("redis-py-speed", "schedules a second: redis-py's own lock, on its sockets", "redis-py",
          "pause,partition,delay,packet"), LIBRARY_RATE),
+    (Row("asyncio-speed", "schedules a second: a lock on redis.asyncio, one Redis server",
+         "tests/hunt/locks_asyncio.py:Right", "pause,partition,delay,packet", servers="redis:1"),
+     ASYNCIO_RATE),
     *((row, KAZOO_RATE) for row in (
         Row("kazoo-speed", "schedules a second: kazoo's own lock, three ZooKeeper servers", "kazoo",
             "pause,partition,delay,packet"),

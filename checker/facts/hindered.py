@@ -110,7 +110,8 @@ class Hindered:
         # A message that reaches a minority late keeps no client from a lock that each server gives
         # by itself.
         harmless = self.survived if one_by_one else frozenset()
-        self._cut_off = _Cut([row for row in cuts if row[1].name not in harmless], clients)
+        left = [row for row in cuts if row[1].name not in harmless]
+        self._cut_off = self._cut if len(left) == len(cuts) else _Cut(left, clients)
         self._late = Spans((fault.start, over_with(fault, 0), fault) for fault in late)
         away = [fault for fault in late if fault.impairs != frozenset()]
         self._blocked = Spans((fault.start, _end(fault), fault) for fault in away)

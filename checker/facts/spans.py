@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from itertools import accumulate, islice
+from itertools import islice
 from math import inf
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -15,18 +16,28 @@ class Spans(Generic[T]):
     """Items that last from a begin to an end (ns; None: never seen to end)."""
 
     def __init__(self, rows: Iterable[tuple[float, float | None, T]]) -> None:
-        ordered = sorted(rows, key=lambda row: row[0])
-        self._all = [thing for _, _, thing in ordered]
+        self._all: list[T] = []
         # One without end is near all that follow, and would make each search scan all.
-        self._open = [(begin, n) for n, (begin, end, _) in enumerate(ordered) if end is None]
-        self._open_begins = [begin for begin, _ in self._open]
-        self._over = [
-            (begin, end, n) for n, (begin, end, _) in enumerate(ordered) if end is not None
-        ]
-        self._begins = [begin for begin, _, _ in self._over]
+        self._open: list[tuple[float, int]] = []
+        self._open_begins: list[float] = []
+        self._over: list[tuple[float, float, int]] = []
+        self._begins: list[float] = []
         # The latest end in every prefix of the list.
-        self._last = list(accumulate((end for _, end, _ in self._over), max))
-        self._ends = sorted(max(begin, end) for begin, end, _ in self._over)
+        self._last: list[float] = []
+        self._ends: list[float] = []
+        latest = -inf
+        for n, (begin, end, thing) in enumerate(sorted(rows, key=itemgetter(0))):
+            self._all.append(thing)
+            if end is None:
+                self._open.append((begin, n))
+                self._open_begins.append(begin)
+            else:
+                latest = max(latest, end)
+                self._over.append((begin, end, n))
+                self._begins.append(begin)
+                self._last.append(latest)
+                self._ends.append(max(begin, end))
+        self._ends.sort()
 
     def touching(self, start: float, end: float) -> list[T]:
         """Return those that overlap [start, end], in order of begin."""

@@ -3,6 +3,9 @@ offer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 from fencepost.hunt.models.etcd import model as etcd
 from fencepost.hunt.models.kubernetes import model as kubernetes
 from fencepost.hunt.models.model import Model, Storage
@@ -33,4 +36,9 @@ def stores() -> list[str]:
 
 def storage(store: str, site: Storage) -> Server:
     """Create the server on the storage node, for a resource in this store (one of `stores`)."""
-    return next(m.stores[store] for m in MODELS.values() if store in m.stores)(site)
+    return _maker(store)(site)
+
+
+@cache
+def _maker(store: str) -> Callable[[Storage], Server]:
+    return next(m.stores[store] for m in MODELS.values() if store in m.stores)

@@ -52,6 +52,7 @@ class Redlock:
         self._options = options
         timeout_s = options["node_timeout_ms"] / 1000
         self._links: dict[str, Link] = {node: env.connect(node, timeout_s) for node in nodes}
+        self._last = nodes[-1]
         self._quorum = len(nodes) // 2 + 1
 
     def acquire(self, name: str, ttl_ns: int) -> Grant:
@@ -133,11 +134,10 @@ class Redlock:
     def _everywhere(self, request: tuple[Any, ...], failpoint: str | None = None) -> _Answers:
         """Ask the servers one after the other; before the last one's reply is a failpoint."""
         answers = _Answers({}, [], [])
-        last = next(reversed(self._links))
         for node, link in self._links.items():
             try:
                 link.send(*request)
-                if failpoint and node == last:
+                if failpoint and node == self._last:
                     self._env.failpoint(failpoint)
                 answer = link.receive()
             except Failed:
