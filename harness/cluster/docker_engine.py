@@ -35,7 +35,7 @@ _APT_S = 1800.0
 # docker.io only recommends two of them: certificates, to pull from a registry, and the hierarchy of
 # cgroups on a machine without systemd.
 _ENGINE = ("docker.io", "iptables", "ca-certificates", "cgroupfs-mount")
-# With what it recommends, npm alone takes 900 MB.
+# npm and the packages that it recommends take 900 MB.
 _INSTALL = ("install", "-y", "-q", "--no-install-recommends")
 # apt refuses to run twice at the same time.
 _APT = threading.Lock()

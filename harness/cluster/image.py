@@ -167,7 +167,7 @@ def _base(say: Say) -> None:
         install(say, "debootstrap")
     say(f"No registry answers: making {BASE} with debootstrap")
     with tempfile.TemporaryDirectory(prefix="fencepost-base-") as folder:
-        # The base is made whole or not at all, so dpkg need not wait for the disk at each package.
+        # The base is made whole or not at all, so dpkg does not wait for the disk.
         _must(
             ["debootstrap", "--variant=minbase", "bookworm", folder],
             "debootstrap",
@@ -245,7 +245,7 @@ def _begin(say: Say) -> str:
 
 
 def beginnings(text: str) -> list[str]:
-    """Return the beginning of each stage of a Dockerfile, up to what it copies."""
+    """Return the beginning of each stage of a Dockerfile, up to its first COPY."""
     stages = ["FROM " + stage for stage in re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]]
     return [re.split(r"^COPY ", stage, flags=re.MULTILINE)[0] for stage in stages]
 

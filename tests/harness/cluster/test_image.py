@@ -1,4 +1,4 @@
-"""The nodes' Dockerfile: what is built before the libraries under test are fetched."""
+"""The nodes' Dockerfile: the parts that are built before the libraries under test are fetched."""
 
 from __future__ import annotations
 
