@@ -1,4 +1,4 @@
-"""The client of a Java library is compiled here. Without a compiler or a jar it is refused."""
+"""A Java library's client is compiled here. Without a compiler or a jar it is refused."""
 
 from __future__ import annotations
 
