@@ -19,23 +19,28 @@ SERVERS = {
 }
 
 
-# One of them is enough where a library has not changed; all are in the nightly workflow.
+# One of them is enough where a library has not changed; all are in the nightly workflow. A leader
+# whose lease lasts a minute is in the suite of leaders.
 @pytest.mark.parametrize(
     "lock",
     [
         pytest.param(lock.name, marks=[] if lock.name == "redis-py" else pytest.mark.long)
         for lock in LIBRARIES
+        if lock.least_ttl_ms < 10_000
     ],
 )
 def test_without_faults_a_library_keeps_every_promise(run_until, lock):
     token = LOCKS[lock].has_token(LOCKS[lock].read_options({}))
     outcome = run_until(has_holds, lock, guard="fenced" if token else "none")
 
-    assert outcome.valid is True, {n: v.summary for n, v in outcome.verdicts.items() if not v.valid}
+    found = {name: (verdict.valid, verdict.summary) for name, verdict in outcome.verdicts.items()}
+    assert not any(valid is False for valid, _ in found.values()), found
+    # Without faults the leader of jobs may never change.
+    assert outcome.valid is True or found["jobs"][0] == "unknown", found
     stats = outcome.results["stats"]
     assert stats["holds"] > 5
-    # A client closes at its end, and after each op of unknown outcome.
-    assert stats["by_f"]["close"]["ok"] >= 5
+    # Each of three clients closes at its end, and after each op of unknown outcome.
+    assert stats["by_f"]["close"]["ok"] >= 3
     assert stats["by_f"]["close"]["fail"] == stats["by_f"]["close"]["info"] == 0
 
 
