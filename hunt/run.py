@@ -325,8 +325,8 @@ class Run:
     def _begin_end(self) -> None:
         alive = next(client for client in self.clients if client.up)
         process = alive.out.process + len(self.clients) * 1000
-        out = Outbox(self.world, self.rows, process, alive.name)
-        self.begin(alive, lambda: self.finish(alive, self.client(alive, out)))
+        alive.out = Outbox(self.world, self.rows, process, alive.name)
+        self.begin(alive, lambda: self.finish(alive, self.client(alive, alive.out)))
 
     def finish(self, node: ClientNode, client: Client) -> None:
         world, setting = self.world, self.setting

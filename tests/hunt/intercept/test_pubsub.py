@@ -32,3 +32,12 @@ def test_a_lock_that_interrupts_its_main_thread_ends_its_process():
     run = undisturbed("Interrupting")
     ends = [row for row in run.rows if row[3] == "kill" and row[2] == "invoke"]
     assert "interrupts the main thread" in str(ends[0][4])
+
+
+def test_a_process_that_ends_again_and_again_leaves_none_of_its_ops_open():
+    ops = [row for row in undisturbed("Interrupting").rows if row[1] != "nemesis"]
+    dead = [row[1] for row in ops if row[2] == "info"]
+    assert len(dead) == len(set(dead)) >= 3
+    for process in dead:
+        *_, last = [row for row in ops if row[1] == process]
+        assert last[2] == "info"
