@@ -46,6 +46,8 @@ TARGETS = ("server", *SERVERS, "client", HOLDER)
 VARIANTS = (*failpoints.ALL_FAILPOINTS, UNTIL, RENEWAL)
 
 _STATE_S = 10.0
+_PROCESSES = 3
+"""An elector's process may end at the same moment. Then its successor is stopped, or the next."""
 
 
 class Pause:
@@ -62,9 +64,13 @@ class Pause:
         if fault.arguments.get("threads"):
             return self._threads("hold", node, client)
         there = failpoints.reached(client, fault)
-        if not there:
-            self._site.remote(node).signal(client.pid, signal.SIGSTOP, client.started)
-        receipt = self._state(node, client.pid, stopped=True)
+        for _ in range(_PROCESSES):
+            pid = client.pid
+            if not there:
+                self._site.remote(node).signal(pid, signal.SIGSTOP, client.started)
+            receipt = self._state(node, pid, stopped=True)
+            if receipt.proved or client.pid == pid:
+                break
         at = failpoints.where(fault, there)
         data = receipt.data | {"process": client.process, "at": at}
         return Receipt(receipt.proved, f"{receipt.how}, {at}", data)
@@ -115,6 +121,8 @@ class Pause:
         end = time.monotonic() + _STATE_S
         remote = self._site.remote(node)
         while ((state := remote.state(pid)) == "T") != stopped and time.monotonic() < end:
+            if state is None:
+                break  # it has ended
             if point := elsewhere():
                 how = f"pid {pid} on {node} continued to {point}"
                 return Receipt(True, how, {"pid": pid, "state": state})

@@ -19,6 +19,31 @@ def test_a_stopped_client_s_receipt_names_its_state_and_its_process(director):
     assert receipt.data == {"pid": 105, "state": "T", "process": 5, "at": "wherever it was"}
 
 
+def test_a_process_that_ends_when_it_is_to_be_stopped_is_followed_by_one_that_is_stopped(
+    director, site, monkeypatch
+):
+    node = site.nodes["client-1"]
+    stop = node.signal
+
+    def signal(pid, number, started=None):
+        if pid == 105:
+            node.states = {205: "S"}
+            node.pid_ = 205
+        return stop(pid, number, started)
+
+    monkeypatch.setattr(node, "signal", signal)
+    receipt = director.inject(PAUSE_CLIENT)
+    assert receipt.proved
+    assert (receipt.data["pid"], receipt.data["state"]) == (205, "T")
+
+
+def test_a_process_that_ended_and_has_no_successor_was_not_stopped(director, site):
+    site.nodes["client-1"].states.clear()
+    receipt = director.inject(PAUSE_CLIENT)
+    assert not receipt.proved
+    assert "pid 105 on client-1 is in state None" in receipt.how
+
+
 def test_a_client_that_stops_itself_at_its_point_needs_no_signal(director, site):
     client = site.nodes["client-1"]
     client.points.add("before-write")
