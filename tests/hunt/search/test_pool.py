@@ -66,11 +66,11 @@ def test_the_process_that_makes_it_takes_its_own_signals_as_before(swallowed):
 
 
 MAKES = """
-import signal, time
+import os, signal, time
 from fencepost.hunt.search.pool import pool
 
 def work(number):
-    print(number, flush=True)
+    os.write(1, b"%d\\n" % number)  # at once: two processes write
     time.sleep(600)
 
 with pool(2, str) as made:
@@ -81,8 +81,11 @@ with pool(2, str) as made:
 
 def test_processes_end_in_the_middle_of_their_work_if_the_one_that_made_them_is_killed():
     with subprocess.Popen([sys.executable, "-c", MAKES], stdout=subprocess.PIPE) as maker:
-        assert {maker.stdout.readline(), maker.stdout.readline()} == {b"1\n", b"2\n"}
-        maker.kill()
+        try:
+            begun = {maker.stdout.readline(), maker.stdout.readline()}
+        finally:
+            maker.kill()
+        assert begun == {b"1\n", b"2\n"}
         # Each process has the pipe, which ends when all have ended.
         assert select.select([maker.stdout], [], [], 120) == ([maker.stdout], [], [])
         assert maker.stdout.read() == b""
