@@ -213,7 +213,7 @@ def _build(name: str, say: Say) -> None:
         ThreadPoolExecutor(1) as pool,
     ):
         started = time.monotonic()
-        begun = pool.submit(_begin, say)
+        preparing = pool.submit(_prepare, say)
         context = Path(scratch)
         nodecode.write(context / "node")
         pins = COMPOSE / "requirements.txt"
@@ -221,7 +221,7 @@ def _build(name: str, say: Say) -> None:
         libraries.download(pins, context / "wheels", "--only-binary=:all:")
         left_out = libraries.fetch(context, say)
         fetched = [library for library in libraries.names() if library not in left_out]
-        text = begun.result()
+        text = preparing.result()
         (context / "Dockerfile").write_text(text)
         build(
             name, scratch,
@@ -233,14 +233,15 @@ def _build(name: str, say: Say) -> None:
         say(f"Built {name} in {time.monotonic() - started:.0f} s")
 
 
-def _begin(say: Say) -> str:
-    """Return the nodes' Dockerfile. Get its base, and build what needs none of our files: the build
-    of the whole finds that in Docker's cache."""
+def _prepare(say: Say) -> str:
+    """Get the base of the nodes' image, and build the parts that need no file of the context: the
+    build of the whole finds them in Docker's cache. Return the image's Dockerfile."""
     _base(say)
-    text = pinned(dockerfile())
+    text, environment = pinned(dockerfile()), _builder()
     with ThreadPoolExecutor() as pool:
         for beginning in beginnings(text):
-            pool.submit(_run, [*_DOCKER_BUILD, "-"], _builder(), beginning)
+            # An error is that of the build of the whole, which says it.
+            pool.submit(_run, [*_DOCKER_BUILD, "-"], environment, beginning)
     return text
 
 
