@@ -149,7 +149,7 @@ class DeadTimes:
             place += 1
         if _twice(self._certain, since + self._bound, until):
             return since + self._bound
-        if len(self._certain) < len(self._vain) and _twice(self._vain, since + self._bound, until):
+        if _twice(self._vain, since + self._bound, until):
             self.doubtful = min(self.doubtful, since)
         return FOREVER
 

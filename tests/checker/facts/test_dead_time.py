@@ -152,6 +152,10 @@ def test_of_requests_together_one_must_count():
     assert found(times(*first, again, on=on[:1])) == [dead(0, 100)]
 
 
+def test_a_lone_request_that_ends_with_an_error_was_in_vain():
+    assert found(times(asks(150, 151), asks(300, 301, type="info"))) == [dead(0, 100)]
+
+
 def test_a_lone_request_that_is_granted_was_not_in_vain():
     assert found(times(asks(150, 151), asks(300, 301, type="ok")), grant(301, 310)) == []
 
