@@ -33,7 +33,8 @@ def not_set(pid: int) -> Clock | None:
 
 
 class Clocks:
-    """The clocks of all programs of a run. `base_ns`: they show it at time 0 of the run."""
+    """The clocks of all programs of a run. `base_ns`: they show it at time 0 of the run. `shown`:
+    the time of the run at which they stood last."""
 
     def __init__(self, clocks: Sequence[Clock], base_ns: int) -> None:
         self._clocks = list(clocks)
@@ -41,6 +42,7 @@ class Clocks:
         self.jumps = all(one.jumps for one in clocks)
         # The time at which all of them stand, if they do. A write of a clock takes some 10 us.
         self._stands: int | None = None
+        self.shown = 0
 
     def drop(self, clock: Clock | None) -> None:
         """Leave out those of a process that has ended."""
@@ -58,7 +60,7 @@ class Clocks:
         """Stop them at this time of the run."""
         if self._stands == now:
             return
-        self._stands = now
+        self._stands = self.shown = now
         for one in self._clocks:
             one.stand(self.base_ns + now)
 

@@ -7,6 +7,8 @@ earlier schedule that is still at work reaches no later one, and no client reach
 
 from __future__ import annotations
 
+import gc
+import select
 import selectors
 import socket
 import time
@@ -24,19 +26,21 @@ from fencepost.hunt.live.guard import Guard
 from fencepost.hunt.live.loopback import Loopback
 from fencepost.hunt.live.program import VERSIONS, Command, Faulty, Program
 from fencepost.hunt.live.run import RealRun
+from fencepost.hunt.search.pool import COLLECTED
 from fencepost.hunt.sim.network import Server, Tap
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
 
 _READY_S, _RESET_S = 20.0, 1.0
 """How long a program may take to start, and to make a new lock."""
-_TURN_S, _LOOK_S = 0.05, 0.0005
-"""How long to wait at most for a message or an event; until the next look at a client at work."""
+_TURN_S, _LOOK_S, _FINE_S = 0.05, 0.0001, 0.01
+"""How long to wait at most for a message or an event; until the next look at a client at work;
+which waits take microseconds into account."""
 _NARROW, _WIDENS_S = 4, 0.05
 """How many schedules are played side by side at first; how long it takes to add one."""
-_BUSY = 4
-"""How many, for each processor, where time jumps. In Node.js, 8 on two processors play three times
-as many schedules as 4, and more than 16."""
+_BUSY = 3
+"""How many, for each processor, where time jumps: so many that some client is at work at any time,
+and no more, because Node.js compiles its program in each process, from hundreds of schedules."""
 _FIRST_PORT, _LAST_PORT = 20_000, 32_000
 """Below the ports that Linux gives to connections."""
 
@@ -90,14 +94,18 @@ class Conductor:
         self._wide, self._widened_s, self._lag_ns = min(_NARROW, lanes), 0.0, 0
         self.gives_up_ns = 2 * setting.ttl_ns
         self._patience_ns = setting.ttl_ns
+        self._jumps = False
         self.hung = 0
         # Whether programs are kept. Those that sent nothing after a reset are not.
         self._keeps = True
 
     def __enter__(self) -> Self:
+        self._collected = gc.get_threshold()
+        gc.set_threshold(*COLLECTED)
         return self
 
     def __exit__(self, *_: object) -> None:
+        gc.set_threshold(*self._collected)
         for lane in self._lanes:
             self._abandon(lane)
             for index in range(len(lane.programs)):
@@ -202,7 +210,8 @@ class Conductor:
         run.world.stir()
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = Connection(self, run.world, run.network, run.clients[index], server, sock)
+        poke = partial(_poke, run, index)
+        link = Connection(self, run.world, run.network, run.clients[index], server, sock, poke)
         if not server.up:
             if run.tap is not None:
                 run.tap.refused(link)
@@ -225,6 +234,10 @@ class Conductor:
                 due.append(run)
             else:
                 wait_s = min(wait_s, _LOOK_S)
+        if not due and wait_s < _FINE_S:
+            # Its own wait is one of whole milliseconds (epoll_wait).
+            select.select([self._selector], [], [], wait_s)
+            wait_s = 0.0
         for key, _ in self._selector.select(0.0 if due else wait_s):
             call = self._watched.get(key.fd)
             if call is not None:
@@ -240,11 +253,12 @@ class Conductor:
     def _widen(self, busy: list[_Lane]) -> None:
         """Play more schedules side by side as long as no client starts and none is late. Where time
         jumps, clients do not wait for it, and a few use the processors up."""
+        if self._jumps:
+            return
         now_s = time.monotonic()
-        runs = [lane.run for lane in busy if lane.run is not None]
-        programs = [program for run in runs for program in run.programs]
+        programs = [one for lane in busy if lane.run is not None for one in lane.run.programs]
         if any(one.clock is not None and one.clock.jumps for one in programs):
-            self._wide = min(self.lanes, _BUSY * processors.count())
+            self._jumps, self._wide = True, min(self.lanes, _BUSY * processors.count())
             return
         starting = sum(not program.version for program in programs)
         # Electors start for each schedule.
@@ -381,6 +395,10 @@ class Conductor:
 
     def unwatch(self, sock: socket.socket) -> None:
         self._unwatch(sock.fileno())
+
+
+def _poke(run: RealRun, index: int, wakes: bool) -> None:
+    run.programs[index].poke(wakes)
 
 
 def _read(run: RealRun, link: Connection) -> None:
