@@ -171,9 +171,9 @@ class RealWorld(World):
         program may read the real ones instead, by a system call."""
         if self.clocks is None:
             return False
-        behind = (self.clocks.shown if self.clocks.jumps else self.now) - self._shown(really)
+        shown = self._shown(really)
         # Clocks that jump stand while a client works; the real one may be behind them.
-        return 0 <= behind <= MS if self.clocks.jumps else behind >= 0
+        return 0 <= self.clocks.behind(shown) <= MS if self.clocks.jumps else self.now >= shown
 
     def _shown(self, really: int) -> int:
         assert self.clocks is not None
