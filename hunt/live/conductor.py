@@ -39,8 +39,9 @@ which waits take microseconds into account."""
 _NARROW, _WIDENS_S = 4, 0.05
 """How many schedules are played side by side at first; how long it takes to add one."""
 _BUSY = 3
-"""How many, for each processor, where time jumps: so many that some client is at work at any time,
-and no more, because Node.js compiles its program in each process, from hundreds of schedules."""
+"""How many, for each processor, where time jumps. Then some client is at work at nearly any time.
+More processes would take longer: Node.js compiles a program within hundreds of schedules, in each
+process."""
 _FIRST_PORT, _LAST_PORT = 20_000, 32_000
 """Below the ports that Linux gives to connections."""
 
@@ -55,7 +56,8 @@ class Job(NamedTuple):
 
 @dataclass
 class _Lane:
-    """The clients of one run at a time. `waits`: those that are not ready yet."""
+    """The clients of one run at a time. `waits`: those that are not ready yet. `looks_at_s`: when
+    to look again at clients that were at work."""
 
     index: int
     programs: list[Program | None]
@@ -64,6 +66,7 @@ class _Lane:
     job: Job | None = None
     waits: set[int] = field(default_factory=set)
     until_s: float = 0.0
+    looks_at_s: float = 0.0
     listeners: list[socket.socket] = field(default_factory=list)
 
 
@@ -225,14 +228,19 @@ class Conductor:
         A client that waits has sent everything before. So messages are read after the look at the
         clients, and before the events.
         """
-        wait_s, due = _TURN_S, list[RealRun]()
-        for run in [lane.run for lane in busy if lane.run is not None]:
+        wait_s, due, now_s = _TURN_S, list[RealRun](), time.monotonic()
+        for lane in busy:
+            run = lane.run
+            assert run is not None
             world = run.world
-            if not world.is_due and not world.stirred:
+            if not world.stirred and not world.is_due:
                 wait_s = min(wait_s, (world.due_ns - world.now) / 1e9)
+            elif now_s < lane.looks_at_s:
+                wait_s = min(wait_s, lane.looks_at_s - now_s)
             elif run.calms(self._patience_ns):
                 due.append(run)
             else:
+                lane.looks_at_s = now_s + _LOOK_S
                 wait_s = min(wait_s, _LOOK_S)
         if not due and wait_s < _FINE_S:
             # Its own wait is one of whole milliseconds (epoll_wait).
@@ -247,7 +255,7 @@ class Conductor:
                 self._lag_ns = max(self._lag_ns, run.stood_ns)
                 run.turn()
         for lane in busy:
-            if lane.waits and time.monotonic() > lane.until_s:
+            if lane.waits and now_s > lane.until_s:
                 self._late(lane)
 
     def _widen(self, busy: list[_Lane]) -> None:

@@ -5,9 +5,9 @@ Node.js and Go wait for messages and timers in one call, epoll_pwait, with a tim
 interrupts this call, which the kernel never restarts (signal(7)). Both runtimes then read their
 clock, and wait for the rest of the timeout: libuv in uv__io_poll, Go in netpoll.
 
-Each look at a thread takes microseconds, and most looks find what the last one found. So the
-threads are looked at again only after the process got processor time, or was sent something: until
-then none of them does anything.
+A look at a thread takes microseconds, and most threads have not run since the last look. So they are
+looked at again only after the process got processor time, or was sent something: until then none of
+them does anything.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Timeouts:
         self._pid = pid
         self._first = str(pid)
         self._alone = first_alone
-        # Go rounds its timeouts down, and would wait once more for the rest of the millisecond.
+        # Go rounds its timeouts down. It would wait again for the rest of the millisecond.
         self._more_ms = 0 if first_alone else 1
         self._folder = os.open(f"/proc/{pid}/task", os.O_RDONLY | os.O_DIRECTORY)
         # Its threads, with their files `syscall`: those first that were found at work last.
@@ -179,7 +179,7 @@ class Timeouts:
         return b")" in text and text[text.rfind(b")") + 2] not in _ASLEEP
 
     def _of(self, thread: str, call: bytes, now: int) -> int:
-        """Return when the timeout of a thread ends, NEVER if it has none."""
+        """Return when the timeout of a thread ends, or NEVER."""
         words = call.split(b" ", _TIMEOUT + 1)
         timeout_ms = int(words[_TIMEOUT], 16) & 0xFFFF_FFFF if words[0] in _EPOLL else _ENDLESS
         if timeout_ms >= _ENDLESS:

@@ -1,6 +1,7 @@
-"""The processor time of another process, by its clock: one system call, exact to the nanosecond.
+"""The processor time of another process, by its clock: one system call, in nanoseconds.
 
-As long as it stays the same, no thread of the process has run.
+The kernel counts the time of a thread when it stops running, and at each tick meanwhile. So as long
+as the sum stays the same, no thread of the process has run and gone to sleep again.
 """
 
 from __future__ import annotations
@@ -17,13 +18,11 @@ class WorkTime:
 
     def __init__(self, pid: int) -> None:
         # clock_getcpuclockid(3) returns this, after a look at the process.
-        self._clock = (~pid << 3) | _SCHED
+        self._clock = (~pid << 3) | _SCHED if sys.platform.startswith("linux") else None
 
     def ns(self) -> int | None:
         """Return it, in ns; None if the process has ended, or where it cannot be seen."""
-        if not sys.platform.startswith("linux"):
-            return None
         try:
-            return time.clock_gettime_ns(self._clock)
+            return None if self._clock is None else time.clock_gettime_ns(self._clock)
         except OSError:
             return None

@@ -162,7 +162,8 @@ class RealWorld(World):
 
     def _mark(self, later_ns: int = 0) -> int:
         really = time.monotonic_ns() - self.origin_ns
-        self._began_ns = max(really + later_ns, self._marks[-1][0]), self.now
+        begun_ns, before_ns = really + later_ns, self._marks[-1][0]
+        self._began_ns = begun_ns if begun_ns > before_ns else before_ns, self.now
         self._marks.append(self._began_ns)
         return really
 
