@@ -72,7 +72,10 @@ class _Lane:
 
 class Conductor:
     """Plays schedules. `script`: the Lua script by which a client writes to the resource. `clock`:
-    returns the clocks of a client's process."""
+    returns the clocks of a client's process.
+
+    `programs`: those that run now.
+    """
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class Conductor:
         self._setting = setting
         self._command = command
         self._script = script
-        self._clock = clock
+        self.clock = clock
         self._actions = table(setting)
         self._selector = selectors.DefaultSelector()
         count = len(setting.clients)
@@ -140,6 +143,10 @@ class Conductor:
         finally:
             for lane in busy:
                 self._abandon(lane)
+
+    @property
+    def programs(self) -> list[Program]:
+        return [one for lane in self._lanes for one in lane.programs if one is not None]
 
     # A run.
 
@@ -378,7 +385,7 @@ class Conductor:
             first = not program.version
             _take_ready(program, message, self._setting.elector)
             if first:
-                program.is_at(int(message.get("pid", program.pid)), self._clock)
+                program.is_at(int(message.get("pid", program.pid)), self.clock)
             if not program.awaited:
                 lane.waits.discard(index)
                 if run.started_ns >= 0:

@@ -27,7 +27,7 @@ from fencepost.workloads.client.succession_file import SUCCESSION
 
 VERSIONS = (1, 2)
 """The versions of the line protocol: 2 has `reset` (docs/protocol.md)."""
-_ENV = {"GOMAXPROCS": "1"}
+ONE_THREAD = {"GOMAXPROCS": "1"}
 """Go's runtime otherwise hands each message from thread to thread, which takes twice the processor
 time. Its goroutines take turns in any case: time stands still while one of them is at work."""
 _LAST_WORDS = 3000
@@ -73,7 +73,7 @@ class Program:
         try:
             self._process = subprocess.Popen(
                 command.words, cwd=command.folder,
-                env={**_ENV, **os.environ, SUCCESSION: os.devnull, **command.env},
+                env={**ONE_THREAD, **os.environ, SUCCESSION: os.devnull, **command.env},
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
                 start_new_session=True, bufsize=0,
             )  # fmt: skip

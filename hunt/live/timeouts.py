@@ -5,9 +5,9 @@ Node.js and Go wait for messages and timers in one call, epoll_pwait, with a tim
 interrupts this call, which the kernel never restarts (signal(7)). Both runtimes then read their
 clock, and wait for the rest of the timeout: libuv in uv__io_poll, Go in netpoll.
 
-A look at a thread takes microseconds, and most threads have not run since the last look. So they are
-looked at again only after the process got processor time, or was sent something: until then none of
-them does anything.
+A look at a thread takes microseconds, and most threads have not run since the last look. So the
+threads are looked at again only after the process got processor time, or was sent something: until
+then none of them does anything.
 """
 
 from __future__ import annotations
