@@ -35,7 +35,7 @@ from fencepost.hunt.sim.setting import Setting
 HERE = Path(__file__).resolve().parents[1]
 NODE_RATE, GO_RATE, REAL_RATE, OFTEN = 60, 150, 30, 0.9
 _COMPILED = 600
-"""How many schedules are played before those that count: Node.js compiles its programs meanwhile."""
+"""Schedules that are played before those that count. Node.js compiles its programs meanwhile."""
 _TIMES = 10
 _LIMIT_S = 120
 

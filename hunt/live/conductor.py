@@ -38,7 +38,7 @@ _TURN_S, _LOOK_S, _FINE_S = 0.05, 0.0001, 0.01
 which waits take microseconds into account."""
 _NARROW, _WIDENS_S = 4, 0.05
 """How many schedules are played side by side at first; how long it takes to add one."""
-_BUSY = 3
+_BUSY = 2
 """How many, for each processor, where time jumps. Then some client is at work at nearly any time.
 More processes would take longer: Node.js compiles a program within hundreds of schedules, in each
 process."""

@@ -49,7 +49,7 @@ class Timeouts:
     """The timeouts in which the threads of a process sleep.
 
     `first_alone`: its first thread does all the work, so the process waits if this one does. The
-    others collect garbage and compile.
+    others collect garbage and compile. OSError if its calls cannot be seen.
     """
 
     def __init__(self, pid: int, first_alone: bool = False) -> None:
@@ -76,6 +76,11 @@ class Timeouts:
         # The processor time at which it was woken, and how many looks may find that it has not run.
         self._woken_at: int | None = None
         self._trusts = 0
+        try:
+            os.pread(self._file(self._first, "syscall"), _CALL, 0)
+        except OSError:
+            self.close()
+            raise
 
     def poke(self, wakes: bool = True) -> None:
         """Look at its threads again: it was sent something. `wakes`: it surely waits for this."""
