@@ -132,7 +132,7 @@ class Program:
     def wake(self, now: int) -> None:
         """Let it look at its clock, because a timeout has ended by this time of the run."""
         assert self._timeouts is not None
-        self._timeouts.interrupt(now)
+        self._timeouts.end(now)
 
     def worked_s(self) -> float:
         """Return the processor time that it has taken."""

@@ -126,8 +126,8 @@ class Timeouts:
         self._ends_at = work_ns if self._work.ns() == work_ns else None
         return self._end
 
-    def interrupt(self, now: int) -> None:
-        """Let the threads look at their clocks whose timeouts have ended by this time.
+    def end(self, now: int) -> None:
+        """Let the threads look at their clocks whose timeouts have ended by this time of the run.
 
         A stop of one thread that is taken back at once interrupts its call. It stops the process at
         most for a moment.

@@ -75,9 +75,9 @@ def test_an_interrupted_wait_begins_again_and_the_process_is_not_stopped():
     with process(polls(WAIT_S)) as made:
         timeouts = Timeouts(made.pid)
         first = until(lambda: timeouts.earliest(0))
-        timeouts.interrupt(first - 1)
+        timeouts.end(first - 1)
         assert until(lambda: timeouts.earliest(5000 * MS)) == first  # it has not ended
-        timeouts.interrupt(first)
+        timeouts.end(first)
         second = until(lambda: timeouts.earliest(5000 * MS))
         while second == first:  # it has not had the processor yet
             second = until(lambda: timeouts.earliest(5000 * MS))
@@ -135,5 +135,5 @@ def test_a_process_that_has_ended_waits_and_never_wakes():
         timeouts = Timeouts(made.pid)
         made.wait()
         assert timeouts.waits() and timeouts.earliest(0) == NEVER
-        timeouts.interrupt(0)
+        timeouts.end(0)
         timeouts.close()
