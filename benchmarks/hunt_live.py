@@ -133,7 +133,7 @@ def _played(
     setting: Setting, made: Conductor, seed: int, most: int = 1 << 30, within_s: float = 600.0
 ) -> tuple[int, float, float, float, list[str]]:
     """Play drawn schedules. Return their number, the time, the processor time of this process and
-    of the programs, in s, and what they broke."""
+    of the programs, in s, and the names of the promises that they broke."""
     steps = max(look_at(made).moments) * len(setting.clients)
     drawer = Drawer(setting, table(setting), steps, {}, frozenset())
     random, until = Random(str(seed)), time.monotonic() + within_s
