@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import statistics
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,15 +33,14 @@ def part_us(words: list[str], folder: Path, env: dict[str, str]) -> float:
     acquire, a read, a write and a release, on two connections."""
     with _driven(words, folder, env) as client:
         client.begin("setup")
-        client.part()
-        work = WorkTime(client.pid)
-        before_ns = 0
-        for number in range(_WARM + _COUNTED):
-            if number == _WARM:
-                before_ns = work.ns() or 0
+        work, took_ns = WorkTime(client.pid), list[int]()
+        while len(took_ns) < _WARM + _COUNTED:
+            before_ns = work.ns() or 0
             client.begin("reset")
-            client.part()
-        return ((work.ns() or 0) - before_ns) / _COUNTED / 1000
+            # On a busy machine a client without the processor gives up.
+            if client.part():
+                took_ns.append((work.ns() or 0) - before_ns)
+        return statistics.mean(took_ns[_WARM:]) / 1000
 
 
 @contextmanager
@@ -87,20 +87,21 @@ class _Client:
         })  # fmt: skip
         self._hear(lambda message: message.get("control") == "ready")
 
-    def part(self) -> None:
-        """Let it acquire the lock, read, write and release."""
-        hold = self._op("acquire", {"lock": "orders", "ttl": _LEASE_NS})["hold"]
+    def part(self) -> bool:
+        """Let it acquire the lock, read, write and release; return whether it did."""
+        hold = self._op("acquire", {"lock": "orders", "ttl": _LEASE_NS}).get("hold")
         about = {"resource": "account", "hold": hold}
-        self._op("read", about)
-        self._op("write", {**about, "version": 0})
-        self._op("release", {"lock": "orders", "hold": hold})
+        return hold is not None and all([
+            self._op("read", about),
+            self._op("write", {**about, "version": 0}),
+            self._op("release", {"lock": "orders", "hold": hold}),
+        ])  # fmt: skip
 
     def _op(self, f: str, value: dict[str, Any]) -> dict[str, Any]:
+        """Let it do an op; return its value, empty if it failed."""
         self._tell({"f": f, "value": value})
         answer = self._hear(lambda one: one.get("f") == f and one.get("type") != "invoke")
-        if answer["type"] != "ok":
-            raise RuntimeError(f"the program answered {answer!r:.200}")
-        return dict(answer["value"])
+        return dict(answer["value"]) if answer["type"] == "ok" else {}
 
     def _tell(self, message: dict[str, Any]) -> None:
         self._orders.write(msgspec.json.encode(message) + b"\n")
