@@ -4,11 +4,11 @@ the confirmation on real servers: `make bench-hunt`.
 One row for each target, with its command, the target and the result. Each known defect is hunted
 from ten seeds with only the faults of its kind named, and must be found and shrunk within LIMIT_S.
 Sound settings are searched for a time (`--sound 600`), without a counterexample. `live` hunts real
-clients in Node.js (hunt_live.py), from three seeds each. The groups
-`confirm`, `aim`, `broken` and `real` are on real servers (hunt_real.py); each row has one seed
-there, or `--real-seeds 10`, from `--first` on, of 10 to 90 s each. `--quick` takes three seeds and
-a few seconds, and no real servers; `--rows` chooses rows (`--rows redlock-speed,sound`), which
-`--list` shows. Exits with 1 if a target is missed.
+clients (hunt_live.py): the speed in Node.js and Go, and defects in Node.js from three seeds each.
+The groups `confirm`, `aim`, `broken` and `real` are on real servers (hunt_real.py); each row has
+one seed there, or `--real-seeds 10`, from `--first` on, of 10 to 90 s each. `--quick` takes three
+seeds and a few seconds, and no real servers; `--rows` chooses rows (`--rows redlock-speed,sound`),
+which `--list` shows. Exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import hunt_live
-from hunt_live import AGAIN, NODE_SPEED
+from hunt_live import AGAIN, SPEEDS
 from hunt_real import AIM, BROKEN, CONFIRM, SOUND_REAL, Real
 from hunt_rows import KNOWN, LIBRARIES, RATES, SOUNDS, Row
 
@@ -44,7 +44,7 @@ GROUPS: dict[str, tuple[Any, ...]] = {
     "speed": tuple(row for row, _ in RATES),
     "known": (*KNOWN, *LIBRARIES),
     "sound": SOUNDS,
-    "live": (NODE_SPEED, *AGAIN),
+    "live": (*SPEEDS, *AGAIN),
 }
 REAL: dict[str, tuple[Any, ...]] = {
     "confirm": CONFIRM,
@@ -91,8 +91,7 @@ def main() -> int:
     good = [bench.rate(row, wanted, rate_s) for row, wanted in RATES if row.key in chosen]
     good += [bench.known(row, seeds) for row in GROUPS["known"] if row.key in chosen]
     good += [bench.sound(row, sound_s) for row in SOUNDS if row.key in chosen]
-    if NODE_SPEED.key in chosen:
-        good.append(hunt_live.rate(NODE_SPEED, 2 * rate_s, _print))
+    good += [hunt_live.rate(row, 2 * rate_s, _print) for row in SPEEDS if row.key in chosen]
     again = min(seeds, QUICK_SEEDS) if not given.quick else 1
     good += [hunt_live.again(row, again, _print) for row in AGAIN if row.key in chosen]
     with ExitStack() as stack:

@@ -45,24 +45,22 @@ class ProgramClocks:
         vdso.skew(pid, {})
         self._table = image(pid).start + code_at(vdso.pristine()) - TABLE_SIZE
         self._memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
+        self._base_ns = time.monotonic_ns()
         self._ahead = _ahead_ns()
 
     def stand(self, shown_ns: int) -> None:
         """Stop the clocks; the monotonic one shows this time."""
-        self._set(shown_ns, time.monotonic_ns(), _STANDS)
+        self._set(shown_ns, self._base_ns, _STANDS)
 
     def run(self, shown_ns: int, since_ns: int) -> None:
         """Let the clocks run; at `since_ns` of the real one, the monotonic one showed this time."""
         self._set(shown_ns, since_ns, 0)
 
     def _set(self, shown_ns: int, since_ns: int, rate: int) -> None:
-        rows: list[int] = []
-        for id, ahead in enumerate(self._ahead):
-            later = 0 if id in CLOCKS["wall"] else self.later_ns
-            if ahead is None:
-                rows += (0, 0, 0, 0)
-            else:
-                rows += (since_ns + ahead, shown_ns - since_ns + later, rate, 0)
+        rows, offset_ns = [0] * 4 * ENTRIES, shown_ns - since_ns
+        for at, ahead_ns, is_wall in self._ahead:
+            more_ns = 0 if is_wall else self.later_ns
+            rows[at : at + 3] = since_ns + ahead_ns, offset_ns + more_ns, rate
         with suppress(OSError):  # it has ended
             os.pwrite(self._memory, _ROWS.pack(*rows), self._table)
 
@@ -99,12 +97,14 @@ def is_of_go(program: Path) -> bool:
         return False
 
 
-def _ahead_ns() -> list[int | None]:
-    """Return how far each clock is ahead of the monotonic one, never more than it really is; None
-    for those left alone."""
-    known = {id for ids in CLOCKS.values() for id in ids}
+def _ahead_ns() -> list[tuple[int, int, bool]]:
+    """Return for each clock that is set the place of its row, how far it is ahead of the monotonic
+    one, never more than it really is, and whether it is a wall clock."""
     return [
-        _ahead_of_monotonic(_FINE.get(id, id)) if id in known else None for id in range(ENTRIES)
+        (4 * id, _ahead_of_monotonic(_FINE.get(id, id)), kind == "wall")
+        for kind, ids in CLOCKS.items()
+        for id in ids
+        if id < ENTRIES
     ]
 
 

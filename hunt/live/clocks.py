@@ -7,6 +7,7 @@ answers when a schedule is played again.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -33,7 +34,8 @@ def not_set(pid: int) -> Clock | None:
 
 
 class Clocks:
-    """The clocks of all programs of a run. `base_ns`: they show it at time 0 of the run."""
+    """The clocks of all programs of a run. `base_ns`: they show it at time 0 of the run. `stood`:
+    the times of the run at which they have stood, the latest one last."""
 
     def __init__(self, clocks: Sequence[Clock], base_ns: int) -> None:
         self._clocks = list(clocks)
@@ -41,6 +43,7 @@ class Clocks:
         self.jumps = all(one.jumps for one in clocks)
         # The time at which all of them stand, if they do. A write of a clock takes some 10 us.
         self._stands: int | None = None
+        self.stood = [0]
 
     def drop(self, clock: Clock | None) -> None:
         """Leave out those of a process that has ended."""
@@ -54,11 +57,24 @@ class Clocks:
         clock.stand(self.base_ns + now)
         self._clocks.append(clock)
 
+    @property
+    def shown(self) -> int:
+        """The time of the run at which they stood last."""
+        return self.stood[-1]
+
+    def behind(self, now: int) -> int:
+        """Return by how much this time is behind the next one at which they stood; negative if they
+        have not stood so late. A client that works for long while time catches up has read an
+        earlier one."""
+        place = min(bisect_left(self.stood, now), len(self.stood) - 1)
+        return self.stood[place] - now
+
     def stand(self, now: int) -> None:
         """Stop them at this time of the run."""
         if self._stands == now:
             return
         self._stands = now
+        self.stood.append(max(now, self.stood[-1]))
         for one in self._clocks:
             one.stand(self.base_ns + now)
 

@@ -7,6 +7,8 @@ earlier schedule that is still at work reaches no later one, and no client reach
 
 from __future__ import annotations
 
+import gc
+import select
 import selectors
 import socket
 import time
@@ -24,19 +26,22 @@ from fencepost.hunt.live.guard import Guard
 from fencepost.hunt.live.loopback import Loopback
 from fencepost.hunt.live.program import VERSIONS, Command, Faulty, Program
 from fencepost.hunt.live.run import RealRun
+from fencepost.hunt.search.pool import COLLECTED
 from fencepost.hunt.sim.network import Server, Tap
 from fencepost.hunt.sim.schedule import Aim, Schedule
 from fencepost.hunt.sim.setting import Setting
 
 _READY_S, _RESET_S = 20.0, 1.0
 """How long a program may take to start, and to make a new lock."""
-_TURN_S, _LOOK_S = 0.05, 0.0005
-"""How long to wait at most for a message or an event; until the next look at a client at work."""
+_TURN_S, _LOOK_S, _FINE_S = 0.05, 0.0001, 0.01
+"""How long to wait at most for a message or an event; until the next look at a client at work;
+which waits take microseconds into account."""
 _NARROW, _WIDENS_S = 4, 0.05
 """How many schedules are played side by side at first; how long it takes to add one."""
-_BUSY = 4
-"""How many, for each processor, where time jumps. In Node.js, 8 on two processors play three times
-as many schedules as 4, and more than 16."""
+_BUSY = 2
+"""How many, for each processor, where time jumps. Then some client is at work at nearly any time.
+More processes would take longer: Node.js compiles a program within hundreds of schedules, in each
+process."""
 _FIRST_PORT, _LAST_PORT = 20_000, 32_000
 """Below the ports that Linux gives to connections."""
 
@@ -51,7 +56,8 @@ class Job(NamedTuple):
 
 @dataclass
 class _Lane:
-    """The clients of one run at a time. `waits`: those that are not ready yet."""
+    """The clients of one run at a time. `waits`: those that are not ready yet. `looks_at_s`: when
+    to look again at clients that were at work."""
 
     index: int
     programs: list[Program | None]
@@ -60,12 +66,16 @@ class _Lane:
     job: Job | None = None
     waits: set[int] = field(default_factory=set)
     until_s: float = 0.0
+    looks_at_s: float = 0.0
     listeners: list[socket.socket] = field(default_factory=list)
 
 
 class Conductor:
     """Plays schedules. `script`: the Lua script by which a client writes to the resource. `clock`:
-    returns the clocks of a client's process."""
+    returns the clocks of a client's process.
+
+    `programs`: those that run now.
+    """
 
     def __init__(
         self,
@@ -78,7 +88,7 @@ class Conductor:
         self._setting = setting
         self._command = command
         self._script = script
-        self._clock = clock
+        self.clock = clock
         self._actions = table(setting)
         self._selector = selectors.DefaultSelector()
         count = len(setting.clients)
@@ -90,14 +100,18 @@ class Conductor:
         self._wide, self._widened_s, self._lag_ns = min(_NARROW, lanes), 0.0, 0
         self.gives_up_ns = 2 * setting.ttl_ns
         self._patience_ns = setting.ttl_ns
+        self._jumps = False
         self.hung = 0
         # Whether programs are kept. Those that sent nothing after a reset are not.
         self._keeps = True
 
     def __enter__(self) -> Self:
+        self._collected = gc.get_threshold()
+        gc.set_threshold(*COLLECTED)
         return self
 
     def __exit__(self, *_: object) -> None:
+        gc.set_threshold(*self._collected)
         for lane in self._lanes:
             self._abandon(lane)
             for index in range(len(lane.programs)):
@@ -129,6 +143,10 @@ class Conductor:
         finally:
             for lane in busy:
                 self._abandon(lane)
+
+    @property
+    def programs(self) -> list[Program]:
+        return [one for lane in self._lanes for one in lane.programs if one is not None]
 
     # A run.
 
@@ -202,7 +220,8 @@ class Conductor:
         run.world.stir()
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = Connection(self, run.world, run.network, run.clients[index], server, sock)
+        poke = partial(_poke, run, index)
+        link = Connection(self, run.world, run.network, run.clients[index], server, sock, poke)
         if not server.up:
             if run.tap is not None:
                 run.tap.refused(link)
@@ -216,15 +235,24 @@ class Conductor:
         A client that waits has sent everything before. So messages are read after the look at the
         clients, and before the events.
         """
-        wait_s, due = _TURN_S, list[RealRun]()
-        for run in [lane.run for lane in busy if lane.run is not None]:
+        wait_s, due, now_s = _TURN_S, list[RealRun](), time.monotonic()
+        for lane in busy:
+            run = lane.run
+            assert run is not None
             world = run.world
-            if not world.is_due and not world.stirred:
+            if not world.stirred and not world.is_due:
                 wait_s = min(wait_s, (world.due_ns - world.now) / 1e9)
+            elif now_s < lane.looks_at_s:
+                wait_s = min(wait_s, lane.looks_at_s - now_s)
             elif run.calms(self._patience_ns):
                 due.append(run)
             else:
+                lane.looks_at_s = now_s + _LOOK_S
                 wait_s = min(wait_s, _LOOK_S)
+        if not due and wait_s < _FINE_S:
+            # Its own wait is one of whole milliseconds (epoll_wait).
+            select.select([self._selector], [], [], wait_s)
+            wait_s = 0.0
         for key, _ in self._selector.select(0.0 if due else wait_s):
             call = self._watched.get(key.fd)
             if call is not None:
@@ -234,17 +262,18 @@ class Conductor:
                 self._lag_ns = max(self._lag_ns, run.stood_ns)
                 run.turn()
         for lane in busy:
-            if lane.waits and time.monotonic() > lane.until_s:
+            if lane.waits and now_s > lane.until_s:
                 self._late(lane)
 
     def _widen(self, busy: list[_Lane]) -> None:
         """Play more schedules side by side as long as no client starts and none is late. Where time
         jumps, clients do not wait for it, and a few use the processors up."""
+        if self._jumps:
+            return
         now_s = time.monotonic()
-        runs = [lane.run for lane in busy if lane.run is not None]
-        programs = [program for run in runs for program in run.programs]
+        programs = [one for lane in busy if lane.run is not None for one in lane.run.programs]
         if any(one.clock is not None and one.clock.jumps for one in programs):
-            self._wide = min(self.lanes, _BUSY * processors.count())
+            self._jumps, self._wide = True, min(self.lanes, _BUSY * processors.count())
             return
         starting = sum(not program.version for program in programs)
         # Electors start for each schedule.
@@ -356,7 +385,7 @@ class Conductor:
             first = not program.version
             _take_ready(program, message, self._setting.elector)
             if first:
-                program.is_at(int(message.get("pid", program.pid)), self._clock)
+                program.is_at(int(message.get("pid", program.pid)), self.clock)
             if not program.awaited:
                 lane.waits.discard(index)
                 if run.started_ns >= 0:
@@ -381,6 +410,10 @@ class Conductor:
 
     def unwatch(self, sock: socket.socket) -> None:
         self._unwatch(sock.fileno())
+
+
+def _poke(run: RealRun, index: int, wakes: bool) -> None:
+    run.programs[index].poke(wakes)
 
 
 def _read(run: RealRun, link: Connection) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -118,13 +119,15 @@ class Command(Talk):
 
 
 class Connection:
-    """A connection (Stream, hunt/intercept/stream.py)."""
+    """A connection (Stream, hunt/intercept/stream.py). `poke(wakes)` is called before its client
+    gets something; `wakes`: it surely waits for this."""
 
     def __init__(
         self, eyes: Eyes, world: RealWorld, network: RealNetwork, client: Node, server: Server,
-        sock: socket.socket,
+        sock: socket.socket, poke: Callable[[bool], None],
     ) -> None:  # fmt: skip
         self._eyes = eyes
+        self._poke = poke
         self.network: Network = network
         self._seen_by = network
         self._world = world
@@ -218,6 +221,7 @@ class Connection:
     def _write(self, data: bytes) -> None:
         if not self.closed:
             self._world.stir()
+            self._poke(True)
             with suppress(OSError):
                 self._sock.sendall(data)
 
@@ -283,6 +287,7 @@ class Connection:
             return
         self.closed = True
         self._world.stir()
+        self._poke(False)
         self.network.open.get(self.server.index, {}).pop(self, None)
         if self.waits:
             self.server.left(self)

@@ -27,6 +27,9 @@ from fencepost.workloads.client.succession_file import SUCCESSION
 
 VERSIONS = (1, 2)
 """The versions of the line protocol: 2 has `reset` (docs/protocol.md)."""
+ONE_THREAD = {"GOMAXPROCS": "1"}
+"""Go's runtime otherwise hands each message from thread to thread, which takes twice the processor
+time. Its goroutines take turns in any case: time stands still while one of them is at work."""
 _LAST_WORDS = 3000
 _LONGEST = 1 << 20
 
@@ -70,7 +73,7 @@ class Program:
         try:
             self._process = subprocess.Popen(
                 command.words, cwd=command.folder,
-                env={**os.environ, SUCCESSION: os.devnull, **command.env},
+                env={**ONE_THREAD, **os.environ, SUCCESSION: os.devnull, **command.env},
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
                 start_new_session=True, bufsize=0,
             )  # fmt: skip
@@ -90,6 +93,7 @@ class Program:
 
     def tell(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
+        self.poke()
         with suppress(BrokenPipeError):  # the end of its output says so
             self._process.stdin.write(msgspec.json.encode(message) + b"\n")
 
@@ -102,11 +106,18 @@ class Program:
                 self._resting = Rest(pid)
                 self.clock = clock(pid)
                 if self.clock is not None and self.clock.jumps:
-                    self._timeouts = Timeouts(pid)
+                    self._timeouts = Timeouts(pid, self._resting.first_alone)
+
+    def poke(self, wakes: bool = True) -> None:
+        """Look at its threads again: it gets something. `wakes`: it surely waits for this."""
+        if self._timeouts is not None:
+            self._timeouts.poke(wakes)
 
     def waits(self) -> bool:
         """Whether it does nothing until something happens."""
-        return self.dead or self.stopped or self._resting.waits()
+        if self.dead or self.stopped:
+            return True
+        return (self._timeouts or self._resting).waits()
 
     def works(self) -> bool:
         """Whether some thread of it has something to do, or waits for the processor."""
@@ -118,10 +129,10 @@ class Program:
             return NEVER
         return self._timeouts.earliest(now)
 
-    def wake(self) -> None:
-        """Let it look at its clock."""
-        self.stop()
-        self.resume()
+    def wake(self, now: int) -> None:
+        """Let it look at its clock, because a timeout has ended by this time of the run."""
+        assert self._timeouts is not None
+        self._timeouts.end(now)
 
     def worked_s(self) -> float:
         """Return the processor time that it has taken."""
@@ -167,6 +178,7 @@ class Program:
 
     def resume(self) -> None:
         self.stopped = False
+        self.poke()
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGCONT)
 

@@ -10,31 +10,35 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from fencepost.hunt.live.work_time import WorkTime
+
 _WAITS = frozenset(b"STtZX")
 """States in which a thread does nothing (proc(5)); D, a wait for a disk, ends by itself."""
 _ONE_THREAD = ("node", "nodejs")
 """Programs whose first thread does all the work. Others of Node collect garbage and compile."""
-_UTIME = 11
-"""The place of the user's time in stat, behind the name; the system's follows."""
 _POLLS = b"epoll"
 """In the name of the kernel's function in which the first thread of Node waits for messages and
 timers. It sleeps for moments elsewhere, too: until another of its threads has done something."""
 
 
 class Rest:
-    """Watches the threads of a process. Reading a state takes some 5 us, so files stay open."""
+    """Watches the threads of a process. Reading a state takes some 5 us, so files stay open.
+
+    `first_alone`: its first thread does all the work.
+    """
 
     def __init__(self, pid: int) -> None:
         self._folder = f"/proc/{pid}/task"
         self._first = str(pid)
         self._files: dict[str, int] = {}
-        self._alone = self._named = False
+        self._work = WorkTime(pid)
+        self.first_alone = self._named = False
         with suppress(OSError):
-            self._alone = Path(f"/proc/{pid}/exe").readlink().name in _ONE_THREAD
+            self.first_alone = Path(f"/proc/{pid}/exe").readlink().name in _ONE_THREAD
 
     def waits(self) -> bool:
         """Whether all its threads wait."""
-        if self._alone:
+        if self.first_alone:
             return self._polls()
         return not self.works()
 
@@ -52,12 +56,7 @@ class Rest:
 
     def worked_s(self) -> float:
         """Return the processor time that it has taken; 0 where that cannot be seen."""
-        try:
-            text = Path(f"/proc/{self._first}/stat").read_bytes()
-        except OSError:
-            return 0.0
-        fields = text[text.rfind(b")") + 2 :].split()
-        return (int(fields[_UTIME]) + int(fields[_UTIME + 1])) / os.sysconf("SC_CLK_TCK")
+        return (self._work.ns() or 0) / 1e9
 
     def _polls(self) -> bool:
         """Whether the first thread waits for messages and timers; a system that hides where threads

@@ -130,14 +130,16 @@ class RealRun(Run):
             world.rest()
             return True
         world.halt()
-        if not all(one.version for one in self.programs):
-            world.stir()  # a successor starts
-            return False
-        if world.clocks is not None:
-            patience_ns = max(patience_ns, STILL_NS)
-        works = not all(one.waits() for one in self.programs)
+        works = False
+        for one in self.programs:
+            if not one.version:
+                world.stir()  # a successor starts
+                return False
+            works = works or not one.waits()
         if works:
             world.stir()
+            if world.clocks is not None:
+                patience_ns = max(patience_ns, STILL_NS)
             if world.stands_ns <= patience_ns or self._starves():
                 return False
             self._bound_work()
@@ -196,7 +198,8 @@ class RealRun(Run):
             return False
         if world.stirred or world.over or world.is_due:
             return True
-        wakes = [one.wakes_ns(world.now) for one in self.programs]
+        assert world.clocks is not None
+        wakes = [one.wakes_ns(world.clocks.shown) for one in self.programs]
         if None in wakes:
             # A thread of which the client's first one does not know, as a garbage collector.
             self._looks += 1
@@ -210,7 +213,7 @@ class RealRun(Run):
         for one, at in zip(self.programs, wakes, strict=True):
             if at is not None and at <= world.now:
                 world.stir()
-                one.wake()
+                one.wake(world.now)
         return True
 
     def fail(self, error: BaseException) -> None:
@@ -288,6 +291,7 @@ class RealRun(Run):
         if clocks is not None:
             if program.clock is None:
                 raise Unknown("the clocks of its successor cannot be set")
+            clocks.stand(self.world.now)
             clocks.add(program.clock, self.world.now, time.monotonic_ns())
             self.world.stand_on()
         self.parts[index].succeeds(program)

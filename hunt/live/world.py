@@ -69,17 +69,15 @@ class RealWorld(World):
 
     def look(self) -> int:
         """Look at the clock, and return the time."""
-        if self._passes:
+        if self.clocks is not None:
+            passes = self._runs
+        else:
+            passes = not self.stirred and self.begun and not self._inside
+        if passes:
             really, there = self._began_ns
             passed = time.monotonic_ns() - self.origin_ns - really
             self.now = max(self.now, min(there + passed, self.due_ns))
         return self.now
-
-    @property
-    def _passes(self) -> bool:
-        if self.clocks is not None:
-            return self._runs
-        return not self.stirred and self.begun and not self._inside
 
     def begin(self, clocks: Clocks | None = None) -> int:
         """Let time begin to pass, and return it: the same in each run."""
@@ -127,10 +125,9 @@ class RealWorld(World):
             self._began_ns, self._runs = (since - self.origin_ns, self.now), True
 
     def jump(self, to: int) -> None:
-        """Let the time be this one, not later than the next event: no client has anything to do."""
-        assert self.clocks is not None
+        """Let the time be this one, not later than the next event: no client has anything to do.
+        The clocks show it from the moment on at which one has."""
         self.now = self._ran_to = to
-        self.clocks.stand(to)
         self._mark()
 
     def ends(self) -> int:
@@ -165,7 +162,8 @@ class RealWorld(World):
 
     def _mark(self, later_ns: int = 0) -> int:
         really = time.monotonic_ns() - self.origin_ns
-        self._began_ns = max(really + later_ns, self._marks[-1][0]), self.now
+        begun_ns, before_ns = really + later_ns, self._marks[-1][0]
+        self._began_ns = begun_ns if begun_ns > before_ns else before_ns, self.now
         self._marks.append(self._began_ns)
         return really
 
@@ -174,9 +172,9 @@ class RealWorld(World):
         program may read the real ones instead, by a system call."""
         if self.clocks is None:
             return False
-        behind = self.now - self._shown(really)
+        shown = self._shown(really)
         # Clocks that jump stand while a client works; the real one may be behind them.
-        return 0 <= behind <= MS if self.clocks.jumps else behind >= 0
+        return 0 <= self.clocks.behind(shown) <= MS if self.clocks.jumps else self.now >= shown
 
     def _shown(self, really: int) -> int:
         assert self.clocks is not None

@@ -21,7 +21,7 @@ from fencepost.hunt.sim.setting import Setting
 
 # A run leaves reference cycles (tasks, links); Python's own thresholds would collect ten times in
 # each run.
-_COLLECTED = (20_000, 20, 100)
+COLLECTED = (20_000, 20, 100)
 
 Do = Callable[[Iterable[Work]], Iterator[Batch]]
 MakePool = Callable[[Setting], AbstractContextManager[Do]]
@@ -36,7 +36,7 @@ def local(processes: int | None = None) -> MakePool:
 @contextmanager
 def _alone(setting: Setting) -> Iterator[Do]:
     before = gc.get_threshold()
-    gc.set_threshold(*_COLLECTED)
+    gc.set_threshold(*COLLECTED)
     try:
         searcher = Searcher(setting)
         yield lambda works: map(searcher.batch, works)
@@ -92,7 +92,7 @@ _searcher: Searcher | None = None
 def _begin(setting: Setting) -> None:
     global _searcher
     gc.freeze()
-    gc.set_threshold(*_COLLECTED)
+    gc.set_threshold(*COLLECTED)
     _searcher = Searcher(setting)
 
 
