@@ -11,16 +11,26 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 
+class Waits(Protocol):
+    """The timed waits of a program whose clocks jump. `earliest(now)`: when the first one ends, in
+    ns of the run; NEVER if none does, None while a thread is at work. `end(now)`: end those whose
+    time has come; False if the program has to be stopped and continued for that."""
+
+    def earliest(self, now: int) -> int | None: ...
+    def end(self, now: int) -> bool: ...
+    def close(self) -> None: ...
+
+
 class Clock(Protocol):
-    """The clocks of one program, in ns of its monotonic clock. `jumps`: the program reads them
-    again once it was stopped, so that they may jump to the end of its timeout. `later_ns`: all but
-    the wall clock show so much more."""
+    """The clocks of one program, in ns of its monotonic clock. `jumps`: they may jump to the end of
+    a timed wait, which ends then. `later_ns`: all but the wall clock show so much more."""
 
     jumps: bool
     later_ns: int
 
     def stand(self, shown_ns: int) -> None: ...
     def run(self, shown_ns: int, since_ns: int) -> None: ...
+    def waits(self) -> Waits: ...
     def close(self) -> None: ...
 
 
@@ -50,7 +60,7 @@ class Clocks:
     def add(self, clock: Clock, now: int, really: int) -> None:
         """Take those of a process that has started during the run, and let them stand. It has read
         the real ones until now, and a monotonic clock must not go back: Node.js aborts then."""
-        clock.later_ns = max(0, really - self.base_ns - now)
+        clock.later_ns += max(0, really - self.base_ns - now)
         clock.stand(self.base_ns + now)
         self._clocks.append(clock)
 

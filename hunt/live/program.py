@@ -18,9 +18,8 @@ from typing import Any
 
 import msgspec
 
-from fencepost.hunt.live.clocks import Clock, OfProgram
+from fencepost.hunt.live.clocks import Clock, OfProgram, Waits
 from fencepost.hunt.live.rest import Rest
-from fencepost.hunt.live.timeouts import Timeouts
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import NEVER
 from fencepost.workloads.client.succession_file import SUCCESSION
@@ -66,7 +65,7 @@ class Program:
         self.stopped = self.dead = False
         self.clock: Clock | None = None
         self.ahead_ns = 0
-        self._timeouts: Timeouts | None = None
+        self._timeouts: Waits | None = None
         try:
             self._process = subprocess.Popen(
                 command.words, cwd=command.folder,
@@ -102,7 +101,7 @@ class Program:
                 self._resting = Rest(pid)
                 self.clock = clock(pid)
                 if self.clock is not None and self.clock.jumps:
-                    self._timeouts = Timeouts(pid)
+                    self._timeouts = self.clock.waits()
 
     def waits(self) -> bool:
         """Whether it does nothing until something happens."""
@@ -118,10 +117,11 @@ class Program:
             return NEVER
         return self._timeouts.earliest(now)
 
-    def wake(self) -> None:
-        """Let it look at its clock."""
-        self.stop()
-        self.resume()
+    def wake(self, now: int) -> None:
+        """Let it look at its clock: a timeout has ended."""
+        if self._timeouts is None or not self._timeouts.end(now):
+            self.stop()
+            self.resume()
 
     def worked_s(self) -> float:
         """Return the processor time that it has taken."""

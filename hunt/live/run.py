@@ -210,7 +210,7 @@ class RealRun(Run):
         for one, at in zip(self.programs, wakes, strict=True):
             if at is not None and at <= world.now:
                 world.stir()
-                one.wake()
+                one.wake(world.now)
         return True
 
     def fail(self, error: BaseException) -> None:

@@ -44,6 +44,10 @@ class Timeouts:
         found = [self._of(thread, now) for thread in threads]
         return None if None in found else min(found, default=NEVER)  # type: ignore[type-var]
 
+    def end(self, now: int) -> bool:
+        """Return False: a stop ends them."""
+        return False
+
     def _of(self, thread: str, now: int) -> int | None:
         call = self._read(thread, "syscall").split()
         if call == [b"running"]:
