@@ -41,14 +41,14 @@ _ROWS = struct.Struct("<" + "qqqQ" * ENTRIES)
 class ProgramClocks:
     """The clocks of one process. OSError or Refused if they cannot be set on this machine.
 
-    `jumps`: the ends of its waits follow them. `far_ns`: the monotonic ones are so far ahead, and
-    no wait of a JVM ends by itself (jvm.py).
+    `jumps`: the ends of its waits follow them. `far_ns`: the monotonic ones are so far ahead that
+    no wait of a JVM ends by itself (jvm.py); then it `hurries` between two runs.
     """
 
     def __init__(self, pid: int, jumps: bool, far_ns: int = 0) -> None:
         self.jumps = jumps
         self.later_ns = far_ns
-        self._pid, self._far, self._stood_ns = pid, bool(far_ns), 0
+        self._pid, self.hurries, self._shown = pid, bool(far_ns), (0, 0)
         if far_ns:
             _patch(pid)
         else:
@@ -59,21 +59,24 @@ class ProgramClocks:
 
     def stand(self, shown_ns: int) -> None:
         """Stop the clocks; the monotonic one shows this time."""
-        self._stood_ns = shown_ns
+        self._shown = shown_ns, 0
         self._set(shown_ns, time.monotonic_ns(), _STANDS)
 
     def run(self, shown_ns: int, since_ns: int) -> None:
         """Let the clocks run; at `since_ns` of the real one, the monotonic one showed this time."""
+        self._shown = shown_ns, since_ns
         self._set(shown_ns, since_ns, 0)
 
     def waits(self) -> Waits:
         """Return the timed waits of the process."""
-        return jvm.Waits(self._pid, self._shown_ns) if self._far else Timeouts(self._pid)
+        return jvm.Waits(self._pid, self._shown_ns) if self.hurries else Timeouts(self._pid)
 
     def _shown_ns(self, wall: bool) -> int:
-        """Return what the clocks show that stand."""
+        """Return what the wall clock shows, or the monotonic one."""
         ahead = self._ahead[time.CLOCK_REALTIME] if wall else self.later_ns
-        return self._stood_ns + (ahead or 0)
+        shown_ns, since_ns = self._shown
+        passed_ns = time.monotonic_ns() - since_ns if since_ns else 0
+        return shown_ns + passed_ns + (ahead or 0)
 
     def _set(self, shown_ns: int, since_ns: int, rate: int) -> None:
         rows: list[int] = []

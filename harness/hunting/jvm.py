@@ -39,7 +39,8 @@ _TIMESPEC = struct.Struct("<qq")
 
 
 class _Thread:
-    """A thread's files in /proc, and its present wait. `ends`: that of a wait for messages."""
+    """A thread's files in /proc, and its present wait. `ends`: of a wait for messages, by the
+    monotonic clock that is shown."""
 
     def __init__(self, folder: str) -> None:
         self.call, self.has_run, self.ends = list[bytes](), b"", NEVER
@@ -118,8 +119,9 @@ class Waits:
         if timeout & 0xFFFF_FFFF >= _ENDLESS:
             return NEVER
         if not again and thread.has_run != (has_run := thread.reads(1)):
-            thread.has_run, thread.ends = has_run, now + (timeout & 0xFFFF_FFFF) * MS
-        return thread.ends
+            thread.has_run = has_run
+            thread.ends = self._shown_ns(False) + (timeout & 0xFFFF_FFFF) * MS
+        return now + max(0, thread.ends - self._shown_ns(False))
 
     def _until(self, address: int, wall: bool, now: int) -> int:
         """Return the time of the run that this timespec of the process has."""

@@ -23,9 +23,11 @@ class Waits(Protocol):
 
 class Clock(Protocol):
     """The clocks of one program, in ns of its monotonic clock. `jumps`: they may jump to the end of
-    a timed wait, which ends then. `later_ns`: all but the wall clock show so much more."""
+    a timed wait, which ends then. `hurries`: between two runs as well, because its waits do not end
+    by themselves. `later_ns`: all but the wall clock show so much more."""
 
     jumps: bool
+    hurries: bool
     later_ns: int
 
     def stand(self, shown_ns: int) -> None: ...

@@ -219,6 +219,8 @@ class Conductor:
         wait_s, due = _TURN_S, list[RealRun]()
         for run in [lane.run for lane in busy if lane.run is not None]:
             world = run.world
+            if run.hurries():
+                wait_s = min(wait_s, _LOOK_S)
             if not world.is_due and not world.stirred:
                 wait_s = min(wait_s, (world.due_ns - world.now) / 1e9)
             elif run.calms(self._patience_ns):
