@@ -1,7 +1,8 @@
 'use strict';
 
 // npm's redlock 5, or its fork @sesamecare-oss/redlock, on ioredis' clients, used as its
-// documentation describes. The argument is the package.
+// documentation describes. The argument is the package. The option node_timeout_ms is how long it
+// waits for a server (50), and 0 without end, which is ioredis' default.
 
 const Redis = require('ioredis');
 const { Failed, Indeterminate, run } = require('../../javascript/fencepost');
@@ -18,7 +19,7 @@ async function unanswered(error) {
 
 class Lock {
   constructor({ servers, options }) {
-    const timeout = options.node_timeout_ms ?? 50;
+    const timeout = Number(options.node_timeout_ms ?? 50) || undefined;
     this.clients = servers.map(({ host, port }) => {
       const client = new Redis({
         host, port, connectTimeout: timeout, commandTimeout: timeout,
