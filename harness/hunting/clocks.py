@@ -72,7 +72,7 @@ class ProgramClocks:
         return jvm.Waits(self._pid, self._shown_ns) if self.hurries else Timeouts(self._pid)
 
     def _shown_ns(self, wall: bool) -> int:
-        """Return what the wall clock shows, or the monotonic one."""
+        """Return the time of the wall clock, or of the monotonic one."""
         ahead = self._ahead[time.CLOCK_REALTIME] if wall else self.later_ns
         shown_ns, since_ns = self._shown
         passed_ns = time.monotonic_ns() - since_ns if since_ns else 0
