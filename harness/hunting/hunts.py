@@ -194,7 +194,9 @@ class Hunt:
 
     @property
     def _passes_a_gate(self) -> bool:
-        """Whether a scenario can stop its clients at their messages."""
+        """Whether a scenario can stop its clients at their messages, on nodes that have them."""
+        if self.lock in EXAMPLES:
+            return False
         return not self.setting.live or passes_a_gate(self.setting.kind)
 
     def must_have_servers(self) -> None:
@@ -203,6 +205,11 @@ class Hunt:
             raise BadArguments(
                 f"{self.spec.lock} is an elector, and no schedule of an elector can be replayed on "
                 "real servers: leave --confirm out, and use `fencepost test`"
+            )
+        if self.lock in EXAMPLES:
+            raise BadArguments(
+                f"{self.spec.lock} is a client of sdk/examples, and its library is not on the "
+                "nodes: leave --confirm out"
             )
         if not self._passes_a_gate:
             raise BadArguments(

@@ -91,6 +91,8 @@ def test_the_clients_of_an_example_take_turns_and_the_hunt_repeats_itself_by_nam
             done = [row[2:4] for row in run.rows if row[6] == client and row[2] != "invoke"]
             assert {("ok", f) for f in ("acquire", "read", "write", "release")} <= set(done)
         assert not violations(run, hunt.setting.goals)
+    with pytest.raises(BadArguments, match="its library is not on the nodes"):
+        hunt.must_have_servers()
     assert hunt.again().startswith(f"fencepost hunt {name} --")
     assert "--program" not in hunt.again() and "--ship" not in hunt.again()
 
