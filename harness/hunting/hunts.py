@@ -20,6 +20,7 @@ from fencepost.harness.errors import BadArguments, Crashed, choose
 from fencepost.harness.execute import scripted
 from fencepost.harness.execute.program_promises import named_by
 from fencepost.harness.hunting import replays
+from fencepost.harness.hunting.examples import EXAMPLES, built
 from fencepost.harness.hunting.programs import (
     BOUND_S,
     TTL_MS,
@@ -193,7 +194,9 @@ class Hunt:
 
     @property
     def _passes_a_gate(self) -> bool:
-        """Whether a scenario can stop its clients at their messages."""
+        """Whether a scenario can stop its clients at their messages, on nodes that have them."""
+        if self.lock in EXAMPLES:
+            return False
         return not self.setting.live or passes_a_gate(self.setting.kind)
 
     def must_have_servers(self) -> None:
@@ -202,6 +205,11 @@ class Hunt:
             raise BadArguments(
                 f"{self.spec.lock} is an elector, and no schedule of an elector can be replayed on "
                 "real servers: leave --confirm out, and use `fencepost test`"
+            )
+        if self.lock in EXAMPLES:
+            raise BadArguments(
+                f"{self.spec.lock} is a client of sdk/examples, and its library is not on the "
+                "nodes: leave --confirm out"
             )
         if not self._passes_a_gate:
             raise BadArguments(
@@ -246,6 +254,15 @@ def described(
         raise BadArguments("--depth is for --search exhaustive")
     if search == "exhaustive":
         depth = depth or DEPTH
+    own_words = not program and lock in EXAMPLES
+    if own_words:
+        if servers or ends_with or ship or elector:
+            raise BadArguments(
+                f"{lock} has its own program and servers: leave --servers, --ends-with, --ship and "
+                "--elector out"
+            )
+        example, ship = built(lock)
+        program, servers, ends_with = example.program, example.servers, example.ends_with
     request = LockRequest(
         servers, ends_with, promises=promises, program=program, ship=ship, elector=elector
     )
@@ -290,10 +307,11 @@ def described(
         *option("ends-with", ends_with),
         *option("promises", named),
     )
+    by_name = option("promises", named) if own_words else user_lock
     versions = [word for one in spec.server.items() for word in option("server", "=".join(one))]
     words = (
         *lock_options(options),
-        *user_lock,
+        *by_name,
         *option("faults", faults),
         *option("goal", goal),
         *(word for name in OWN_WORDS for word in option(name.replace("_", "-"), given.get(name))),

@@ -65,7 +65,8 @@ def usual_times(own: UserLock) -> tuple[int, float]:
 
 
 def _jumps(own: UserLock) -> bool:
-    """Return whether time jumps in a hunt of this program, which needs Linux, and Node.js or Go."""
+    """Return whether time jumps in a hunt of this program, which needs Linux, and Node.js,
+    Go or a JVM."""
     if not sys.platform.startswith("linux"):
         return False
     from fencepost.harness.hunting.clocks import may_jump

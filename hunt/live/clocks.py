@@ -11,17 +11,34 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from fencepost.hunt.live.rest import Rest
+
+
+class Waits(Protocol):
+    """The timed waits of a program whose clocks jump. `waits()`: it does nothing until something
+    happens, or a wait ends. `earliest(now)`: when the first one ends, in ns of the run; NEVER if
+    none does, None while a thread is at work. `end(now)`: end those whose time has come. `poke`:
+    the program was sent something; `wakes`: it surely waits for this."""
+
+    def waits(self) -> bool: ...
+    def poke(self, wakes: bool = True) -> None: ...
+    def earliest(self, now: int) -> int | None: ...
+    def end(self, now: int) -> None: ...
+    def close(self) -> None: ...
+
 
 class Clock(Protocol):
-    """The clocks of one program, in ns of its monotonic clock. `jumps`: the program reads them
-    again once it was stopped, so that they may jump to the end of its timeout. `later_ns`: all but
-    the wall clock show so much more."""
+    """The clocks of one program, in ns of its monotonic clock. `jumps`: they may jump to the end of
+    a timed wait, which ends then. `hurries`: between two runs as well, because its waits do not end
+    by themselves. `later_ns`: all but the wall clock show so much more."""
 
     jumps: bool
+    hurries: bool
     later_ns: int
 
     def stand(self, shown_ns: int) -> None: ...
     def run(self, shown_ns: int, since_ns: int) -> None: ...
+    def waits(self, rest: Rest) -> Waits: ...
     def close(self) -> None: ...
 
 
@@ -53,7 +70,7 @@ class Clocks:
     def add(self, clock: Clock, now: int, really: int) -> None:
         """Take those of a process that has started during the run, and let them stand. It has read
         the real ones until now, and a monotonic clock must not go back: Node.js aborts then."""
-        clock.later_ns = max(0, really - self.base_ns - now)
+        clock.later_ns += max(0, really - self.base_ns - now)
         clock.stand(self.base_ns + now)
         self._clocks.append(clock)
 

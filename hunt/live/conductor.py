@@ -240,6 +240,8 @@ class Conductor:
             run = lane.run
             assert run is not None
             world = run.world
+            if run.hurries():
+                wait_s = min(wait_s, _LOOK_S)
             if not world.stirred and not world.is_due:
                 wait_s = min(wait_s, (world.due_ns - world.now) / 1e9)
             elif now_s < lane.looks_at_s:

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,9 +19,8 @@ from typing import Any
 
 import msgspec
 
-from fencepost.hunt.live.clocks import Clock, OfProgram
+from fencepost.hunt.live.clocks import Clock, OfProgram, Waits
 from fencepost.hunt.live.rest import Rest
-from fencepost.hunt.live.timeouts import Timeouts
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.hunt.sim.world import NEVER
 from fencepost.workloads.client.succession_file import SUCCESSION
@@ -69,7 +69,7 @@ class Program:
         self.stopped = self.dead = False
         self.clock: Clock | None = None
         self.ahead_ns = 0
-        self._timeouts: Timeouts | None = None
+        self._timeouts: Waits | None = None
         try:
             self._process = subprocess.Popen(
                 command.words, cwd=command.folder,
@@ -106,7 +106,7 @@ class Program:
                 self._resting = Rest(pid)
                 self.clock = clock(pid)
                 if self.clock is not None and self.clock.jumps:
-                    self._timeouts = Timeouts(pid, self._resting.first_alone)
+                    self._timeouts = self.clock.waits(self._resting)
 
     def poke(self, wakes: bool = True) -> None:
         """Look at its threads again: it gets something. `wakes`: it surely waits for this."""
@@ -133,6 +133,22 @@ class Program:
         """Let it look at its clock, because a timeout has ended by this time of the run."""
         assert self._timeouts is not None
         self._timeouts.end(now)
+
+    def hurries(self) -> bool:
+        """Let its time jump to the end of its next wait while it makes a new lock, if its waits do
+        not end by themselves; return whether it is such a program."""
+        clock, waits = self.clock, self._timeouts
+        if not self.awaited or clock is None or waits is None or not clock.hurries:
+            return False
+        if self.waits():
+            really = time.monotonic_ns()
+            shown = really + self.ahead_ns
+            until = waits.earliest(shown)
+            if until is not None and until < NEVER:
+                self.ahead_ns += max(0, until - shown)
+                clock.run(really + self.ahead_ns, really)
+                waits.end(really + self.ahead_ns)
+        return True
 
     def worked_s(self) -> float:
         """Return the processor time that it has taken."""

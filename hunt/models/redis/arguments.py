@@ -8,11 +8,13 @@ from math import isinf, isnan, nan
 from typing import Any
 
 from fencepost.hunt.models.redis.store import Store
+from fencepost.hunt.sim.unknown import Unknown
 
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 NOT_INTEGER = "ERR value is not an integer or out of range"
 SYNTAX = "ERR syntax error"
 LARGEST = 2**63 - 1
+_DATABASES, _HALF = 16, 2**31
 _FLOAT = re.compile(
     r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?)\Z", re.IGNORECASE | re.ASCII
 )
@@ -33,6 +35,19 @@ def integer(text: str) -> int:
     if not _INTEGER.match(text) or text == "-0" or not -LARGEST - 1 <= int(text) <= LARGEST:
         raise CommandError(NOT_INTEGER)
     return int(text)
+
+
+def database(text: str) -> None:
+    """Check the number of a database. Raises Unknown for all but the only one that is modelled."""
+    number = integer(text)
+    if not -_HALF <= number < _HALF:
+        raise CommandError(
+            f"ERR value is out of range, value must between {-_HALF} and {_HALF - 1}"
+        )
+    if not 0 <= number < _DATABASES:
+        raise CommandError("ERR DB index is out of range")
+    if number:
+        raise Unknown(f"the model of Redis has one database, number 0, and no {number}")
 
 
 def strict_number(text: str) -> float:

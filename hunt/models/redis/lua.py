@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import sha1
 from typing import Any
 
-from fencepost.hunt.models.redis.arguments import CommandError
+from fencepost.hunt.models.redis.arguments import CommandError, database
 from fencepost.hunt.models.redis.chance import Chance
 from fencepost.hunt.models.redis.commands import (
     OF_THE_CONNECTION,
@@ -23,7 +23,7 @@ from fencepost.hunt.models.redis.commands import (
     execute,
 )
 from fencepost.hunt.models.redis.lists import BLOCKS
-from fencepost.hunt.models.redis.replies import Status, double
+from fencepost.hunt.models.redis.replies import OK, Status, double
 from fencepost.hunt.models.redis.sandbox import PRELUDE
 from fencepost.hunt.models.redis.store import Store
 from fencepost.hunt.sim.network import Refusal
@@ -187,7 +187,8 @@ def _checked(machine: Machine, name: str, args: list[str]) -> Any:
     except CommandError as error:
         raise CommandError(_in_script(str(error))) from None
     if name == "SELECT":
-        raise Unknown("a script calls SELECT, but the model of Redis has one database, number 0")
+        database(args[0])
+        return OK
     if name == "PUBLISH" and machine.publish is not None:
         return machine.publish(*args)
     if name in _LACKING:

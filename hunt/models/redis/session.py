@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from fencepost.hunt.models.redis.arguments import SYNTAX, CommandError, integer
+from fencepost.hunt.models.redis.arguments import SYNTAX, CommandError, database, integer
 from fencepost.hunt.models.redis.commands import WORDS
 from fencepost.hunt.models.redis.decoder import MALFORMED, Command, Decoder
 from fencepost.hunt.models.redis.pubsub import SUBSCRIBES, UNSUBSCRIBES, PubSub
@@ -24,7 +24,6 @@ from fencepost.hunt.sim.unknown import Unknown
 
 VERSION = "7.0.15"
 """The version of the server that the model is compared with."""
-_DATABASES, _HALF = 16, 2**31
 _ABORTED = "EXECABORT Transaction discarded"
 _SUBSCRIBED = (
     "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
@@ -283,15 +282,7 @@ class Session:
         return OK
 
     def select(self, server: Server, args: list[str]) -> Any:
-        number = integer(args[0])
-        if not -_HALF <= number < _HALF:
-            raise CommandError(
-                f"ERR value is out of range, value must between {-_HALF} and {_HALF - 1}"
-            )
-        if not 0 <= number < _DATABASES:
-            raise CommandError("ERR DB index is out of range")
-        if number:
-            raise Unknown(f"the model of Redis has one database, number 0, and no {number}")
+        database(args[0])
         return OK
 
     def start_anew(self, server: Server, args: list[str]) -> Any:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from fencepost.harness.hunting import interrupt
 from fencepost.harness.hunting.hunts import described
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
@@ -22,6 +23,12 @@ def test_a_program_of_node_gets_a_lease_that_outlasts_its_time_outs(tmp_path):
     (tmp_path / "lock.js").write_text("")
     assert times(tmp_path, "node lock.js") == (2000, 5000)
     assert times(tmp_path, "node lock.js", ttl="200ms")[0] == 200
+
+
+@pytest.mark.skipif(not (shutil.which("java") and interrupt.CAN), reason="needs java, and x86-64")
+def test_a_program_of_the_jvm_gets_it_as_well(tmp_path):
+    (tmp_path / "Lock.class").write_text("")
+    assert times(tmp_path, "java -cp . Lock") == (2000, 5000)
 
 
 def test_other_programs_get_a_short_one_because_real_time_passes(tmp_path):

@@ -12,6 +12,8 @@ from fencepost.hunt.sim.world import MS, Timer
 class Clock:
     """A program's clock, in the process of the test."""
 
+    hurries = False
+
     def __init__(self, jumps=False):
         self.jumps = jumps
         self.later_ns = self.stood = 0
