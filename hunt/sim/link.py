@@ -27,7 +27,7 @@ class SimLink:
         self.client = client
         self.server = server
         self.ends = (client.index, server.index)
-        self.latency = network.latency(*self.ends)
+        self.latency = network.latency(client.index, server.index)
         self._timeout = timeout_ns
         self._handle = server.handle
         self.command: tuple[Any, ...] = ()
