@@ -26,7 +26,7 @@ from fencepost.checker.facts.writes import Write, after_others, owners, register
 from fencepost.checker.facts.wrongly_refused import wrongly_refused
 from fencepost.checker.history.accesses import number
 from fencepost.checker.history.history import Call, History
-from fencepost.checker.signs import TOKEN_FELL, WROTE_LATE, any_of
+from fencepost.checker.signs import TOKEN_FELL, VERSION_JUMPED, WROTE_LATE, any_of
 from fencepost.checker.verdict import Verdict, count, noted
 from fencepost.checker.why.cause import Causes, as_sentences, cause, causes
 
@@ -249,7 +249,7 @@ CHECKER = Checker(
     column="fencing",
     goal=True,
     goal_rank=30,
-    suspect=any_of(TOKEN_FELL, WROTE_LATE),
+    suspect=any_of(TOKEN_FELL, WROTE_LATE, VERSION_JUMPED),
     applies=_no_token,
     touches=lambda history: any(op.value.get("token") is not None for op in history.clients()),
 )

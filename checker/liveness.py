@@ -76,7 +76,8 @@ def liveness(history: History, test: Mapping[str, Any]) -> Verdict:
             untested.append("reentrant")
     bad = sorted([one.to_json() for one in dead] + unfair, key=lambda row: row["time_ns"])
     valid: Valid = False if bad else "unknown" if strange else _valid(waits, served)
-    stuck = [what for lock in locks if (what := due.stuck(lock)) is not None]
+    doubts = [*(one.doubt() for one in judged), *map(due.stuck, locks)]
+    stuck = [what for what in doubts if what is not None]
     if valid is True and stuck:
         valid, untested = "unknown", []
     untested += ["the end of a lease"] if valid is True and not leases else []

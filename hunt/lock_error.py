@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fencepost.hunt.sim.code_location import where_in
 from fencepost.hunt.sim.unknown import Unknown
-from fencepost.workloads.contract.lock import BadAnswer
+from fencepost.workloads.contract.lock import BadAnswer, Interrupt
 
 NEVER_ENDS = (
     "a call of the lock does not end, although no fault is injected. Limit the time for which it "
@@ -24,6 +24,8 @@ def of_failure(failure: BaseException, step: int) -> BaseException:
     """Return the error for an exception that has ended a run at this step."""
     if isinstance(failure, Unknown | LockError):
         return failure
+    if isinstance(failure, KeyboardInterrupt) and not isinstance(failure, Interrupt):
+        return failure  # the user's, for the command: it may arrive in the lock's code
     if isinstance(failure, BadAnswer):
         found = LockError(f"{failure} (at step {step})")
     else:

@@ -30,7 +30,7 @@ from fencepost.nemesis.family import Closing, Colour, Column, Family, Strike
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Receipt, together
 from fencepost.nemesis.restart import NEVER_S, revive, rolling
-from fencepost.nemesis.site import Site
+from fencepost.nemesis.site import PROCESSES, Site
 from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, pick, sentence
 from fencepost.nemesis.turns import one_in
 from fencepost.setting import TIME_S
@@ -65,18 +65,23 @@ class Kill:
         client, remote = self._site.client(node), self._site.remote(node)
         there = failpoints.reached(client, fault)
         at = {"at": failpoints.where(fault, there)} if fault.arguments.get("point") else {}
-        # Checked before: a process that had died by itself did not live until the kill.
-        alive = remote.state(client.pid, client.started) is not None
-        if not alive or not remote.signal(client.pid, signal.SIGKILL, client.started):
+        for _ in range(PROCESSES):
+            pid, started = client.pid, client.started
+            # Checked before: a process that had died by itself did not live until the kill.
+            alive = remote.state(pid, started) is not None
+            killed = alive and remote.signal(pid, signal.SIGKILL, started)
+            if killed or client.pid == pid:
+                break
+        if not killed:
             client.wait_gone(_GONE_S)
-            how = f"pid {client.pid} on {node} was gone before it was killed"
-            return Receipt(False, how, {"pid": client.pid, "processes": []})
+            how = f"pid {pid} on {node} was gone before it was killed"
+            return Receipt(False, how, {"pid": pid, "processes": []})
         end = time.monotonic() + _GONE_S
-        while remote.state(client.pid, client.started) is not None and time.monotonic() < end:
+        while remote.state(pid, started) is not None and time.monotonic() < end:
             time.sleep(0.005)
-        gone = remote.state(client.pid, client.started) is None
+        gone = remote.state(pid, started) is None
         client.wait_gone(_GONE_S)
-        return _gone(node, client.pid, gone, {"processes": [client.process] if gone else []} | at)
+        return _gone(node, pid, gone, {"processes": [client.process] if gone else []} | at)
 
     def heal(self, fault: Fault) -> Receipt:
         clients = [node for node in fault.targets if node in self._site.clients]

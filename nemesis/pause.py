@@ -35,7 +35,7 @@ from fencepost.nemesis.axis import SHORT, FaultAxis
 from fencepost.nemesis.family import Closing, Colour, Column, Family
 from fencepost.nemesis.fault_spec import Asked
 from fencepost.nemesis.nemesis import Fault, Leftover, Receipt, together
-from fencepost.nemesis.site import Client, Remote, Server, Site
+from fencepost.nemesis.site import PROCESSES, Client, Remote, Server, Site
 from fencepost.nemesis.targets import HOLDER, SERVERS, Drawn, Layout, listed, pick, sentence
 from fencepost.nemesis.turns import deal, one_in
 from fencepost.setting import TIME_S
@@ -46,8 +46,6 @@ TARGETS = ("server", *SERVERS, "client", HOLDER)
 VARIANTS = (*failpoints.ALL_FAILPOINTS, UNTIL, RENEWAL)
 
 _STATE_S = 10.0
-_PROCESSES = 3
-"""An elector's process may end at the same moment. Then its successor is stopped, or the next."""
 
 
 class Pause:
@@ -64,7 +62,7 @@ class Pause:
         if fault.arguments.get("threads"):
             return self._threads("hold", node, client)
         there = failpoints.reached(client, fault)
-        for _ in range(_PROCESSES):
+        for _ in range(PROCESSES):
             pid = client.pid
             if not there:
                 self._site.remote(node).signal(pid, signal.SIGSTOP, client.started)

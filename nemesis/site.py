@@ -7,6 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+PROCESSES = 3
+"""An elector's process may end at the moment of a fault. Then the fault hits its successor, or the
+next one."""
+
 
 class Result(Protocol):
     @property

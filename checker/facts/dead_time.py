@@ -5,7 +5,8 @@ receiving the answer, and while a fault keeps servers from answering. The rest o
 time. It is dead if, without a grant, clients asked without a pause for longer than the bound; or if
 one asked after the bound, with no other client asking meanwhile but such as failed, and again, and
 none was granted it either time. A request counts only while no fault hinders its client. Everything
-here is rounded in favour of the lock: to blame it takes certainty.
+here is rounded in favour of the lock: to blame it takes certainty. Clients that ask each server by
+itself may refuse one another, so requests that were open at the same time only raise a doubt there.
 
 Shared and exclusive holds are judged apart. A grant of a shared hold helps no client that asks for
 an exclusive one: it only takes the lock for a while. Such a client may ask in vain for longer than
@@ -68,7 +69,8 @@ class DeadTime(Struct, frozen=True, gc=False):
 class DeadTimes:
     """Finds the dead times of one lock for clients that ask in one mode. `served`: how often it was
     granted in time once it was free; `leases`: how often it was granted after a hold that no
-    release had ended: its lease expired, or its holder disappeared."""
+    release had ended: its lease expired, or its holder disappeared; `doubtful`: from when on it
+    would be dead if its clients cannot have refused one another; FOREVER if at no time."""
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class DeadTimes:
         end_ns: int,
     ) -> None:
         self.served = self.leases = 0
+        self.doubtful = FOREVER
         self._lock = lock
         self._mode = mode
         self._bound = bound
@@ -90,12 +93,12 @@ class DeadTimes:
         self._alone = len(mine) == len(asked)
         spans = (span for row in mine for span in _unhindered(row, hindered, end_ns))
         self._asked = _stretches(spans, self._pause)
-        self._vain = _in_vain(
-            asked,
-            apart,
-            {row[0].begin.index for row in mine if not _met(row, hindered, end_ns)},
-            hindered.one_by_one,
-        )
+        among = {row[0].begin.index for row in mine if not _met(row, hindered, end_ns)}
+        vain = [group for group in _groups(asked, apart, among) if group.in_vain]
+        self._vain = [group.span for group in vain]
+        self._certain = self._vain
+        if hindered.one_by_one:
+            self._certain = [group.span for group in vain if group.alone]
 
     def find(self, taken: Iterable[Taken], since: float, why: str) -> Iterator[DeadTime]:
         """Yield the dead times from `since` on. `why`: what begins then."""
@@ -144,11 +147,11 @@ class DeadTimes:
                     starved.asked = 0.0
                     return min(over, until)
             place += 1
-        # They do not touch, so they end in the order in which they begin.
-        first = bisect_right(self._vain, (since + self._bound, FOREVER))
-        vain = self._vain[first : first + TIMES_IN_VAIN]
-        blamed = len(vain) == TIMES_IN_VAIN and vain[-1][1] <= until
-        return since + self._bound if blamed else FOREVER
+        if _twice(self._certain, since + self._bound, until):
+            return since + self._bound
+        if _twice(self._vain, since + self._bound, until):
+            self.doubtful = min(self.doubtful, since)
+        return FOREVER
 
 
 @dataclass
@@ -194,16 +197,17 @@ def _stretches(spans: Iterable[Span], pause: float) -> list[Span]:
     return found
 
 
-def _in_vain(
-    asked: Sequence[tuple[Call, Request]], apart: int, among: set[int], one_by_one: bool
-) -> list[Span]:
-    """Return when clients asked in vain: an acquire was not granted, and meanwhile no other client
-    asked but such as failed, or had a request that may have been granted without its receiving the
-    answer. Acquires at the same time are one such span.
+def _twice(vain: Sequence[Span], since: float, until: float) -> bool:
+    """Return whether clients asked in vain often enough between two times."""
+    # The spans do not touch, so they end in the order in which they begin.
+    first = bisect_right(vain, (since, FOREVER))
+    mine = vain[first : first + TIMES_IN_VAIN]
+    return len(mine) == TIMES_IN_VAIN and mine[-1][1] <= until
 
-    `among`: the positions of the invocations that count. `one_by_one`: clients may ask each server
-    by itself, and then two of them may refuse one another.
-    """
+
+def _groups(asked: Sequence[tuple[Call, Request]], apart: int, among: set[int]) -> list[_Group]:
+    """Return the acquires, those together that were open at the same time. `among`: the indices of
+    the invocations that count."""
     groups: list[_Group] = []
     granted_until = -FOREVER
     for call, one in asked:
@@ -213,7 +217,7 @@ def _in_vain(
         waited = call.end is not None and not one.died and one.asked_until >= call.end.time
         groups[-1].add(call.type, one.open_until, waited and call.begin.index in among)
         granted_until = max(granted_until, one.over)
-    return [(group.begin, group.until) for group in groups if group.in_vain(one_by_one)]
+    return groups
 
 
 @dataclass
@@ -232,7 +236,17 @@ class _Group:
         self.until = max(self.until, until)
         self.counts |= counts
 
-    def in_vain(self, one_by_one: bool) -> bool:
-        alone = len(self.ends) == 1 and self.ends != ["ok"]
-        together = set(self.ends) == {"fail"} and not one_by_one
-        return self.counts and self.free and (alone or together)
+    @property
+    def span(self) -> Span:
+        return self.begin, self.until
+
+    @property
+    def alone(self) -> bool:
+        return len(self.ends) == 1
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether clients asked in vain: no acquire was granted, and meanwhile no other client had
+        a request that may have been granted without its receiving the answer."""
+        failed = self.ends != ["ok"] if self.alone else set(self.ends) == {"fail"}
+        return self.counts and self.free and failed

@@ -14,7 +14,7 @@ from typing import Any
 
 from fencepost.checker.facts.closings import Closings
 from fencepost.checker.facts.dead_time import PAUSES_IN_BOUND, DeadTime, DeadTimes
-from fencepost.checker.facts.ends import ends_with, kills
+from fencepost.checker.facts.ends import FOREVER, ends_with, kills
 from fencepost.checker.facts.faults import Fault, over_time
 from fencepost.checker.facts.grant_events import refused, unsent
 from fencepost.checker.facts.hindered import Hindered, sent
@@ -45,6 +45,10 @@ _NEVER_HEALED = (
 _UNHEARD = (
     "Clients asked in vain from {} on, until the history ended: the history does not tell whether "
     "because of requests that may have been granted."
+)
+_DOUBTFUL = (
+    "Clients asked for the free lock in vain from {} on, but at the same time: the history does "
+    "not tell whether because they refused one another."
 )
 _LONGER = (
     "A lease that is longer than it was asked for outlasts its holder, and others asked in vain "
@@ -93,6 +97,11 @@ class Judged:
     dead: list[DeadTime | ShutOut | TurnedAway]
     served: int
     leases: int
+    doubtful: float = FOREVER
+
+    def doubt(self) -> str | None:
+        """Return why the lock may have been dead although nothing blames it; None if not."""
+        return None if self.doubtful == FOREVER else _DOUBTFUL.format(seconds(self.doubtful))
 
 
 class DueGrants:
@@ -141,6 +150,7 @@ class DueGrants:
             judged.dead.extend(times.find(found, self._ready_ns, "From the start"))
             judged.served += times.served
             judged.leases += times.leases
+            judged.doubtful = min(judged.doubtful, times.doubtful)
         run = self._ready_ns, self._end_ns
         judged.dead.extend(shut_out(lock, free_times(found, *run), hindered))
         judged.dead.extend(turned_away(lock, found, *run, hindered))

@@ -8,8 +8,8 @@ user has the lock.
 To blame the lock takes certainty: from the invocation of the refused acquire to its end, no client
 can have had the lock or asked for it. A hold counts from its invocation to the end of its first
 release that was answered ok or refused as `not-held`, or to a grant of another process in conflict
-with it, whichever is earlier. No lease ends it, because its holder does not know how long a server
-keeps a lease.
+with it that was asked for after its own grant, whichever is earlier. No lease ends it, because its
+holder does not know how long a server keeps a lease.
 
 Clients that ask at the same time and are all refused count as one that was alone, in calm, and if
 the servers agree among themselves: the first of them to arrive came to a free lock.
@@ -25,6 +25,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
+from operator import itemgetter
 from typing import Any
 
 from fencepost.checker.facts.grant_events import refused
@@ -68,7 +69,7 @@ def refusals(
     for lock, mine in by_lock.items():
         found_here = held.get(lock, [])
         asked = list(_until(mine, found_here, unanswered))
-        held_here = list(_spans(found_here, events))
+        held_here = list(_spans(found_here, events, apart))
         begun = [(call.begin.time, over) for call, over in asked]
         for call in _alone(mine, [*held_here, *begun], apart):
             seen.judged = True
@@ -82,52 +83,38 @@ def refusals(
     return seen
 
 
-def _spans(held: list[Hold], events: Mapping[int, Iterable[Call]]) -> Iterator[Span]:
-    """Yield the span in which each hold of a lock may have existed. `held` in order of grant."""
-    any_mode, exclusive = _Next(), _Next()
-    for hold in reversed(held):
-        over = (exclusive if hold.shared else any_mode).of_another(hold)
+def _spans(held: list[Hold], events: Mapping[int, Iterable[Call]], apart: int) -> Iterator[Span]:
+    """Yield the span in which each hold of a lock may have existed. A grant that was asked for
+    before may be older than the hold, and its answer late."""
+    any_mode = _Later(held, _process)
+    exclusive = _Later((hold for hold in held if not hold.shared), _process)
+    for hold in held:
+        later = exclusive if hold.shared else any_mode
+        over = later.grant(hold.start + apart, hold.process)
         for call in events.get(hold.index, ()):
             ended = call.type == "ok" or refused(call)
             if call.begin.f == "release" and ended and call.end is not None:
                 over = min(over, call.end.time)
         yield hold.asked, over
-        any_mode.add(hold)
-        if not hold.shared:
-            exclusive.add(hold)
-
-
-class _Next:
-    """The next grants of two processes. Holds are added in reverse order of grant."""
-
-    def __init__(self) -> None:
-        self._grants: list[Hold] = []
-
-    def add(self, hold: Hold) -> None:
-        others = (one for one in self._grants if one.process != hold.process)
-        self._grants = [hold, *others][:2]
-
-    def of_another(self, hold: Hold) -> float:
-        """Return when another process than the holder was granted the lock next."""
-        return next((one.start for one in self._grants if one.process != hold.process), FOREVER)
 
 
 class _Later:
-    """The first grant among those asked for after a time, to another client than a given one."""
+    """The first grant among those asked for after a time, to another than a given one. `who`: to
+    whom a hold was granted."""
 
-    def __init__(self, held: Iterable[Hold]) -> None:
+    def __init__(self, held: Iterable[Hold], who: Callable[[Hold], int | str]) -> None:
         ordered = sorted(held, key=lambda hold: hold.asked)
         self._asked = [hold.asked for hold in ordered]
-        # Of the holds from each place on: the first two grants, to different clients.
-        self._first: list[list[tuple[float, str]]] = [[]]
+        # Of the holds from each place on: the first two grants, to different ones.
+        self._first: list[list[tuple[float, int | str]]] = [[]]
         for hold in reversed(ordered):
-            mine = hold.start, _who(hold.node, hold.process)
-            first = sorted([mine, *self._first[-1]])
+            mine = hold.start, who(hold)
+            first = sorted([mine, *self._first[-1]], key=itemgetter(0))
             others = (one for one in first if one[1] != first[0][1])
             self._first.append([first[0], *islice(others, 1)])
         self._first.reverse()
 
-    def grant(self, after: float, who: str) -> float:
+    def grant(self, after: float, who: int | str) -> float:
         rest = self._first[bisect_right(self._asked, after)]
         return next((start for start, other in rest if other != who), FOREVER)
 
@@ -136,7 +123,8 @@ def _until(
     acquires: list[Call], held: list[Hold], unanswered: Mapping[int, Span]
 ) -> Iterator[tuple[Call, float]]:
     """Yield until when each acquire obstructs others, apart from the hold that it was granted."""
-    any_mode, exclusive = _Later(held), _Later(hold for hold in held if not hold.shared)
+    any_mode = _Later(held, _client)
+    exclusive = _Later((hold for hold in held if not hold.shared), _client)
     for call in acquires:
         begin = call.begin
         if call.end is not None and call.type != "info":
@@ -145,6 +133,14 @@ def _until(
         arrived, over = unanswered.get(begin.index, (FOREVER, FOREVER))
         later = exclusive if mode_of(call) == "shared" else any_mode
         yield call, min(over, later.grant(arrived, _who(begin.node, begin.process)))
+
+
+def _process(hold: Hold) -> int | str:
+    return hold.process
+
+
+def _client(hold: Hold) -> str:
+    return _who(hold.node, hold.process)
 
 
 def _who(node: str | None, process: int | str) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from fencepost import syntax
+
 _CLUSTER, _SENTINEL = "Redis Cluster has no model", "Sentinel has no model"
 _WHY = {
     "multiprocessing": "other processes are not simulated: use threads",
@@ -52,7 +54,7 @@ def outside_of_reach(files: Mapping[str, Path]) -> str:
     for name, path in sorted(files.items()):
         if path.suffix != ".py":
             continue
-        for module in _imported(ast.parse(path.read_bytes())):
+        for module in _imported(syntax.tree(path.read_bytes())):
             if why := why_not(module):
                 return f"{name} imports {module}, and {why}"
     return ""

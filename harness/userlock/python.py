@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from fencepost import syntax
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.userlock import promises
 from fencepost.harness.userlock.files import tree
@@ -170,7 +171,7 @@ def _place(folder: Path, frame: FrameType | None) -> str:
 
 def _parsed(path: Path, given: str) -> ast.Module:
     try:
-        return ast.parse(path.read_bytes(), path.name)
+        return syntax.tree(path.read_bytes(), path.name)
     except SyntaxError as error:
         raise BadArguments(
             f"{given}: {path.name}, line {error.lineno}, is not valid Python: {error.msg}"

@@ -91,3 +91,39 @@ def test_a_request_without_an_answer_behind_it_leaves_a_key_on_that_server(story
     asks(story, 1000, 1500, process=3, type="info", error=("timeout", "silence"))
     asks_in_vain(story, 1600, STUCK)
     assert cut_off(story, 1, lock={"ends_with": ends_with}) == [limit]
+
+
+def lockstep(story):
+    """One client has the lock. Then two ask at the same time, again and again, with long pauses."""
+    story.grant(1, "h1", at=0, until=TTL)
+    story.release(1, "h1", at=100)
+    for begin in range(4000, 16_000, 3000):
+        asks(story, begin, begin + 100, process=2, error=("busy", ""))
+        asks(story, begin + 10, begin + 90, process=3, error=("busy", ""))
+
+
+def test_clients_that_ask_at_the_same_time_may_refuse_one_another_where_servers_do_not_agree(story):
+    lockstep(story)
+    judged = verdict(story, servers=SERVERS)
+    assert judged.valid == "unknown"
+    assert judged.summary == (
+        "Clients asked for the free lock in vain from 0.100 s on, but at the same time: the "
+        "history does not tell whether because they refused one another."
+    )
+    assert verdict(story, servers=ONE).valid is False
+    assert verdict(story, servers=SERVERS, lock={"ends_with": "close"}).valid is False
+
+
+def test_a_dead_lock_is_dead_though_clients_also_asked_at_the_same_time(story):
+    lockstep(story)
+    for begin in (20_000, 23_000):
+        asks(story, begin, begin + 100, process=2, error=("busy", ""))
+    assert verdict(story, servers=SERVERS).valid is False
+
+
+def test_no_doubt_is_left_where_one_of_them_was_granted(story):
+    lockstep(story)
+    for at in range(4000, 16_000, 3000):
+        story.grant(4, f"h{at}", at=at + 50, until=at + 50 + TTL)
+        story.release(4, f"h{at}", at=at + 60)
+    assert verdict(story, servers=SERVERS).valid is True

@@ -511,6 +511,16 @@ def test_a_grant_to_another_process_ends_both_holds_of_one(story):
     assert told(story).valid is False
 
 
+@pytest.mark.parametrize(("asked", "valid"), [(5, True), (20, True), (21, False)])
+def test_a_grant_that_was_asked_for_before_may_be_older_and_ends_no_hold(story, asked, valid):
+    """Its client was stopped before it read the answer."""
+    story.grant(1, "stays", 20, 60_000, asked=10)
+    story.grant(2, "late", 200, 150, asked=asked)
+    story.release(2, "late", 210, 220, type="fail")
+    story.denied(3, 300, 310)
+    assert (told(story).valid is not False) is valid
+
+
 def test_a_reader_beside_it_does_not_end_a_shared_hold_but_a_writer_does(story):
     story.grant(1, "stays", 1, 60_000, shared=True)
     story.grant(2, "goes", 11, 60_000, shared=True)
@@ -562,18 +572,17 @@ def drawn(random):
                 occupied.append((at, 10**6))
             else:
                 story.grant(process, f"{process}-{number}", done, done + 1000, asked=at)
-                grants.append((done, mine, process))
+                grants.append((done, mine, process, at))
                 occupied.append((at, 10**6))
                 if kind == "released":
                     story.release(process, f"{process}-{number}", done + 2, done + 5)
                     occupied[mine] = (at, done + 5)
                     done += 5
             at = done
-    grants.sort()
-    for place, (_, mine, process) in enumerate(grants):
-        later = (until for until, _, other in grants[place + 1 :] if other != process)
+    for granted, mine, process, _ in grants:
+        later = (until for until, _, other, at in grants if other != process and at > granted)
         begin, over = occupied[mine]
-        occupied[mine] = (begin, min(over, next(later, over)))
+        occupied[mine] = (begin, min([over, *later]))
     return story, occupied, refused
 
 

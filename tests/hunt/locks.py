@@ -231,3 +231,15 @@ class Prolongs(Right):
             pipe.setnx(name, value)
             pipe.pexpire(name, int(ttl * 1000))
             return bool(pipe.execute()[0])
+
+
+class Interrupted(Right):
+    """Ctrl-C arrives while its own code runs."""
+
+    asked = 0
+
+    def acquire(self, name, ttl):
+        Interrupted.asked += 1
+        if Interrupted.asked > 20:
+            raise KeyboardInterrupt
+        return super().acquire(name, ttl)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +125,10 @@ def test_the_command_line_s_seed_and_time_are_those_of_a_hunt_too(suite):
         "--fencepost-time=500ms",
     )
     found.assert_outcomes(passed=1)
+
+
+def test_a_signal_in_the_lock_s_code_interrupts_the_hunt(hunt):
+    """It is no failure of the lock, of which a search or a shrink would take no notice."""
+    path = Path(__file__).parent / "locks.py"
+    with pytest.raises(KeyboardInterrupt):
+        hunt(f"{path}:Interrupted", servers="redis:1", **BROKEN)

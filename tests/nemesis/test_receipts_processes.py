@@ -134,6 +134,26 @@ def test_a_client_that_dies_between_the_look_and_the_kill_was_gone_before(
     assert receipt.data["processes"] == []
 
 
+def test_a_process_that_ends_when_it_is_to_be_killed_is_followed_by_one_that_is_killed(
+    director, site, monkeypatch
+):
+    node = site.nodes["client-1"]
+    kill = node.signal
+
+    def signal(pid, number, started=None):
+        if pid == 105:
+            node.states = {205: "S"}
+            node.pid_ = 205
+            return False
+        return kill(pid, number, started)
+
+    monkeypatch.setattr(node, "signal", signal)
+    receipt = director.inject(KILL_CLIENT)
+    assert receipt.proved
+    assert receipt.data == {"pid": 205, "processes": [5]}
+    assert node.states == {}
+
+
 def test_a_client_that_outlives_its_kill_is_not_named_as_gone(director, site):
     site.deaf.add("signals")
     receipt = director.inject(KILL_CLIENT)

@@ -43,6 +43,7 @@ def verdict(ops: list[Op], test: dict[str, Any]) -> set[bool | str]:
         outcomes += one_lock.outcomes()
         dead, served = one_lock.dead(faults)
         outcomes += [False] * dead + [True] * served
+        stuck = stuck or one_lock.may_refuse_one_another(faults)
         known = sorted_out(ops, test, [one for one in drawn if one.impairs is not None])
         hidden = hidden or one_lock.dead(known)[0]
         stuck = stuck or one_lock.stuck()
@@ -195,6 +196,16 @@ class _Lock:
             )
         return dead or self._shut_out(free, faults) or self._turned_away(faults), served
 
+    def may_refuse_one_another(self, faults: list[Fault]) -> bool:
+        """Return whether the lock would be dead if its clients could not refuse one another."""
+        if not self.taken.each:
+            return False
+        faults = earlier(faults)
+        free = self._free(self.taken.spans(faults))
+        modes = {mode_of(one.begun) for one in self.asked}
+        rows = [[one for one in self.asked if mode_of(one.begun) == mode] for mode in modes]
+        return any(self._twice(*span, mine, faults, True) for span in free for mine in rows)
+
     def _free(self, spans: list[tuple[float, float, str]]) -> list[tuple[float, float]]:
         """Return the times at which no client can have the lock."""
         free = []
@@ -326,6 +337,13 @@ class _Lock:
         for a, b in calm:
             if min(b, until) - max(a, since) > self.bound:
                 return True
+        return self._twice(since, until, mine, faults, not self.taken.each)
+
+    def _twice(
+        self, since: float, until: float, mine: list[Asked], faults: list[Fault], several: bool
+    ) -> bool:
+        """Return whether clients asked in vain twice after the bound. `several`: also if they asked
+        at the same time."""
         limit = since + self.bound
         vain = 0
         for together in self._together:
@@ -338,7 +356,8 @@ class _Lock:
                 )
             ]
             begins = min(one.begun.time for one in together)
-            vain += limit < begins and self._in_vain(free, together, until)
+            counts = limit < begins and (several or len(together) == 1)
+            vain += counts and self._in_vain(free, together, until)
         return vain > 1
 
     @cached_property
@@ -380,10 +399,8 @@ class _Lock:
 
     def _in_vain(self, free: list[Asked], together: list[Asked], end: float) -> bool:
         """Return whether these requests ended by then without a grant: one alone, or such as
-        failed, of servers that agree. No request before them may still be granted. At least one of
-        them counts: it was not hindered (`free`), and its client waited until its end."""
-        if len(together) > 1 and self.taken.each:
-            return False
+        failed. No request before them may still be granted. At least one of them counts: it was not
+        hindered (`free`), and its client waited until its end."""
         for one in together:
             if one.done is None or one.died is not None or one.done.type == "ok":
                 return False

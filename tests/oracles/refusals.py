@@ -24,7 +24,7 @@ def refused_untruly(
         if one.done is None or one.done.type != "fail" or one.done.error[0] != "not-granted":  # type: ignore[index]
             continue
         begin, end = one.begun.time, one.done.time
-        spans = [(hold.asked.time, _over(ops, hold, held)) for hold in held]
+        spans = [(hold.asked.time, _over(ops, test, hold, held)) for hold in held]
         spans += [
             (other.begun.time, _stands(ops, test, other, held, faults))
             for other in asked
@@ -65,7 +65,7 @@ def _refused_together(
         end = max(stands[id(one)] for one in group)
         if any(fault.start <= end and fault.end >= begin for fault in faults):
             continue
-        spans = [(hold.asked.time, _over(ops, hold, held)) for hold in held]
+        spans = [(hold.asked.time, _over(ops, test, hold, held)) for hold in held]
         if all(over + apart < begin or end + apart < since for since, over in spans):
             return True
     return False
@@ -253,7 +253,7 @@ def _of_servers(fault: Fault, test: dict[str, Any]) -> bool:
     return bool((fault.impairs or set(fault.targets)) & set(test["servers"]))
 
 
-def _over(ops: list[Op], hold: Held, held: list[Held]) -> float:
+def _over(ops: list[Op], test: dict[str, Any], hold: Held, held: list[Held]) -> float:
     """Return when a hold had certainly ended."""
     ends = [FOREVER]
     for op in hold.said:
@@ -262,7 +262,8 @@ def _over(ops: list[Op], hold: Held, held: list[Held]) -> float:
         if op.f == "release" and done is not None and (done.type == "ok" or told):
             ends.append(done.time)
     for other in held:
-        later = other.grant.index > hold.grant.index
+        # One that was asked for before may have been granted before, and answered late.
+        later = other.asked.time > hold.grant.time + _apart(ops, test)
         if later and other.process != hold.process and not (hold.shared and other.shared):
             ends.append(other.grant.time)
     return min(ends)

@@ -180,9 +180,8 @@ def _acted(ops: list[Op], checker: str, piece: Row, node: str, over: float) -> t
     value = str(begun.value["value"])
     if begun.time > over:
         return begun.time, value
-    return max(
-        op.time for op in ops if op.value.get("value") == value and op.type != "invoke"
-    ), value
+    # Accepted by its answer, or by that of the first read which shows it.
+    return min(op.time for op in ops if op.type == "ok" and op.value.get("value") == value), value
 
 
 def _stopped(seen: Watched, held: Held, since: float, until: float, slack: int) -> bool:

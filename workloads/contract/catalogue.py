@@ -19,6 +19,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+from fencepost import syntax
 from fencepost.workloads.contract.defect import FAMILIES, Defect
 
 FOLDER = Path(__file__).parent.parent / "defects"
@@ -74,7 +75,7 @@ def read(file: Path) -> Listed:
     Raises:
         ValueError: it has no valid one; the text names the file.
     """
-    module = ast.parse(file.read_bytes(), file.name)
+    module = syntax.tree(file.read_bytes(), file.name)
     call = next((value for name, value in _assigned(module) if name == "DEFECT"), None)
     if not isinstance(call, ast.Call) or call.args:
         raise ValueError(f"{file} has no DEFECT = Defect(name=..., ...)")

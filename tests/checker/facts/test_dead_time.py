@@ -152,6 +152,10 @@ def test_of_requests_together_one_must_count():
     assert found(times(*first, again, on=on[:1])) == [dead(0, 100)]
 
 
+def test_a_lone_request_that_ends_with_an_error_was_in_vain():
+    assert found(times(asks(150, 151), asks(300, 301, type="info"))) == [dead(0, 100)]
+
+
 def test_a_lone_request_that_is_granted_was_not_in_vain():
     assert found(times(asks(150, 151), asks(300, 301, type="ok")), grant(301, 310)) == []
 
@@ -160,6 +164,43 @@ def test_where_clients_may_refuse_one_another_each_of_the_two_must_be_alone():
     again = asks(300, 310), asks(305, 308)
     assert found(times(asks(150, 151), *again, one_by_one=True)) == []
     assert found(times(asks(150, 151), *again)) == [dead(0, 100)]
+
+
+def doubtful(judged, *taken):
+    assert found(judged, *taken) == []
+    return judged.doubtful
+
+
+def test_where_clients_may_refuse_one_another_requests_at_the_same_time_leave_a_doubt():
+    once, again = (asks(150, 155), asks(152, 160)), (asks(300, 310), asks(305, 308))
+    late = asks(500, 510), asks(505, 508)
+    each = {"one_by_one": True}
+    assert doubtful(times(*once, *again, **each)) == 0
+    assert doubtful(times(asks(150, 151), *again, **each)) == 0
+    assert doubtful(times(*once, *again, **each), grant(10, 30)) == 30
+    assert doubtful(times(*again, *late, **each), grant(10, 30), grant(220, 230)) == FOREVER
+    assert doubtful(times(*again, *late, **each), grant(10, 30), grant(190, 199)) == 199
+    both = times(*once, *again, asks(700, 705), asks(702, 703), *late, **each)
+    assert doubtful(both, grant(320, 350)) == 0
+
+
+def test_without_a_second_time_after_the_bound_there_is_no_doubt():
+    once = asks(150, 155), asks(152, 160)
+    again = asks(300, 310), asks(305, 308)
+    each = {"one_by_one": True}
+    assert doubtful(times(*once, **each)) == FOREVER
+    assert doubtful(times(*once, asks(300, 310), asks(305, 308, type="ok"), **each)) == FOREVER
+    assert doubtful(times(*once, *again, **each), grant(309, 320)) == FOREVER
+    assert doubtful(times(asks(100, 155), asks(152, 160), *again, **each)) == FOREVER
+
+
+def test_a_lock_that_is_dead_or_whose_servers_agree_is_not_in_doubt():
+    alone = asks(150, 151), asks(300, 301)
+    together = asks(500, 510), asks(505, 508)
+    for each in (True, False):
+        judged = times(*alone, *together, one_by_one=each)
+        assert found(judged) == [dead(0, 100)]
+        assert judged.doubtful == FOREVER
 
 
 @pytest.mark.parametrize(("begin", "blamed"), [(160, False), (161, True)])

@@ -77,6 +77,15 @@ def test_a_dead_client_s_late_write_is_not_filtered_out(setting):
     assert "resource" in suspected(one, run)
 
 
+def test_writes_whose_answers_come_in_another_order_are_not_filtered_out(setting):
+    """The holder of the lower token is answered first, and is applied last."""
+    one = setting("etcd", guard="none")
+    head, strikes = (59113, 1), ((36, 2), (134, 6), (143, 87))
+    run = Run(one, Schedule(head, strikes), table(one)).execute()
+    assert "fencing" in violations(run, ["fencing"], surely=True)
+    assert "fencing" in suspected(one, run)
+
+
 def granted(time, process, hold):
     """The rows of an acquire that is asked for and granted at once, for 100 ns."""
     value = {"deadline": time + 100, "token": None, "hold": hold}

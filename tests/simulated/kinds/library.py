@@ -48,7 +48,8 @@ KINDS = (
         "old_answer",
         "takes the answer of an earlier request for that of this one",
         GRANTS,
-        may=("liveness", "fencing"),
+        # A release that seems to succeed, next to a hold that seems to end.
+        may=("liveness", "fencing", "ownership"),
         ways=LEASE,
         needs=("impatient", "contended"),
     ),

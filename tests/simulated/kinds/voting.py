@@ -56,7 +56,8 @@ KINDS = (
         "counts its own key of an earlier try as granted now",
         # Counted from its request, the lease that the grant names would have expired.
         ("lease_exclusion",),
-        may=("linearizable",),
+        # Clients that keep their keys until they give up refuse one another.
+        may=("linearizable", "liveness"),
         ways=QUORUM,
         needs=("contended", "many", "short"),
     ),
