@@ -56,6 +56,12 @@ class Run:
     `most_steps`: far more steps than any run of a working lock takes.
     """
 
+    __slots__ = ("_actions", "_being_created", "_finishing", "_injections", "_last_ns", "_pending",
+                 "_sockets", "_watch", "came_back", "checks_end", "clients", "denied", "failure",
+                 "faults", "healed_ns", "in_loop", "injected", "missed", "network", "nodes", "rows",
+                 "schedule", "seen", "servers", "setting", "storage", "struck", "tap",
+                 "waits_forever", "worked_ns", "worked_step", "working", "world")  # fmt: skip
+
     most_steps = 200_000
     last_steps = 10_000
     """The number of steps before the last one in which some time must pass."""
@@ -146,7 +152,11 @@ class Run:
 
     def start_clients(self) -> None:
         for client in self.clients:
-            self.begin(client, partial(self._live, client))
+            self._start(client)
+
+    def _start(self, client: ClientNode) -> None:
+        # A call of a `partial` takes more of the stack, which a switch to another task copies.
+        self.begin(client, lambda: self._live(client))
 
     @property
     def test(self) -> Mapping[str, Any]:

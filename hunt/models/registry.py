@@ -4,7 +4,6 @@ offer."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 from fencepost.hunt.models.etcd import model as etcd
 from fencepost.hunt.models.kubernetes import model as kubernetes
@@ -36,9 +35,12 @@ def stores() -> list[str]:
 
 def storage(store: str, site: Storage) -> Server:
     """Create the server on the storage node, for a resource in this store (one of `stores`)."""
-    return _maker(store)(site)
+    return MODELS.derived(_makers)[store](site)
 
 
-@cache
-def _maker(store: str) -> Callable[[Storage], Server]:
-    return next(m.stores[store] for m in MODELS.values() if store in m.stores)
+def _makers() -> dict[str, Callable[[Storage], Server]]:
+    """Return the makers of all stores, of each by the first model that offers it."""
+    found: dict[str, Callable[[Storage], Server]] = {}
+    for model in MODELS.values():
+        found = {**model.stores, **found}
+    return found

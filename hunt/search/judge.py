@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from fencepost.checker.checker import Run as Judged
 from fencepost.checker.checkers import CHECKERS
@@ -21,11 +20,8 @@ def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str
     setting = run.setting
     asked = tuple(goals)
     if not surely:
-        shown = signs(
-            run.rows, run.came_back, setting.bound_ns, setting.promises("fifo"),
-            setting.keeps_on, setting.promises("true_refusals"),
-        )  # fmt: skip
-        asked = _suspicious(asked, frozenset(shown))
+        shown = signs(run.rows, run.came_back, setting.bound_ns, setting.promised, setting.keeps_on)
+        asked = CHECKERS.derived(_Suspicions)[asked, frozenset(shown)]
     if not asked:
         return {}
     judged = Judged(to_history(run.rows), run.test)
@@ -36,7 +32,10 @@ def violations(run: Run, goals: Iterable[str], surely: bool = False) -> dict[str
     return {name: verdict for name, verdict in found.items() if verdict.valid is False}
 
 
-@lru_cache(maxsize=1024)
-def _suspicious(goals: tuple[str, ...], shown: frozenset[str]) -> tuple[str, ...]:
-    """Return the goals that suspect a run with these signs; cached, because most runs show none."""
-    return tuple(name for name in goals if CHECKERS[name].suspect(shown))
+class _Suspicions(dict[tuple[tuple[str, ...], frozenset[str]], tuple[str, ...]]):
+    """The goals that suspect a run, by all goals and its signs. Most runs show the same few."""
+
+    def __missing__(self, key: tuple[tuple[str, ...], frozenset[str]]) -> tuple[str, ...]:
+        goals, shown = key
+        found = self[key] = tuple(name for name in goals if CHECKERS[name].suspect(shown))
+        return found

@@ -8,11 +8,11 @@ on random runs, and a hunt judges every SAMPLE-th run in any case.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
 from fencepost.checker.facts.grant_events import NOT_HELD, UNREACHABLE
-from fencepost.checker.history.history import NEMESIS
 from fencepost.checker.signs import (
     GRANTED_BESIDE,
     GRANTED_EARLY,
@@ -23,12 +23,16 @@ from fencepost.checker.signs import (
     WAITED,
     WROTE_LATE,
 )
+from fencepost.hunt.search.long_waits import waited_long
 from fencepost.hunt.sim.record import Row
 from fencepost.workloads.contract.lock import Failed
 
 SAMPLE = 500
 REFUSED = "refused"
 """The error kind of a write that the guard refused."""
+_OF_A_HOLD = frozenset(("release", "extend", "lost", "renewed"))
+_AVAILABLE = frozenset(("minority",))
+"""Promises of nothing but to grant the lock in time."""
 
 
 @dataclass(slots=True)
@@ -44,14 +48,13 @@ def signs(
     rows: list[Row],
     came_back: bool,
     bound_ns: int,
-    fifo: bool,
+    promises: Set[str] = frozenset(),
     keeps_on: bool = False,
-    refuses: bool = False,
 ) -> set[str]:
     """Return the signs that this record shows.
 
-    `fifo`: the lock promises to grant in order. `keeps_on`: a failed release does not end a hold.
-    `refuses`: the lock promises to refuse only while another client holds it.
+    `promises`: those of the lock (workloads/contract/locktype.py). `keeps_on`: a failed release
+    does not end a hold.
 
     `linearizable` needs few signs: if no grant was given during another client's lease, there is an
     order that respects every lease. In it each grant takes effect at its answer, each release when
@@ -59,38 +62,45 @@ def signs(
     `ownership` needs a hold that ended early: another grant during its lease, or a refusal to its
     own holder.
     """
-    reader = _Reader(bound_ns, fifo, keeps_on, refuses)
-    for time, process, type, f, value, error, _node, _step in rows:
-        if process == NEMESIS:
+    reader = _Reader(bound_ns, promises, keeps_on)
+    asked, by_name = reader.asked, reader.by_name
+    for time, process, type, f, value, error, node, _step in rows:
+        if node is None:  # an op of the nemesis
             continue
         if f == "acquire":
             if type == "invoke":
-                reader.asked[process] = time
+                asked[process] = time
             else:
                 reader.acquire(time, process, type, value)
-        elif f in ("release", "extend", "lost", "renewed"):
-            hold = reader.by_name.get((process, value.get("hold")))
+        elif f == "write":
+            if type != "invoke":
+                reader.write(process, type, value, error)
+        elif f == "read":
+            if type == "ok" and value["version"] != reader.version:
+                # The version is higher if an unanswered write has arrived: its client may have
+                # died, and the record does not mention it again.
+                reader.found.add(VERSION_JUMPED)
+        elif f in _OF_A_HOLD:
+            hold = by_name.get((process, value.get("hold")))
             if hold is not None:
                 reader.change(hold, time, type, f, value, error)
-        elif f == "write" and type != "invoke":
-            reader.write(process, type, value, error)
-        elif f == "read" and type == "ok" and value["version"] != reader.version:
-            # The version is higher if an unanswered write has arrived: its client may have died,
-            # and the record does not mention it again.
-            reader.found.add(VERSION_JUMPED)
-    if not came_back or (rows and rows[-1][0] - reader.granted_last > bound_ns):
+    late = not came_back or reader.late or (rows and rows[-1][0] - reader.granted_last > bound_ns)
+    # `liveness` judges other promises as well, which may be broken in such a run.
+    if late and (promises - _AVAILABLE or waited_long(rows, bound_ns)):
         reader.found.add(WAITED)
     return reader.found
 
 
 class _Reader:
-    """Reads a record, event by event. `found`: the signs so far; the rest is what later events are
-    compared with. The settings are those of `signs`."""
+    """Reads a record, event by event. `found`: the signs so far; `late`: the lock was not granted
+    for longer than the bound; the rest is what later events are compared with. The settings are
+    those of `signs`."""
 
-    def __init__(self, bound_ns: int, fifo: bool, keeps_on: bool, refuses: bool) -> None:
-        self.bound_ns, self.fifo = bound_ns, fifo
-        self.keeps_on, self.refuses = keeps_on, refuses
+    def __init__(self, bound_ns: int, promises: Set[str], keeps_on: bool) -> None:
+        self.bound_ns, self.keeps_on = bound_ns, keeps_on
+        self.fifo, self.refuses = "fifo" in promises, "true_refusals" in promises
         self.found: set[str] = set()
+        self.late = False
         self.holds: list[_Hold] = []
         self.by_name: dict[Any, _Hold] = {}
         self.asked: dict[Any, int] = {}
@@ -127,8 +137,10 @@ class _Reader:
             if self.highest is not None and token <= self.highest:
                 found.add(TOKEN_FELL)
             self.highest = token if self.highest is None else max(self.highest, token)
-        if (self.fifo and since < self.last_asked) or time - self.granted_last > self.bound_ns:
+        if self.fifo and since < self.last_asked:
             found.add(WAITED)
+        if time - self.granted_last > self.bound_ns:
+            self.late = True
         self.last_asked, self.granted_last = since, time
         hold = _Hold(process, until, token, len(self.holds))
         self.holds.append(hold)

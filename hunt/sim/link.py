@@ -27,7 +27,7 @@ class SimLink:
         self.client = client
         self.server = server
         self.ends = (client.index, server.index)
-        self.latency = network.latency(*self.ends)
+        self.latency = network.latency(client.index, server.index)
         self._timeout = timeout_ns
         self._handle = server.handle
         self.command: tuple[Any, ...] = ()
@@ -88,12 +88,13 @@ class SimLink:
         begun = world.now
         if world.unsent is self:
             # Neither an event nor an injection has come since it was sent.
-            queue, server = world.queue, self.server
-            arrives = world.now + self.latency
+            queue = world.queue
+            latency = self.latency
+            arrives = begun + latency
             if (
                 (queue and arrives >= queue[0][0])
                 or world.step + 1 >= world.decision
-                or server.paused_until > arrives
+                or self.server.paused_until > arrives
             ):
                 self.queue()
             else:
@@ -102,22 +103,21 @@ class SimLink:
                 world.step += 1
                 world.now = arrives
                 reply = self._handle(self.command)
-                back = arrives + self.latency
-                network = self.network
+                back = arrives + latency
                 if (
                     reply is LATER
                     or (queue and back >= queue[0][0])
                     or world.step + 1 >= world.decision
-                    or network.replies_cut
+                    or self.network.replies_cut
                 ):
                     self._executed(reply)
                 else:
-                    if network.tap is not None:
-                        network.tap.handled(self, self.command, reply)
+                    if self.network.tap is not None:
+                        self.network.tap.handled(self, self.command, reply)
                     world.step += 1
                     world.now = back
                     if type(reply) is Refusal:
-                        raise Failed("refused", f"{server.name}: {reply}")
+                        raise Failed("refused", f"{self.server.name}: {reply}")
                     return reply
         request = self.request
         assert request is not None

@@ -97,14 +97,19 @@ class Setting:
         """How long it takes the servers to end a lease."""
         return self.ttl_ns + self.slack_ns
 
+    @cached_property
+    def promised(self) -> frozenset[str]:
+        """The promises of the lock (workloads/contract/locktype.py)."""
+        return frozenset(name for name, made in (self.test.get("promises") or {}).items() if made)
+
     def promises(self, name: str) -> bool:
-        """Whether the lock makes this promise (workloads/contract/locktype.py)."""
-        return bool((self.test.get("promises") or {}).get(name))
+        """Whether the lock makes this promise."""
+        return name in self.promised
 
     @cached_property
     def reentrant(self) -> bool:
         """Whether the lock promises that its holder may acquire it again."""
-        return bool((self.test.get("promises") or {}).get("reentrant"))
+        return self.promises("reentrant")
 
     @cached_property
     def keeps_on(self) -> bool:

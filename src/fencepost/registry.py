@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 
 class Named(Protocol):
@@ -25,6 +25,7 @@ class Named(Protocol):
 
 
 Bundle = TypeVar("Bundle", bound=Named)
+Derived = TypeVar("Derived")
 
 
 class BadPlugin(Exception):
@@ -53,6 +54,7 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
         self._check = check
         self._ours = {bundle.name: bundle for bundle in ours}
         self._points: dict[str, EntryPoint] = {}
+        self._derived: dict[Callable[[], object], object] = {}
 
     def __getitem__(self, name: str) -> Bundle:
         ours = self._ours.get(name)
@@ -79,9 +81,17 @@ class Registry(Mapping[str, Bundle], Generic[Bundle]):
         """Return the entry point of a bundle; None if it is built in."""
         return None if name in self._ours else self._points.get(self[name].name)
 
+    def derived(self, make: Callable[[], Derived]) -> Derived:
+        """Return what `make`, a function of a module, makes of the bundles. It is kept until
+        `forget`."""
+        if make not in self._derived:
+            self._derived[make] = make()
+        return cast(Derived, self._derived[make])
+
     def forget(self) -> None:
         """Read the entry points again at the next use."""
         vars(self).pop("_look", None)
+        self._derived.clear()
 
     def _loaded(self) -> dict[str, Bundle]:
         found, bad = self._look

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from random import Random
 from types import FrameType
 
-from fencepost.workloads.client.client import Client
+from fencepost.workloads.client.client import CALLERS, Client
 from fencepost.workloads.client.holds import Holds
 from fencepost.workloads.client.wire import Outbox
 from fencepost.workloads.contract.lock import Interrupt
@@ -25,7 +25,7 @@ _LATEST_S = 0.004
 """When the next call is cancelled, at the latest. The time is halved for each call that has ended
 before."""
 _SOON_S = 0.001
-_CALLERS = (Client.call.__code__, PlainLock.call.__code__)
+_CALLERS = (*CALLERS, PlainLock.call.__code__)
 """They call the lock's own code."""
 _OURS = {one.__module__ for one in (Client, Holds, Outbox, PlainLock)}
 

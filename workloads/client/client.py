@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, cast
 
 from fencepost.workloads.client.failpoints import Reached
 from fencepost.workloads.client.holds import Holds
@@ -34,8 +34,6 @@ from fencepost.workloads.electors.plain import CALLBACK, ElectorLock
 from fencepost.workloads.locks import user_lock
 from fencepost.workloads.locks.plain import PlainLock
 from fencepost.workloads.resources.registry import GUARDS, STORES
-
-T = TypeVar("T")
 
 # A write held back in the network must be able to arrive late: GitHub's took 90 s.
 RESOURCE_TIMEOUT_S = 120.0
@@ -127,8 +125,10 @@ class Client:
                 acquire = cast(SharedLock, self._lock).acquire_shared
             else:
                 acquire = self._lock.acquire
-            grant = self.call(acquire, value["lock"], value["ttl"])
+            self._begin_call()
+            grant = acquire(value["lock"], value["ttl"])
         finally:
+            self.calls = False
             self._holds.waits_for(None)
         if self._setup.own is not None and not self._guard.needs.by_grant(grant):
             raise BadAnswer(
@@ -150,23 +150,29 @@ class Client:
         return answer
 
     def _extend(self, value: dict[str, Any]) -> dict[str, Any]:
-        grant = self.call(self._lock.extend, self._holds.granted(value["hold"]), value["ttl"])
+        held = self._holds.granted(value["hold"])
+        try:
+            self._begin_call()
+            grant = self._lock.extend(held, value["ttl"])
+        finally:
+            self.calls = False
         self._holds.update(value["hold"], grant)
         return {"deadline": grant.deadline} | ({"assumed": True} if grant.assumed else {})
 
     def _release(self, value: dict[str, Any]) -> dict[str, Any]:
-        self.call(self._lock.release, self._holds.remove(value["hold"]))
-        return {}
-
-    def call(self, verb: Callable[..., T], *args: Any) -> T:
-        """Call the lock. Nothing else can be cancelled."""
-        self.calls = True
+        held = self._holds.remove(value["hold"])
         try:
-            if self.call_begins is not None:
-                self.call_begins()
-            return verb(*args)
+            self._begin_call()
+            self._lock.release(held)
         finally:
             self.calls = False
+        return {}
+
+    def _begin_call(self) -> None:
+        """Note that a call of the lock begins. Nothing else can be cancelled."""
+        self.calls = True
+        if self.call_begins is not None:
+            self.call_begins()
 
     def _read(self, value: dict[str, Any]) -> dict[str, Any]:
         content, version = self._resource.read(value["resource"])
@@ -357,6 +363,9 @@ _VERBS = {
     "read": Client._read,
     "write": Client._write,
 }
+CALLERS = tuple(_VERBS[f].__code__ for f in ("acquire", "extend", "release"))
+"""The code that calls the lock. Each does so without a function between, whose arguments would take
+more of the stack: a hunt copies the stack when it switches between clients."""
 
 
 def _closed(part: Lock | Resource) -> Failed | None:

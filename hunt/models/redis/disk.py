@@ -45,6 +45,15 @@ class Disk:
 
     def start(self, store: Store, offset: int, wall_ns: int) -> None:
         """Note that the server starts with this data."""
-        self._last_sync = wall_ns // _SECOND
         if self.lags:
+            self._last_sync = wall_ns // _SECOND
             self._synced, self._offset = store.copy(), offset
+
+
+def disk(persistence: str, wall_ns: int) -> Disk:
+    """Return the disk of a new server. Those that do not lag have no state, so servers share them:
+    a hunt creates thousands of servers a second."""
+    return _SHARED.get(persistence) or Disk(persistence, wall_ns)
+
+
+_SHARED = {name: Disk(name, 0) for name in ("none", "always")}

@@ -33,7 +33,7 @@ from fencepost.hunt.models.redis.commands import (
     text,
 )
 from fencepost.hunt.models.redis.cycle import CYCLE
-from fencepost.hunt.models.redis.disk import Disk
+from fencepost.hunt.models.redis.disk import disk
 from fencepost.hunt.models.redis.host import Host
 from fencepost.hunt.models.redis.lists import BLOCKS
 from fencepost.hunt.models.redis.pubsub import PubSub
@@ -67,7 +67,7 @@ class RedisServer(Host):
         self.store = Store()
         self.persistence = persistence
         self.kept = persistence != "none"
-        self._disk = Disk(persistence, self.clock.ns(0))
+        self._disk = disk(persistence, self.clock.ns(0))
         self.primary: RedisServer | None = None
         self.replica: RedisServer | None = None
         self.offset = 0
@@ -127,10 +127,19 @@ class RedisServer(Host):
         store, clock = self.store, self.clock
         now = self.world.now
         store.now_ms = now_ms = (clock.base + now) // MS if clock.plain else clock.ms(now)
-        name = command[0]
+        name, size = command[0], len(command)
         if self._quick and not store.full and not self._waiting:
             # The most frequent commands, with the results of `execute` and scripts.py.
-            if name == "EVAL" and len(command) > 4:
+            if size == 6 and name == "SET":
+                _, key, value, mode, unit, ttl_ms = command
+                if mode == "NX" and unit == "PX" and type(ttl_ms) is int and ttl_ms > 0:
+                    expires = store.expires
+                    if key in store.values and now_ms <= expires.get(key, now_ms):
+                        return None
+                    store.values[key] = value
+                    expires[key] = now_ms + ttl_ms
+                    return OK
+            elif size > 4 and name == "EVAL":
                 body = command[1]
                 if body == RELEASE and command[2] == 1:
                     key = command[3]
@@ -150,15 +159,7 @@ class RedisServer(Host):
                         return known(store, command[3:count], rest)
                     except CommandError as error:
                         return Refusal(str(error))
-            elif name == "SET" and len(command) == 6 and command[3] == "NX" and command[4] == "PX":
-                key, ttl_ms = command[1], command[5]
-                if type(ttl_ms) is int and ttl_ms > 0:
-                    if key in store.values and now_ms <= store.expires.get(key, now_ms):
-                        return None
-                    store.values[key] = command[2]
-                    store.expires[key] = now_ms + ttl_ms
-                    return OK
-            elif name == "HMGET" and len(command) > 2:
+            elif size > 2 and name == "HMGET":
                 fields = store.look(command[1])
                 if type(fields) is dict:
                     return [fields.get(one) for one in command[2:]]

@@ -113,14 +113,11 @@ def test_a_server_s_name_may_be_bytes():
 
     found = []
 
+    class Asking(Run):
+        def start_clients(self):
+            super().start_clients()
+            self.begin(self.clients[0], lambda: found.append(address_info(b"redis-1", 6379)))
+
     setting = asked("Plain").setting
-    run = Run(setting, Schedule(), table(setting))
-    begin = run.start_clients
-
-    def start():
-        begin()
-        run.begin(run.clients[0], lambda: found.append(address_info(b"redis-1", 6379)))
-
-    run.start_clients = start
-    run.execute()
+    Asking(setting, Schedule(), table(setting)).execute()
     assert found[0][0][4] == ("redis-1", 6379)

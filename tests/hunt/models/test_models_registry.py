@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from fencepost.harness.errors import BadArguments
 from fencepost.harness.servers.kinds import KINDS
 from fencepost.hunt.faults.registry import SIMULATED, table
+from fencepost.hunt.models.model import Storage
 from fencepost.hunt.models.redis.server import RedisServer
-from fencepost.hunt.models.registry import MODELS, stores
+from fencepost.hunt.models.registry import MODELS, storage, stores
 from fencepost.hunt.run import Run
 from fencepost.hunt.sim.network import Network
 from fencepost.hunt.sim.schedule import Schedule
@@ -24,6 +27,7 @@ from dataclasses import replace
 from fencepost.harness.servers.redis import KIND as REDIS
 from fencepost.hunt.faults.simulated import Action, Simulated
 from fencepost.hunt.models.model import Model
+from fencepost.hunt.models.model import Storage
 from fencepost.hunt.models.redis.server import RedisServer
 from fencepost.nemesis.pause import FAMILY as PAUSE
 
@@ -33,7 +37,10 @@ class ToyServer(RedisServer):
 def servers(setting, network):
     return [ToyServer(name, n, network, "none") for n, name in enumerate(setting.servers)]
 
-MODEL = Model("toy", servers, steps=True, wall_leases=True)
+def storage(site):
+    return ToyServer(site.name, 99, site.network, "none")
+
+MODEL = Model("toy", servers, {"toy-store": storage}, steps=True, wall_leases=True)
 KIND = replace(REDIS, name="toy-kind", module=__name__, serves="redis", model="toy")
 OTHER = replace(KIND, name="other-kind", model="")
 FAMILY = replace(PAUSE, name="doze")
@@ -94,6 +101,17 @@ def test_a_package_brings_a_model_and_a_fault_of_its_own(install, setting):
     assert type(run.servers[0]).__name__ == "ToyServer"
     assert run.came_back
     assert [row[3] for row in run.rows if row[1] == "nemesis"] == ["doze"] * 4
+
+
+def test_the_store_of_a_package_goes_with_it(install):
+    world = World()
+    site = Storage("storage", 99, Network(world, None), [], world.start)
+    install()
+    assert type(storage("toy-store", site)).__name__ == "ToyServer"
+    os.remove(Path(sys.modules["toy_model"].__file__).parent / "toy-1.0.dist-info/entry_points.txt")
+    MODELS.forget()
+    with pytest.raises(KeyError):
+        storage("toy-store", site)
 
 
 def test_a_kind_without_a_model_is_refused_with_those_that_have_one(install, setting):

@@ -50,8 +50,7 @@ _SLOW = {"pottery": 0.15, "python-redis-lock": 0.35}
 
 
 def suspected(one, run):
-    fifo, true_refusals = one.promises("fifo"), one.promises("true_refusals")
-    shown = signs(run.rows, run.came_back, one.bound_ns, fifo, one.keeps_on, true_refusals)
+    shown = signs(run.rows, run.came_back, one.bound_ns, one.promised, one.keeps_on)
     return {name for name, checker in CHECKERS.items() if checker.suspect(shown)}
 
 
@@ -91,18 +90,18 @@ def granted(time, process, hold):
     """The rows of an acquire that is asked for and granted at once, for 100 ns."""
     value = {"deadline": time + 100, "token": None, "hold": hold}
     return [
-        (time, process, "invoke", "acquire", {}, None, None, 0),
-        (time + 1, process, "ok", "acquire", value, None, None, 0),
+        (time, process, "invoke", "acquire", {}, None, f"client-{process}", 0),
+        (time + 1, process, "ok", "acquire", value, None, f"client-{process}", 0),
     ]
 
 
 def test_a_grant_next_to_a_hold_whose_release_reached_no_server_is_a_sign():
-    asked = (10, 0, "invoke", "release", {"hold": "a"}, None, None, 0)
-    failed = (30, 0, "fail", "release", {"hold": "a"}, Failed(UNREACHABLE, ""), None, 0)
+    asked = (10, 0, "invoke", "release", {"hold": "a"}, None, "client-0", 0)
+    failed = (30, 0, "fail", "release", {"hold": "a"}, Failed(UNREACHABLE, ""), "client-0", 0)
     alone = [*granted(1, 0, "a"), asked, failed]
-    assert signs(alone, True, 1000, False) == set()
+    assert signs(alone, True, 1000) == set()
     both = [*granted(1, 0, "a"), asked, *granted(20, 1, "b"), failed]
-    assert signs(both, True, 1000, False) == {GRANTED_EARLY, GRANTED_BESIDE}
+    assert signs(both, True, 1000) == {GRANTED_EARLY, GRANTED_BESIDE}
 
 
 def test_only_a_checker_without_a_rule_of_its_own_suspects_a_run_without_signs():
@@ -146,4 +145,4 @@ def test_a_refused_write_without_a_lower_token_is_suspected(kind, before, shown)
             rows.append(row(3, process, "fail", "write", write, Failed(kind)))
         elif before is not None:
             rows.append(row(3, process, "ok", "write", write))
-    assert (WROTE_LATE in signs(rows, True, 1000, False)) is shown
+    assert (WROTE_LATE in signs(rows, True, 1000)) is shown
