@@ -114,7 +114,7 @@ def test_the_time_of_a_successor_goes_on_from_that_of_its_predecessor(folder):
 )
 def test_a_defect_of_an_elector_is_found_without_a_hint(folder, defect, faults, broken):
     command = f"node elector.js {defect}"
-    found = hunt_of(folder, command=command, faults=faults, budget="240s").carry_out(4)[1]
+    found = hunt_of(folder, command=command, faults=faults, budget="1200s").carry_out(4)[1]
     assert found is not None and next(iter(found.broken)) == broken
     assert any("begins to lead" in step.words for step in found.story)
     assert found.story[-1].words.startswith(f"{broken} is violated")
@@ -129,7 +129,7 @@ def test_a_sound_elector_is_not_accused(folder):
         if len(told) == 40:
             raise Enough
 
-    hunt = hunt_of(folder, command="node elector.js none", budget="240s")
+    hunt = hunt_of(folder, command="node elector.js none", budget="1200s")
     with pytest.raises(Enough):  # otherwise it has a find
         hunt.carry_out(4, tell)
     assert told[-1] == 40, "a schedule did not end"
@@ -137,7 +137,7 @@ def test_a_sound_elector_is_not_accused(folder):
 
 def test_work_that_goes_on_after_a_lease_is_found_where_time_cannot_be_set(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    hunt = hunt_of(folder, "works-on", faults="packet", budget="240s")
+    hunt = hunt_of(folder, "works-on", faults="packet", budget="1200s")
     tried, find = hunt.carry_out(4)
     assert find is not None and next(iter(find.broken)) == "lease_exclusion"
     outcome, made = hunt.store(tried, find, "the command")

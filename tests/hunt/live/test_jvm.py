@@ -89,7 +89,7 @@ def test_time_stands_still_while_a_thread_is_at_work(folder):
 
 
 def test_a_release_without_a_look_at_the_owner_is_found_with_a_long_lease(folder):
-    hunt = hunt_of(folder, "no-owner-check", ttl="10s", faults="pause:client", budget="120s")
+    hunt = hunt_of(folder, "no-owner-check", ttl="10s", faults="pause:client", budget="1200s")
     tried, find = hunt.carry_out(2)
     assert find is not None and {"lease_exclusion", "ownership"} & set(find.broken)
     assert tried.schedules and not tried.hung

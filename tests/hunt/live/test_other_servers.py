@@ -102,7 +102,7 @@ def test_a_release_of_anothers_key_is_found_on_etcd_and_stored_without_a_scenari
     folder, monkeypatch
 ):
     monkeypatch.chdir(folder)
-    hunt = other(folder, "etcd", "deletes-anothers", faults="pause:client", budget="300s")
+    hunt = other(folder, "etcd", "deletes-anothers", faults="pause:client", budget="1200s")
     tried, find = hunt.carry_out(8)
     assert find is not None and {"lease_exclusion", "ownership"} & set(find.broken)
     outcome, made = hunt.store(tried, find, "the command")
@@ -148,7 +148,7 @@ def test_silence_taken_for_consent_is_found_on_postgres_and_stored_without_a_sce
 ):
     monkeypatch.chdir(folder)
     hunt = other(
-        folder, "postgres", "silence-is-consent", faults="packet/loss,delay", budget="120s"
+        folder, "postgres", "silence-is-consent", faults="packet/loss,delay", budget="1200s"
     )
     with pytest.raises(BadArguments, match="can be replayed on real servers of redis only"):
         hunt.must_have_servers()

@@ -219,7 +219,7 @@ def test_a_program_that_is_not_there_is_refused(folder):
 
 
 def test_a_lock_without_an_owner_check_is_found_without_a_hint(folder):
-    found = hunt_of(folder, "no-owner-check", faults="pause,delay", budget="120s").carry_out(8)[1]
+    found = hunt_of(folder, "no-owner-check", faults="pause,delay", budget="1200s").carry_out(8)[1]
     assert found is not None and {"ownership", "lease_exclusion"} & set(found.broken)
     often, of = found.came
     assert 0 < often <= of and of in (3, 10)
@@ -236,7 +236,7 @@ def test_a_program_on_the_sdk_for_go_is_kept_and_its_defect_is_found(folder):
     runs = played(hunt_of(folder, command="./worker none"), Schedule(), Schedule())
     assert all(("ok", "release") in ops(run, 0) and run.came_back for run in runs)
     assert runs[0].programs == runs[1].programs
-    hunt = hunt_of(folder, command="./worker no-owner-check", faults="pause,delay", budget="120s")
+    hunt = hunt_of(folder, command="./worker no-owner-check", faults="pause,delay", budget="1200s")
     found = hunt.carry_out(8)[1]
     assert found is not None and {"ownership", "lease_exclusion"} & set(found.broken)
 
@@ -276,7 +276,7 @@ def test_a_counterexample_is_stored_with_its_picture_and_replayed_from_its_sched
 ):
     monkeypatch.chdir(folder)
     command = "node lock.js lease-set-later"
-    hunt = hunt_of(folder, command=command, faults="kill:client", budget="120s")
+    hunt = hunt_of(folder, command=command, faults="kill:client", budget="1200s")
     tried, find = hunt.carry_out(8)
     assert find is not None and list(find.broken) == ["liveness"]
     outcome, made = hunt.store(tried, find, "the command")
