@@ -14,6 +14,7 @@ import pytest
 
 from fencepost.harness.hunting import interrupt
 from fencepost.harness.hunting.clocks import ProgramClocks, is_of_go, of_program
+from fencepost.hunt.live.rest import Rest
 from fencepost.hunt.sim.world import MS
 from fencepost.node.image import Refused
 
@@ -163,7 +164,7 @@ def test_each_wait_of_the_jvm_ends_when_its_clocks_jump_to_its_end(tmp_path, sto
         java.stdout.readline()
         clocks = of_program(java.pid)
         assert clocks is not None and clocks.jumps
-        waits, now = clocks.waits(), 0
+        waits, now = clocks.waits(Rest(java.pid)), 0
         base_ns = time.monotonic_ns()
         for number, name in enumerate(WAITS):
             clocks.stand(base_ns + now)
@@ -180,10 +181,11 @@ def test_each_wait_of_the_jvm_ends_when_its_clocks_jump_to_its_end(tmp_path, sto
             # Not a moment before.
             now = until - MS
             clocks.stand(base_ns + now)
-            assert waits.end(now) and waits.earliest(now) == until
+            waits.end(now)
+            assert waits.earliest(now) == until
             now = until
             clocks.stand(base_ns + now)
-            assert waits.end(now)
+            waits.end(now)
             assert java.stdout.readline() == b"60000\n", name
         waits.close()
         clocks.close()
