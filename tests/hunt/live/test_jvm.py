@@ -99,7 +99,7 @@ def test_waits_end_although_the_clocks_of_the_other_client_cannot_be_set(
         return None if len(asked) == without else real(pid)
 
     real = clocks.of_program
-    hunt = hunt_of(folder, ttl="500ms", faults="pause:client")
+    hunt = hunt_of(folder, "waits", ttl="500ms", faults="pause:client")
     monkeypatch.setattr(clocks, "of_program", of_program)
     (run,) = played(hunt, Schedule())
     assert len(asked) == 2 and not run.hung and run.came_back
