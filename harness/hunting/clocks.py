@@ -36,6 +36,7 @@ _STANDS = -(1 << 32)
 _NODE, _JVM = ("node", "nodejs"), "java"
 _GO = b"\xff Go buildinf:"
 """At the begin of a section of each program that Go has built (debug/buildinfo)."""
+_TRIES, _AGAIN_S = 3, 0.02
 _ROWS = struct.Struct("<" + "qqqQ" * ENTRIES)
 
 
@@ -59,6 +60,9 @@ class ProgramClocks:
         self._base_ns = time.monotonic_ns()
         self._ahead = _ahead_ns()
         self._wall_ahead_ns = _ahead_of_monotonic(time.CLOCK_REALTIME)
+        if far_ns:
+            now_ns = time.monotonic_ns()
+            self.run(now_ns, now_ns)
 
     def stand(self, shown_ns: int) -> None:
         """Stop the clocks; the monotonic one shows this time."""
@@ -96,14 +100,16 @@ class ProgramClocks:
 
 def of_program(pid: int) -> ProgramClocks | None:
     """Return the clocks of a process; None if they cannot be set, as on macOS, or if its waits
-    would not follow them."""
-    try:
-        program = Path(f"/proc/{pid}/exe")
-        if program.readlink().name == _JVM:
-            return ProgramClocks(pid, interrupt.CAN, jvm.FAR_NS if interrupt.CAN else 0)
-        return ProgramClocks(pid, jumps=True) if may_jump(program) else None
-    except (OSError, Refused):
-        return None
+    would not follow them. A thread that ends at that moment is no reason: it is tried again."""
+    for _ in range(_TRIES):
+        try:
+            program = Path(f"/proc/{pid}/exe")
+            if program.readlink().name == _JVM:
+                return ProgramClocks(pid, interrupt.CAN, jvm.FAR_NS if interrupt.CAN else 0)
+            return ProgramClocks(pid, jumps=True) if may_jump(program) else None
+        except (OSError, Refused):
+            time.sleep(_AGAIN_S)
+    return None
 
 
 def may_jump(program: Path) -> bool:
@@ -115,8 +121,8 @@ def may_jump(program: Path) -> bool:
 def _patch(pid: int) -> None:
     """Replace the vDSO of a process, and no slots: the deadlines of its waits stay as they are."""
     own, found = vdso.pristine(), image(pid)
-    if found.content != own:
-        raise Refused(f"the vDSO of process {pid} was changed already")
+    if found.content not in (own, Patch({}).on(own)):
+        raise Refused(f"the vDSO of process {pid} was changed by another program")
     pieces = {found.start + at: piece for at, piece in Patch({}).pieces(own).items()}
     with (
         stopped(pid, [(at, at + len(piece)) for at, piece in pieces.items()]),

@@ -134,21 +134,26 @@ class Program:
         assert self._timeouts is not None
         self._timeouts.end(now)
 
+    @property
     def hurries(self) -> bool:
-        """Let its time jump to the end of its next wait while it makes a new lock, if its waits do
-        not end by themselves; return whether it is such a program."""
+        """Whether none of its timed waits ends by itself, so that it hurries between two runs."""
+        return self.clock is not None and self.clock.hurries
+
+    def hurry(self) -> None:
+        """End its timed waits whose time has come by clocks that run; while it makes a new lock,
+        let its time jump to the end of the next one."""
         clock, waits = self.clock, self._timeouts
-        if not self.awaited or clock is None or waits is None or not clock.hurries:
-            return False
-        if self.waits():
-            really = time.monotonic_ns()
-            shown = really + self.ahead_ns
+        if clock is None or waits is None or not clock.hurries or self.stopped or self.dead:
+            return
+        really = time.monotonic_ns()
+        shown = really + self.ahead_ns
+        if self.awaited and self.waits():
             until = waits.earliest(shown)
-            if until is not None and until < NEVER:
-                self.ahead_ns += max(0, until - shown)
-                clock.run(really + self.ahead_ns, really)
-                waits.end(really + self.ahead_ns)
-        return True
+            if until is not None and shown < until < NEVER:
+                self.ahead_ns += until - shown
+                shown = until
+                clock.run(shown, really)
+        waits.end(shown)
 
     def worked_s(self) -> float:
         """Return the processor time that it has taken."""

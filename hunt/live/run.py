@@ -44,6 +44,7 @@ that gets no processor is looked at for longer."""
 _WORKS_S, _THREAD_WORKS_S = 0.25, 0.02
 """How long clients work that never rest, or some thread does of clients that wait, until time
 passes: both get the processor then."""
+_SOON_NS = 10 * MS
 _MOST_WORK_S = 2.0
 """A run in which the clients take more processor time, and never rest, is ended."""
 
@@ -124,11 +125,14 @@ class RealRun(Run):
         return Clocks(found, time.monotonic_ns() + ahead - MS)
 
     def hurries(self) -> bool:
-        """Let time jump for programs that make their new locks; return whether there is one."""
-        if self.started_ns >= 0:
+        """End timed waits that do not end by themselves, where the clocks run: before the run, when
+        programs make their new locks, or if not all clocks can be set. Return whether there are
+        such programs."""
+        if self.world.clocks is not None:
             return False
-        hurry = [one.hurries() for one in self.programs]
-        return any(hurry)
+        for one in self.programs:
+            one.hurry()
+        return any(one.hurries for one in self.programs)
 
     def calms(self, patience_ns: int) -> bool:
         """Let time pass if all clients wait; return whether it passes."""
@@ -211,6 +215,9 @@ class RealRun(Run):
             # A thread of which the client's first one does not know, as a garbage collector.
             self._looks += 1
             if self._looks > _LOOKS and self._threads.enough(world.now):
+                if any(one.hurries for one in self.programs):
+                    self._looks = 0  # no timeout ends by itself: look again soon
+                    world.at(world.now + _SOON_NS, Timer(world.nowhere, _nothing))
                 return False
             world.stir()
             return True
@@ -370,3 +377,7 @@ class RealRun(Run):
     def _resume(self, program: Program) -> None:
         self.world.stir()
         program.resume()
+
+
+def _nothing() -> None:
+    """Let time pass."""

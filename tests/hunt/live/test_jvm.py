@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.harness.hunting import interrupt
+from fencepost.harness.hunting import clocks, interrupt
 from fencepost.harness.hunting.hunts import described
 from fencepost.harness.hunting.programs import conductor
 from fencepost.hunt.faults.registry import table
@@ -86,6 +86,24 @@ def test_time_stands_still_while_a_thread_is_at_work(folder):
     # Client-2 asks every 50 ms; in reality its thread at work takes longer.
     then = min(at for at in grants(run, "client-2") if at > freed)
     assert then < freed + 300 * MS
+
+
+@pytest.mark.parametrize("without", [1, 2])
+def test_waits_end_although_the_clocks_of_the_other_client_cannot_be_set(
+    folder, monkeypatch, without
+):
+    asked = []
+
+    def of_program(pid):
+        asked.append(pid)
+        return None if len(asked) == without else real(pid)
+
+    real = clocks.of_program
+    hunt = hunt_of(folder, "waits", ttl="500ms", faults="pause:client")
+    monkeypatch.setattr(clocks, "of_program", of_program)
+    (run,) = played(hunt, Schedule())
+    assert len(asked) == 2 and not run.hung and run.came_back
+    assert grants(run, "client-1") and grants(run, "client-2")
 
 
 def test_a_release_without_a_look_at_the_owner_is_found_with_a_long_lease(folder):

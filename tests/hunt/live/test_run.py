@@ -20,6 +20,8 @@ from fencepost.hunt.sim.unknown import Unknown
 class Program:
     """A program that is always at work."""
 
+    hurries = False
+
     def __init__(self):
         self.cpu_s = 0.0
         self.version = 2

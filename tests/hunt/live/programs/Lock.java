@@ -12,7 +12,7 @@ import java.util.UUID;
 /**
  * A lock on one Redis server, over a socket of its own; a refused client asks again every 50 ms, for
  * two leases. The first argument names its defect. `spins`: a thread is at work for a while, beside
- * the first acquire of client-2.
+ * the first acquire of client-2. `waits`: it waits before it asks.
  */
 public final class Lock implements Fencepost.Lock {
     private static final long SPINS_NS = 1_400_000_000L;
@@ -43,6 +43,9 @@ public final class Lock implements Fencepost.Lock {
             Thread spins = new Thread(Lock::spin);
             spins.setDaemon(true);
             spins.start();
+        }
+        if (defect.equals("waits")) {
+            Thread.sleep(200);
         }
         secret = UUID.randomUUID().toString();
         long until = System.nanoTime() + 2 * ttl.toNanos();
