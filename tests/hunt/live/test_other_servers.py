@@ -37,9 +37,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def hunt_of(folder, servers, words, **more):
+def hunt_of(folder, servers, words, ttl=None, **more):
     program = f"{sys.executable} {words}"
-    settings = {"seed": 1} | ({"ttl": PATIENT} if "zookeeper" in servers else {})
+    settings = {"seed": 1, "ttl": ttl or (PATIENT if "zookeeper" in servers else None)}
     return described("", {}, settings, servers=servers, program=program, ship=folder, **more)
 
 
@@ -67,7 +67,8 @@ def numbered(hunt, kind, client=None):
 
 @pytest.mark.parametrize("kind", SERVERS)
 def test_clients_of_other_servers_play_schedules_and_stay(folder, kind):
-    runs = played(other(folder, kind, "sound"), Schedule(), Schedule())
+    # Python's clients see the real clock: without the processor for a short lease, they give up.
+    runs = played(other(folder, kind, "sound", ttl=PATIENT), Schedule(), Schedule())
     for run in runs:
         done = ("ok", "acquire"), ("ok", "read"), ("ok", "write"), ("ok", "release")
         assert set(done) <= set(ops(run, 0)) and set(done) <= set(ops(run, 1))
