@@ -99,8 +99,8 @@ def _spans(held: list[Hold], events: Mapping[int, Iterable[Call]], apart: int) -
 
 
 class _Later:
-    """The first grant among those asked for after a time, to another than a given one. `who`: to
-    whom a hold was granted."""
+    """The first grant among those asked for after a time, to another process or client than a given
+    one. `who` returns that of a hold."""
 
     def __init__(self, held: Iterable[Hold], who: Callable[[Hold], int | str]) -> None:
         ordered = sorted(held, key=lambda hold: hold.asked)

@@ -19,19 +19,26 @@ def test_a_stopped_client_s_receipt_names_its_state_and_its_process(director):
     assert receipt.data == {"pid": 105, "state": "T", "process": 5, "at": "wherever it was"}
 
 
-def test_a_process_that_ends_when_it_is_to_be_stopped_is_followed_by_one_that_is_stopped(
-    director, site, monkeypatch
-):
+@pytest.fixture
+def succeeded(site, monkeypatch):
+    """Let the process of client-1 end before a signal reaches it, and another one follow."""
     node = site.nodes["client-1"]
-    stop = node.signal
+    signal = node.signal
 
-    def signal(pid, number, started=None):
-        if pid == 105:
-            node.states = {205: "S"}
-            node.pid_ = 205
-        return stop(pid, number, started)
+    def signalled(pid, number, started=None):
+        if pid != 105:
+            return signal(pid, number, started)
+        node.states = {205: "S"}
+        node.pid_ = 205
+        return False
 
-    monkeypatch.setattr(node, "signal", signal)
+    monkeypatch.setattr(node, "signal", signalled)
+    return node
+
+
+def test_a_process_that_ends_when_it_is_to_be_stopped_is_followed_by_one_that_is_stopped(
+    director, succeeded
+):
     receipt = director.inject(PAUSE_CLIENT)
     assert receipt.proved
     assert (receipt.data["pid"], receipt.data["state"]) == (205, "T")
@@ -135,23 +142,12 @@ def test_a_client_that_dies_between_the_look_and_the_kill_was_gone_before(
 
 
 def test_a_process_that_ends_when_it_is_to_be_killed_is_followed_by_one_that_is_killed(
-    director, site, monkeypatch
+    director, succeeded
 ):
-    node = site.nodes["client-1"]
-    kill = node.signal
-
-    def signal(pid, number, started=None):
-        if pid == 105:
-            node.states = {205: "S"}
-            node.pid_ = 205
-            return False
-        return kill(pid, number, started)
-
-    monkeypatch.setattr(node, "signal", signal)
     receipt = director.inject(KILL_CLIENT)
     assert receipt.proved
     assert receipt.data == {"pid": 205, "processes": [5]}
-    assert node.states == {}
+    assert succeeded.states == {}
 
 
 def test_a_client_that_outlives_its_kill_is_not_named_as_gone(director, site):
