@@ -81,6 +81,8 @@ class SqlSession(Generic[C]):
             try:
                 self._prove(connection)
             except self._errors as error:
+                # The answer may still come, and the next query would take it for its own.
+                self.drop()
                 raise Failed("not-held", f"the connection is broken: {error}") from error
         return sent + ttl_ns
 

@@ -75,6 +75,17 @@ def test_a_session_without_an_answer_has_lost_its_lock_and_its_client_is_told(
     assert [(said[0], said[1]) for said in world.said] == [("lost", grant.secret)]
 
 
+def test_an_extension_without_an_answer_closes_the_connection(session, connection, world):
+    # Its answer may come later, and would be taken for that of the next query.
+    grant = session.grant("orders", None, world.now, TTL)
+    connection.open = False
+    with pytest.raises(Failed):
+        session.extend(grant, TTL)
+    assert connection.closed == 1
+    with pytest.raises(Failed, match="gone with it"), session.releasing(grant):
+        pytest.fail("there is no connection")
+
+
 def test_an_error_closes_the_connection_and_the_next_one_is_new(session, connection, world):
     with pytest.raises(Failed, match="db-1: no route") as error, session.answered("unreachable"):
         raise OSError("no route")
