@@ -49,8 +49,21 @@ class EtcdLockApi:
         return Grant(name, token, session.deadline, key, sequencer=sequencer)
 
     def _lock(self, name: str, lease: int) -> Any:
-        """Ask one server and wait for its answer, for up to `wait_ms`."""
-        host, port = self._env.address(self._env.random.choice(self._nodes))
+        """Ask a server and wait for its answer; ask the next one if it cannot be reached."""
+        why: Failed | None = None
+        for node in self._env.random.sample(self._nodes, len(self._nodes)):
+            try:
+                return self._asked(node, name, lease)
+            except Failed as error:
+                if error.kind != "unreachable":
+                    raise
+                why = error
+        assert why is not None
+        raise why
+
+    def _asked(self, node: str, name: str, lease: int) -> Any:
+        """Ask one server, which answers within `wait_ms`."""
+        host, port = self._env.address(node)
         wait_s = self._options["wait_ms"] / 1000
         link = (self._env.dial or dial)("http", host, port, self._timeout_s, wait_s)
         try:

@@ -32,6 +32,16 @@ class Asked:
         pass
 
 
+class Silent(Asked):
+    """A link to a server that cannot be reached."""
+
+    def __init__(self):
+        pass
+
+    def send(self, *command):
+        raise Failed("unreachable", "no answer to connect")
+
+
 EXPIRED = ("expired", "", "etcd says that lease 8 is gone")
 
 
@@ -83,3 +93,25 @@ def test_a_client_with_a_server_of_its_own_asks_no_other(world):
     options = etcd_lock_api.LOCK.read_options({"node": "own"})
     lock = etcd_lock_api.EtcdLockApi(world.env(), ["etcd-1", "etcd-2", "etcd-3"], options)
     assert len(lock._nodes) == 1
+
+
+def test_a_client_asks_the_next_server_if_one_cannot_be_reached(lock, world):
+    one = lock(waits_with=NEW, over=OLD)
+    one._nodes = ["etcd-1", "etcd-2", "etcd-3"]
+    answers, asked = one._env.dial, []
+
+    def dial(scheme, host, *rest):
+        asked.append(host)
+        return answers() if len(asked) == 3 else Silent()
+
+    one._env = replace(one._env, dial=dial)
+    assert one.acquire("orders", 2_000_000_000).name == "orders"
+    assert len(set(asked)) == 3
+
+
+def test_a_lock_that_no_server_can_be_asked_for_is_unreachable(lock):
+    one = lock(waits_with=NEW, over=OLD)
+    one._env = replace(one._env, dial=lambda *_: Silent())
+    with pytest.raises(Failed, match="no answer to connect") as error:
+        one.acquire("orders", 2_000_000_000)
+    assert error.value.kind == "unreachable"
