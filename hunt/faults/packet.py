@@ -30,7 +30,12 @@ def _lost(run: Run, event: Event | None) -> bool:
     event.fell_silent()
     words = f"{describe(event)} is lost"
     arguments = {"kind": "loss", "source": source, "to": to}
-    run.faults.begin("packet", [source], arguments, words, lasts=0)
+    again = event.sent_again
+    if again is None:
+        run.faults.begin("packet", [source], arguments, words, lasts=0)
+    else:
+        # Until then nothing passes on its connection.
+        run.faults.begin("packet", [source], arguments, words, again)
     return True
 
 

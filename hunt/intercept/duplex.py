@@ -4,7 +4,7 @@ several requests are under way, and the server sends without a request.
 TCP delivers the messages of each side in order. So messages after a late one are late as well, and
 a message that arrives a second time is dropped. A message that is sent into a cut is sent again,
 after 0.2 s and then after twice as long each time, until it passes (Linux' retransmission). A lost
-one, and all after it, arrive when the faults of the run have ended.
+one, and all after it, arrive when the fault ends that lost it: with all faults of the run.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ class Up(Request):
             if session.is_about_data(command):
                 tap.handled(self.link, command, result)
 
+    @property
+    def sent_again(self) -> Callable[[], None]:
+        return self.duplex.recover
+
     def miss(self, tap: Tap) -> None:
         for command in self.command:
             if self.link.session.is_about_data(command):
@@ -59,12 +63,14 @@ class Down(Request):
     """Bytes on their way to the client. `reply` None: the server has closed the connection.
     `about`: the command that they answer; None if they come later, or without one."""
 
-    __slots__ = ("about", "number")
+    __slots__ = ("about", "duplex", "number")
 
     def __init__(
-        self, link: Stream, data: bytes | None, number: int, about: Command | None = None
+        self, duplex: Duplex, data: bytes | None, number: int, about: Command | None = None
     ) -> None:
+        link = duplex.link
         super().__init__(link, (), link.network.world.now, link.server.boots)
+        self.duplex = duplex
         self.about = about
         self.node = link.client
         self.back = True
@@ -77,8 +83,12 @@ class Down(Request):
     def later(self) -> Request:
         made = super().later()
         assert isinstance(made, Down)
-        made.number, made.about = self.number, self.about
+        made.duplex, made.number, made.about = self.duplex, self.number, self.about
         return made
+
+    @property
+    def sent_again(self) -> Callable[[], None]:
+        return self.duplex.recover
 
 
 class Duplex:
@@ -240,7 +250,7 @@ class Duplex:
     def _send_down(self, data: bytes | None) -> None:
         self._sent_down += 1
         down = self._flying[False, self._sent_down] = Down(
-            self.link, data, self._sent_down, self._executing
+            self, data, self._sent_down, self._executing
         )
         self._carry(self.link.network.replies_cut, lambda: self._fly(down))
 

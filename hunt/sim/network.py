@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from collections.abc import Callable
 from heapq import heappush
 from typing import Any, Protocol
 
@@ -223,6 +224,12 @@ class Request:
 
     def fell_silent(self) -> None:
         """Note that it or its reply was lost."""
+
+    @property
+    def sent_again(self) -> Callable[[], None] | None:
+        """Return what lets a lost one arrive after all, once the fault has ended; None: it never
+        does."""
+        return None
 
 
 class Network:
