@@ -27,17 +27,23 @@ class GrantEvents:
     had ended. A release that reached no server has a hold end, at the latest, never; so has an
     extend that was refused because the hold had ended. Neither counts if its holder does more with
     the hold.
+
+    `asked_again`: when a process whose release reached no server first asked for the lock again.
+    With such a request a library may give back what it still has.
     """
 
     def __init__(self, history: History, keeps_on: bool) -> None:
         self.grants: list[Call] = []
         self.longer: dict[int, list[Op]] = {}
         self.ends: dict[int, list[End]] = {}
+        self.asked_again: dict[int, int] = {}
         self._named: dict[Any, int] = {}
         self._nameless: dict[tuple[int | str, str], int] = {}
         self._calls: dict[int, Call] = {}  # of grants, by their answers, and of extends
         self._idle: set[int] = set()  # releases that ended nothing
         self._unsent: set[int] = set()  # releases that reached no server
+        # Grants of a process and lock with such a release, since when it has not asked again.
+        self._kept: dict[tuple[int | str, str], list[int]] = {}
         self._tried: dict[int, End] = {}  # of a grant, the last of these, or a refused extend
         self._early: dict[tuple[int | str, Any], Op] | None = None
         self._look_at(history.calls(), keeps_on)
@@ -51,7 +57,7 @@ class GrantEvents:
             elif f == "release" and call.type == "fail" and not refused(call):
                 if keeps_on:
                     self._idle.add(call.begin.index)
-                elif unsent(call):
+                if unsent(call):
                     self._unsent.add(call.begin.index)
             if end is not None and (f == "extend" or (f == "acquire" and end.type == "ok")):
                 self._calls[end.index] = call
@@ -63,8 +69,13 @@ class GrantEvents:
             if f == "acquire":
                 if op.type == "ok" and op.index not in done:
                     self._granted(op)
+                elif op.type == "invoke" and self._kept:
+                    for kept in self._kept.pop((op.process, lock_of(op.value)), ()):
+                        self.asked_again.setdefault(kept, op.time)
             elif f == "release":
                 self._used(op)
+                if op.index in self._unsent:
+                    self._keeps(op)
                 if op.type == "invoke" and op.index not in self._idle:
                     self._end(op, "release")
             elif f == "extend":
@@ -119,6 +130,12 @@ class GrantEvents:
         if by == "refused" or op.index in self._unsent:
             end = self._tried[grant] = End(op.time, FOREVER, by)
         self.ends.setdefault(grant, []).append(end)
+
+    def _keeps(self, op: Op) -> None:
+        grant = self._grant(op)
+        if grant is not None:
+            lock = lock_of(self._calls[grant].value)
+            self._kept.setdefault((op.process, lock), []).append(grant)
 
     def _used(self, op: Op) -> None:
         """Take back that the holder gave its hold up after a release that reached no server, or a

@@ -40,8 +40,8 @@ class Hold(Struct, frozen=True, gc=False):
     given_back: strict_end, but for a release that reached no server: from then on the service may
         know that its holder gave the lock up. No lease outlasts a hold without a deadline, so it is
         strict_end there.
-    may_end: when the service may have ended the grant early at the earliest; FOREVER if only a
-        release or time can.
+    may_end: when the service may have ended the grant early at the earliest, or its process may
+        have ended it with its next request; FOREVER if only a release or time can.
     other_end: from when on the end of another hold of its process may have ended it
         (second_grants.py).
     leases: [from, until) each; more than one if an extension came after the lease expired.
@@ -198,7 +198,10 @@ def _hold(call: Call, events: GrantEvents, departures: Departures) -> Hold:
         shared=value.get("mode") == "shared",
         gone_by=end.latest,
         given_back=min(heard, told) if leases[-1][1] < FOREVER else end.earliest,
-        may_end=departures.service_may_end(call.begin, gone, lost, _extended(call, longer)),
+        may_end=min(
+            departures.service_may_end(call.begin, gone, lost, _extended(call, longer)),
+            events.asked_again.get(place, FOREVER),
+        ),
         renewals=_renewals(longer) if longer else (),
         extends=tuple(op.index for op in longer if op.f == "extend" and op.type == "ok")
         if longer

@@ -115,6 +115,42 @@ def test_a_client_that_does_no_more_with_such_a_hold_has_given_it_up(story):
     assert lease_exclusion(story.history(), {}).valid is True
 
 
+@pytest.mark.parametrize("failed", ["ended", "nothing"])
+@pytest.mark.parametrize(("asked", "valid"), [(299, True), (301, False)])
+def test_such_a_hold_may_end_once_its_process_asks_for_the_lock_again(story, failed, asked, valid):
+    """A library may give back first what it still has."""
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100, type="fail", kind="unreachable")
+    story.denied(0, asked, 900)
+    story.grant(1, "b", 300, 1300, asked=290)
+    assert lease_exclusion(story.history(), {"failed_release": failed}).valid is valid
+    # Its expiry is in the order of the answers: 300 comes after 299, and 301 after 300.
+    assert verdict(story, failed_release=failed).valid is valid
+
+
+@pytest.mark.parametrize("ask", ["another lock", "another process", "before the release"])
+def test_only_a_later_request_of_its_process_for_the_same_lock_may_end_such_a_hold(story, ask):
+    story.grant(0, "a", 1, 1001)
+    if ask == "before the release":
+        story.denied(0, 20, 30)
+    story.release(0, "a", 100, type="fail", kind="unreachable")
+    if ask == "another lock":
+        story.call(0, "acquire", 150, 160, {"lock": "other", "ttl": 1000 * MS}, type="fail")
+    elif ask == "another process":
+        story.denied(2, 150, 160)
+    story.grant(1, "b", 300, 1300, asked=290)
+    assert lease_exclusion(story.history(), {}).valid is False
+    assert verdict(story).valid is False
+
+
+def test_a_request_after_another_error_of_a_release_ends_no_hold(story):
+    story.grant(0, "a", 1, 1001)
+    story.release(0, "a", 100, type="fail", kind="no-quorum")
+    story.denied(0, 150, 160)
+    story.grant(1, "b", 300, 1300, asked=290)
+    assert lease_exclusion(story.history(), {"failed_release": "nothing"}).valid is False
+
+
 @pytest.mark.parametrize("goes_on", ["extend", "release", "write"])
 def test_a_client_that_does_more_with_such_a_hold_has_it_still(story, goes_on):
     story.grant(0, "a", 1, 1001)

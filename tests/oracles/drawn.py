@@ -93,10 +93,16 @@ class Drawing:
         random, node, process = self.random, f"client-{number}", number
         now = random.randrange(self.span // 2)
         held: list[dict[str, Any]] = []
+        # A client whose releases do not reach the service asks again at once.
+        cut = random.random() < 0.15
+        kinds = ("unreachable",) if cut else KINDS
+        unsent: dict[str, Any] | None = None
         for _ in range(many):
             begun = now + random.choice((0, 0, 1, 2, 4))
             over = begun + random.choice((0, 1, 1, 2, 5, 9))
             f, asked = self._asked(held)
+            if cut and unsent is not None and random.random() < 0.8:
+                f, asked = "acquire", {"lock": unsent["lock"], "ttl": 8 * MS}
             self.op(begun, process, "invoke", f, asked, node=node)
             how = random.random()
             if how < 0.1:  # it never returns: a kill may hit the client in it
@@ -104,10 +110,13 @@ class Drawing:
                     self._kill(process, node, random.randrange(begun, over + 4), within=f)
                 return
             type = "ok" if how < 0.75 else "fail" if how < 0.88 else "info"
+            if cut and f == "release" and type == "ok":
+                type = "fail"
             answer = dict(asked)
             if type == "ok":
                 answer |= self._answered(f, over, held, asked)
-            kind = random.choice(KINDS)
+            kind = random.choice(kinds)
+            unsent = asked if (f, type, kind) == ("release", "fail", "unreachable") else None
             error = {"ok": None, "fail": [kind, "no"], "info": ["timeout", "-"]}[type]
             self.op(over, process, type, f, answer, error, node)
             now = over

@@ -198,6 +198,7 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         early = min(early, maybe)
         told = [op.time for op in mine if op.f == "lost"]
         early = min([early, _cut(ops, test, asked, mine), *told])
+    early = min([early, *_asked_again(ops, mine, grant.process, lock)])
     leases = _leases(ops, mine, grant)
     furthest = _leases(ops, [op for op in mine if op.type != "invoke"], grant)[-1][1]
     first = min((end[0] for end in ends), default=FOREVER)
@@ -220,6 +221,22 @@ def _held(ops: list[Op], test: dict[str, Any], grant: Op) -> Held:
         said=mine,
         went=went,
     )
+
+
+def _asked_again(ops: list[Op], mine: list[Op], process: Any, lock: str) -> list[float]:
+    """Return when the process asked for the lock after a release that reached no server."""
+    unsent = []
+    for op in mine:
+        done = completion(ops, op) if op.f == "release" and op.type == "invoke" else None
+        if done is not None and done.type == "fail" and done.error:
+            unsent += [op.index] if done.error[0] == "unreachable" else []
+    return [
+        op.time
+        for op in ops
+        if (op.process, op.f, op.type) == (process, "acquire", "invoke")
+        and str(op.value.get("lock", "")) == lock
+        and any(op.index > index for index in unsent)
+    ]
 
 
 def _refused_for_good(ops: list[Op], mine: list[Op], op: Op, name: Any) -> bool:
