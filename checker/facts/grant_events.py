@@ -29,7 +29,7 @@ class GrantEvents:
     the hold.
 
     `asked_again`: when a process whose release reached no server first asked for the lock again.
-    With such a request a library may give back what it still has.
+    A library may give its old hold back with that request.
     """
 
     def __init__(self, history: History, keeps_on: bool) -> None:

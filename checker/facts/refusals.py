@@ -196,9 +196,9 @@ def _open_together(asked: Iterable[tuple[Call, float]], apart: int) -> Iterator[
 
 
 def _whole(calls: Iterable[Call]) -> tuple[float, float]:
-    """Return from when until when these calls were open."""
-    ends = [(call.begin.time, FOREVER if call.end is None else call.end.time) for call in calls]
-    return min(begin for begin, _ in ends), max(end for _, end in ends)
+    """Return from when until when these calls, which were all answered, were open."""
+    times = [op.time for call in calls for op in (call.begin, call.end) if op is not None]
+    return min(times), max(times)
 
 
 def _refused_in_time(call: Call) -> bool:

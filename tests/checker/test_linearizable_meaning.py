@@ -118,7 +118,7 @@ def test_a_client_that_does_no_more_with_such_a_hold_has_given_it_up(story):
 @pytest.mark.parametrize("failed", ["ended", "nothing"])
 @pytest.mark.parametrize(("asked", "valid"), [(299, True), (301, False)])
 def test_such_a_hold_may_end_once_its_process_asks_for_the_lock_again(story, failed, asked, valid):
-    """A library may give back first what it still has."""
+    """A library may give its old hold back first."""
     story.grant(0, "a", 1, 1001)
     story.release(0, "a", 100, type="fail", kind="unreachable")
     story.denied(0, asked, 900)

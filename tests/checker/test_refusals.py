@@ -86,6 +86,24 @@ def test_a_release_that_was_answered_ok_or_refused_ends_a_hold(story, type, kind
     assert (told(story).valid is False) is ends
 
 
+def test_the_earliest_later_grant_ends_a_hold_whichever_process_got_it(story):
+    story.grant(0, "a", 1, 1001)  # its end was never seen
+    turn(story, 2, "b", 2000, 2100)
+    story.denied(3, 2200, 2300)
+    turn(story, 1, "c", 3000, 3100)
+    assert told(story).valid is False
+
+
+def test_two_later_grants_at_one_time_end_a_hold(story):
+    story.grant(0, "a", 1, 1001)
+    story.grant("late", "b", 2000, 2050, asked=1990)
+    story.grant(1, "c", 2000, 2050, asked=1990)
+    story.release("late", "b", 2010, 2020)
+    story.release(1, "c", 2030, 2040)
+    story.denied(3, 2200, 2300)
+    assert told(story).valid is False
+
+
 def test_a_refused_extend_ends_no_hold(story):
     story.grant(1, "a", 0, 1000)
     story.extend(1, "a", 10, None, type="fail")

@@ -1,5 +1,5 @@
-"""Hunts of fencepost's own locks at the defaults. Each search once found an error of the adapter, or
-of the simulation."""
+"""Hunts of fencepost's own locks. Each search once found an error of the adapter, or of the
+simulation."""
 
 from __future__ import annotations
 
