@@ -14,6 +14,7 @@ from fencepost.report.pages import page
 
 _MARKS = {"found": "holds", "partly": "unknown", "missed": "broken", "cannot": "not-checked",
           "not played": "not-checked"}  # fmt: skip
+_BY = {"history": "by history", "hunt": "by hunt", "servers": "on servers"}
 
 
 def render(folder: Path) -> Path:
@@ -36,11 +37,20 @@ def _contents(rows: list[Row], plan: Mapping[str, Any]) -> dict[str, Any]:
         "headline": headline(rows),
         "verdict": "broken" if wrong else "holds" if scores else "not-checked",
         "seed": plan.get("seed"),
-        "seeds": plan.get("seeds"),
+        "seeds": _seeds(rows),
         "ways": [way for way in defect_scores.WAYS if any(way in row.cells for row in rows)],
         "scores": {way: one.words for way, one in scores.items()},
         "families": _families(rows),
     }
+
+
+def _seeds(rows: list[Row]) -> str:
+    """Return how many seeds each way was played with: '5 by history, 1 on servers'."""
+    most = {
+        way: max((row.cells[way].of for row in rows if way in row.cells), default=0)
+        for way in defect_scores.WAYS
+    }
+    return ", ".join(f"{of} {_BY[way]}" for way, of in most.items() if of)
 
 
 def headline(rows: list[Row]) -> str:
