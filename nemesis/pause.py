@@ -84,7 +84,14 @@ class Pause:
             return self._threads("go", node, client)
         client.leave_failpoint()
         self._site.remote(node).signal(client.pid, signal.SIGCONT, client.started)
-        return self._state(node, client.pid, stopped=False, elsewhere=lambda: client.at_point or "")
+        found = self._state(
+            node, client.pid, stopped=False, elsewhere=lambda: client.at_point or ""
+        )
+        if not found.proved and found.data.get("state", "") is None:
+            # A process that finds its lease over may end as soon as it is resumed.
+            how = f"pid {client.pid} on {node} has ended, and is no longer stopped"
+            return Receipt(True, how, found.data)
+        return found
 
     def _threads(self, verb: str, node: str, client: Client) -> Receipt:
         """Stop the threads that renew, or resume them; the main one must keep running in any

@@ -51,6 +51,14 @@ def test_a_process_that_ended_and_has_no_successor_was_not_stopped(director, sit
     assert "pid 105 on client-1 is in state None" in receipt.how
 
 
+def test_a_process_that_ends_as_soon_as_it_is_resumed_is_no_longer_stopped(director, site):
+    assert director.inject(PAUSE_CLIENT).proved
+    site.nodes["client-1"].states.clear()
+    receipt = director.heal(PAUSE_CLIENT.name)
+    assert receipt.proved
+    assert receipt.how == "pid 105 on client-1 has ended, and is no longer stopped"
+
+
 def test_a_client_that_stops_itself_at_its_point_needs_no_signal(director, site):
     client = site.nodes["client-1"]
     client.points.add("before-write")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any, Protocol
 
 from fencepost.hunt.models.zookeeper.connection import Connection
@@ -47,10 +48,15 @@ class Real:
         connection of a session by the session's number (removeCnxnFromSessionMap), so it might
         forget the later one, and not close that if the session moves again.
         """
-        with closing(self._sockets.pop(number)) as link, suppress(ConnectionError):
-            link.shutdown(socket.SHUT_WR)
-            while link.recv(65536):
-                pass
+        with closing(self._sockets.pop(number)) as link:
+            try:
+                link.shutdown(socket.SHUT_WR)
+                while link.recv(65536):
+                    pass
+            except OSError as error:
+                # The server has reset it.
+                if not isinstance(error, ConnectionError) and error.errno != errno.ENOTCONN:
+                    raise
 
     def receive(self, number: int) -> bytes | None:
         head = self._some(number, 4)
