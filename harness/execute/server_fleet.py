@@ -119,7 +119,9 @@ class ServerFleet:
 
     def lost(self) -> list[str]:
         """Return the nodes of servers that do not answer at all; faults never leave them so."""
-        return [node for node in self.of_lock if not self._answers(node)]
+        with ThreadPoolExecutor(8) as pool:
+            answers = pool.map(self._answers, self.of_lock)
+            return [node for node, one in zip(self.of_lock, answers, strict=True) if not one]
 
     def _answers(self, node: str) -> bool:
         try:

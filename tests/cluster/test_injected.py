@@ -226,8 +226,10 @@ HUNG, GONE = "The engine hangs: restart it", "no engine runs"
 def test_an_engine_that_hangs_or_dies_within_a_run_is_a_sentence_and_heal_removes_the_rest(
     daemons, command, results, which, number, words, valid
 ):
+    # A run whose clients are silent waits for a grant for as long as this bound.
+    bound = () if valid is True else ("--liveness-bound", "2s")
     with once_it_works(results, lambda: daemons(which, number)):
-        code, said = command(*RUN)
+        code, said = command(*RUN, *bound)
     assert code == 255, said
     assert words in said and "run `fencepost heal` to remove what is left" in said, said
     assert "Traceback" not in said and "a defect of fencepost" not in said, said
