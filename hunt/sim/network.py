@@ -173,9 +173,10 @@ class Request:
                  "ready", "reply", "sent", "server")  # fmt: skip
 
     def __init__(self, link: Wire, command: tuple[Any, ...], sent: int, boot: int) -> None:
+        server = link.server
         self.link = link
-        self.server = link.server
-        self.node: Node = link.server
+        self.server = server
+        self.node: Node = server
         self.command = command
         self.sent = sent
         self.boot = boot

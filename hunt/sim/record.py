@@ -40,7 +40,8 @@ class Outbox:
 
     def event(self, type: str, f: str, value: dict[str, Any], error: Failed | None = None) -> None:
         world = self._world
-        if world.running is not None and world.running.over:
+        task = world.running
+        if task is not None and task.over:
             return  # killed, or the run has ended: no client is left to report
         if error is not None:
             # The traceback would keep alive every local variable of the client.
