@@ -32,9 +32,12 @@ class CommandError(Exception):
 
 
 def integer(text: str) -> int:
-    if not _INTEGER.match(text) or text == "-0" or not -LARGEST - 1 <= int(text) <= LARGEST:
+    if not _INTEGER.match(text) or text == "-0":
         raise CommandError(NOT_INTEGER)
-    return int(text)
+    number = int(text)
+    if not -LARGEST - 1 <= number <= LARGEST:
+        raise CommandError(NOT_INTEGER)
+    return number
 
 
 def database(text: str) -> None:
