@@ -188,12 +188,13 @@ class Request:
         self.off = False
 
     def due(self) -> None:
+        server = self.server
         if self.back:
             self.link.arrived(self)
-        elif self.server.up and self.server.boots == self.boot:
-            reply = self.server.handle(self.command)
+        elif server.up and server.boots == self.boot:
+            reply = server.handle(self.command)
             if reply is LATER:
-                self.server.wait(self)
+                server.wait(self)
             else:
                 self.link.network.answer(self, reply)
 

@@ -292,7 +292,7 @@ class World:
             if task is me:
                 return
             if not task.over:
-                task.carrier.switch()  # type: ignore[union-attr]  # it has begun
+                task.carrier.switch()  # it has begun
                 if me is not None:
                     return
         if me is not None:
