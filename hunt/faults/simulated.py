@@ -41,7 +41,7 @@ class Action:
     client: int | None = None
 
 
-@lru_cache
+@lru_cache  # each run injects the same few durations
 def seconds(ns: int) -> str:
     return f"{ns / 1e9:.3g} s" if ns >= 1_000_000_000 else f"{ns / 1e6:.3g} ms"
 

@@ -60,7 +60,7 @@ return 0
 """
 
 
-@lru_cache
+@lru_cache  # a lock computes it for each request
 def key(name: str) -> str:
     return f"lock:{name}"
 
