@@ -14,19 +14,19 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fencepost.checker.checkers import CHECKERS
-from fencepost.harness.campaigns.bench import BASELINE
+from cells import Rows, code, markdown
+from outcomes import outcomes
+
 from fencepost.harness.campaigns.matrix import columns_of
 from fencepost.harness.cluster import libraries as installed
 from fencepost.nemesis.families import FAMILIES
 from fencepost.report import defect_scores
 from fencepost.report.defect_scores import WAYS
-from fencepost.report.pages import suite as suite_page
 from fencepost.report.pages import sweep as sweeps
 from fencepost.report.pages.matrix import title
 from fencepost.report.words.cells import STATES, figure
@@ -35,26 +35,23 @@ from fencepost.workloads.contract.catalogue import catalogue
 from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.locks.registry import LOCKS
 from fencepost.workloads.resources.registry import GUARDS, STORES, keepers
-from fencepost.workloads.scenarios.claim import EXPLORATION, Claim
+from fencepost.workloads.scenarios.claim import Claim
 from fencepost.workloads.scenarios.claims import CLAIMS
 from fencepost.workloads.scenarios.defects import DEFECTS, Defect
 from fencepost.workloads.scenarios.register.rows import NOT_SHOWN, ROWS
 from fencepost.workloads.scenarios.registry import SUITES
-from fencepost.workloads.scenarios.suite import Cost, Entry, TimedRun
 
 DOCS = Path(__file__).parent.parent / "docs"
 _TABLE = re.compile(r"(<!-- table: ([\w:-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-Rows = Iterable[Sequence[str]]
 
 
 def faults() -> Rows:
     """Return the families of faults: docs/faults.md."""
     yield "family", "what it does", "where", "how", "receipt"
     for family in FAMILIES.values():
-        where = [*map(_code, family.targets), *(["a node"] if family.strikes else [])]
-        how = map(_code, family.variants)
-        yield _code(family.name), family.what, ", ".join(where), ", ".join(how), family.receipt
+        where = [*map(code, family.targets), *(["a node"] if family.strikes else [])]
+        how = map(code, family.variants)
+        yield code(family.name), family.what, ", ".join(where), ", ".join(how), family.receipt
 
 
 def locks() -> Rows:
@@ -63,9 +60,9 @@ def locks() -> Rows:
     for lock in LOCKS.values():
         if not lock.library:
             promises = ", ".join(lock.promised())
-            tokens = ", ".join(map(_code, lock.tokens()))
-            ends = _code(lock.ends_with)
-            yield _code(lock.name), _servers(lock), tokens, promises, ends, lock.what
+            tokens = ", ".join(map(code, lock.tokens()))
+            ends = code(lock.ends_with)
+            yield code(lock.name), _servers(lock), tokens, promises, ends, lock.what
 
 
 def libraries() -> Rows:
@@ -73,9 +70,9 @@ def libraries() -> Rows:
     yield "lock", "version", "servers", "tokens", "a grant ends by", "what it is"
     for lock in LOCKS.values():
         if lock.library:
-            tokens = ", ".join(map(_code, lock.tokens()))
-            version, ends = installed.version(lock.library), _code(lock.ends_with)
-            yield _code(lock.name), version, _servers(lock), tokens, ends, lock.what
+            tokens = ", ".join(map(code, lock.tokens()))
+            version, ends = installed.version(lock.library), code(lock.ends_with)
+            yield code(lock.name), version, _servers(lock), tokens, ends, lock.what
 
 
 def _servers(lock: LockType) -> str:
@@ -86,22 +83,22 @@ def guards() -> Rows:
     """Return the guards of a resource: docs/locks.md."""
     yield "guard", "needs", "stores", "what it does"
     for guard in GUARDS.values():
-        stores = ", ".join(map(_code, keepers(guard)))
-        yield _code(guard.name), guard.needs.given_by, stores, guard.what
+        stores = ", ".join(map(code, keepers(guard)))
+        yield code(guard.name), guard.needs.given_by, stores, guard.what
 
 
 def stores() -> Rows:
     """Return the backing stores of a resource: docs/locks.md."""
     yield "store", "what it is"
     for store in STORES.values():
-        yield _code(store.name), store.what
+        yield code(store.name), store.what
 
 
 def suites() -> Rows:
     """Return the suites: docs/claims.md."""
     yield "suite", "what it plays", "by"
     for suite in SUITES.values():
-        yield _code(suite.name), suite.what, _code(f"make trial-{suite.name}")
+        yield code(suite.name), suite.what, code(f"make trial-{suite.name}")
 
 
 def claims(kind: str, title: str) -> Rows:
@@ -118,7 +115,7 @@ def _played(claim: Claim) -> str:
     """The entries that test a claim: "redis: `late-release`, `no-ttl`; etcd: `queue`"."""
     by_suite = {
         suite.name: dict.fromkeys(
-            _code(entry.name) for entry in suite.entries if claim.id in entry.claims
+            code(entry.name) for entry in suite.entries if claim.id in entry.claims
         )
         for suite in SUITES.values()
     }
@@ -146,7 +143,7 @@ def track_record() -> Rows:
             outcome = f"{row['outcome']}: {row['said']}" if row else "not played yet"
             yield (
                 f"**{defect.name}**. {defect.what}", defect.software, versions, _issue(defect),
-                _code(command), way.where, row.get("last_seen", ""), outcome.replace("|", "/"),
+                code(command), way.where, row.get("last_seen", ""), outcome.replace("|", "/"),
             )  # fmt: skip
 
 
@@ -176,8 +173,8 @@ def defect_catalogue() -> Rows:
     for listed in catalogue().values():
         one = listed.defect
         file = f"[{one.name}](../workloads/defects/{listed.file.name})"
-        checker = _code(one.checker) if one.checker else f"none: {one.hidden}"
-        faults = ", ".join(map(_code, one.faults)) or "none"
+        checker = code(one.checker) if one.checker else f"none: {one.hidden}"
+        faults = ", ".join(map(code, one.faults)) or "none"
         yield file, one.what, one.breaks, checker, faults, one.seen
 
 
@@ -217,7 +214,7 @@ def own_locks() -> Rows:
     yield "lock", "told as", "promise", "schedules", "seconds", "inherent, told before"
     for row in _kept("own-locks"):
         name = f"`{row['lock']}`{', its sound twin' if row['sound'] else ''}"
-        promises = ", ".join(map(_code, row["broken"]))
+        promises = ", ".join(map(code, row["broken"]))
         inherent = ", ".join(words.partition(":")[0] for words in row["inherent"])
         yield name, row["told"], promises, row["schedules"], row["seconds"], inherent
 
@@ -301,7 +298,7 @@ def matrix(name: str) -> Rows:
     for lock in plan["locks"]:
         for guard in plan["guards"]:
             row = [cells[lock, guard, fault] for fault in plan["faults"]]
-            yield _code(lock), guard, *(" ".join(STATES[m].sign for m in s["marks"]) for s in row)
+            yield code(lock), guard, *(" ".join(STATES[m].sign for m in s["marks"]) for s in row)
 
 
 def run(name: str) -> Rows:
@@ -320,102 +317,13 @@ def run(name: str) -> Rows:
     )  # fmt: skip
 
 
-def outcomes(name: str) -> Rows:
-    """Return the results of each entry of a suite that expects or counts something:
-    docs/claims.md."""
-    yield "claim", "entry", "guard", "expected", "seen", "on", "again"
-    entries = [
-        (suite.name, entry)
-        for suite in SUITES.values()
-        for entry in suite.entries
-        if EXPLORATION not in entry.claims
-    ]
-    for suite, entry in sorted(entries, key=lambda found: _place(found[1])):
-        guard = "" if isinstance(entry, Cost) else entry.guard
-        rows = [row for row in _kept(name) if _is_of(row, suite, entry)]
-        versions = dict.fromkeys(
-            one for row in rows for one in named_versions(row.get("versions") or {})
-        )
-        again = f"fencepost suite {suite} --only {entry.name}"
-        yield (
-            entry.claim, f"{suite}: {_code(entry.name)}", guard, _expected(entry),
-            _seen(rows).replace("|", "/"), ", ".join(versions), _code(again),
-        )  # fmt: skip
-
-
-def _is_of(row: Mapping[str, Any], suite: str, entry: Entry) -> bool:
-    """Return whether this was stored for the entry, with its current expectation."""
-    if (row["suite"], row["scenario"]) != (suite, entry.name):
-        return False
-    if isinstance(entry, Cost):
-        return True
-    if row["guard"] != entry.guard:
-        return False
-    kept = row.get("expected", {})
-    if isinstance(entry, TimedRun) and entry.calm:
-        # A checker that is newer than the run, or gone, does not affect the other verdicts.
-        ours = {name: valid for name, valid in kept.items() if name in CHECKERS}
-        return bool(ours) and ours == {name: CHECKERS[name].control for name in ours}
-    return bool(kept == dict(entry.expected))
-
-
-def _place(entry: Entry) -> tuple[int, str]:
-    """Return the entry's position: that of the first of its claims; controls at the end."""
-    return list(CLAIMS).index(entry.claims[0]), entry.claim
-
-
-def _expected(entry: Entry) -> str:
-    if isinstance(entry, Cost):
-        return f"each slower than {_code(BASELINE)}. {entry.published}"
-    if isinstance(entry, TimedRun) and entry.rate:
-        return entry.rate.published
-    calm = isinstance(entry, TimedRun) and entry.calm
-    return _verdicts(entry.expected) if entry.expected or calm else "nothing: explored"
-
-
-def _verdicts(valid: Mapping[str, Any]) -> str:
-    short = {False: "F", "unknown": "unknown"}
-    odd = [f"{_code(name)} {short[v]}" for name, v in valid.items() if v is not True]
-    return ", ".join(odd) + "; all else T" if odd else "all T"
-
-
-def _seen(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the results: of a scenario, how many runs were as expected, and the others; without
-    an expectation, the verdicts of each run; of rates and costs, the figures."""
-    if not rows:
-        return "no run kept yet"
-    if "observed" in rows[0] and "expected" not in rows[0]:
-        return ". ".join(f"Seed {row['seeds'][0]}: {_verdicts(row['observed'])}" for row in rows)
-    if "expected" not in rows[0]:
-        return " ".join(map(_figures, rows))
-    good = sum(row["as_expected"] for row in rows)
-    odd = [f"Seed {row['seeds'][0]}: {row['why']}" for row in rows if not row["as_expected"]]
-    seeds = ", ".join(str(row["seeds"][0]) for row in rows)
-    summary = f"as expected, {good} of {len(rows)} runs (seed{'s' * (len(rows) > 1)} {seeds})"
-    return ". ".join([summary, *odd])
-
-
-def _figures(row: Mapping[str, Any]) -> str:
-    if "rate" in row:
-        over = f"Seeds {row['seeds'][0]} to {row['seeds'][-1]}:"
-        return " ".join([over, *suite_page.shares(row["rate"]), row.get("why", "")]).strip()
-    base, *others = row["cost"]["locks"]
-    costs = [_cost(base), *(f"{_cost(o)}, {figure(o['ms'] / base['ms'])} times" for o in others)]
-    return f"{row['date']}: {'; '.join(costs)}."
-
-
-def _cost(lock: Mapping[str, Any]) -> str:
-    rate = f", {lock['rate']:,.0f} a second" if lock.get("rate") else ""
-    return f"{_code(lock['lock'])} {lock['ms']:.3g} ms in {lock['trips']:g} round trips{rate}"
-
-
 _KINDS = {lock.kind for lock in LOCKS.values()}
 MEASURED: dict[str, Callable[..., Rows]] = {
     "sweep": sweep,
     "frontier": frontier,
     "matrix": matrix,
     "run": run,
-    "outcomes": outcomes,
+    "outcomes": lambda name: outcomes(_kept(name)),
 }
 
 
@@ -426,20 +334,7 @@ def _rows(name: str) -> Rows:
 
 def written(page: str) -> str:
     """Return a page with its tables up to date. Raises KeyError for an unknown table."""
-    return _TABLE.sub(lambda found: f"{found[1]}{_markdown(_rows(found[2]))}{found[3]}", page)
-
-
-def _code(word: str) -> str:
-    return f"`{word}`"
-
-
-def _markdown(rows: Rows) -> str:
-    titles, *rest = rows
-    lines = [titles, ["---"] * len(titles), *rest]
-    # An empty cell is one space wide.
-    return "".join(
-        "".join(f"| {cell} ".replace("  ", " ") for cell in row) + "|\n" for row in lines
-    )
+    return _TABLE.sub(lambda found: f"{found[1]}{markdown(_rows(found[2]))}{found[3]}", page)
 
 
 def main(arguments: list[str]) -> int:

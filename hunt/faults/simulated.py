@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fencepost.hunt.sim.protocols import Run
 from fencepost.hunt.sim.setting import Setting
@@ -40,6 +41,7 @@ class Action:
     client: int | None = None
 
 
+@lru_cache  # each run injects the same few durations
 def seconds(ns: int) -> str:
     return f"{ns / 1e9:.3g} s" if ns >= 1_000_000_000 else f"{ns / 1e6:.3g} ms"
 

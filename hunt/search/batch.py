@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from random import Random
 
 from fencepost.hunt.faults.registry import table
@@ -107,7 +108,10 @@ def shape(rows: Iterable[Row]) -> int:
     Runs with the same ops of the same clients, with the same outcomes in the same order, have the
     same hash.
     """
-    return hash(tuple([_CODES[row[1:4]] for row in rows]))
+    return hash(tuple(map(_CODES.__getitem__, map(_EVENT, rows))))
+
+
+_EVENT = itemgetter(1, 2, 3)
 
 
 class _Codes(dict[tuple[int | str, str, str], int]):

@@ -21,6 +21,7 @@ uniformly among those.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from random import Random
@@ -169,7 +170,7 @@ class Drawer:
         client = int(random.random() * len(self._setting.clients))
         f = _OPS[int(random.random() * len(_OPS))]
         after = self._after(f, random)
-        groups = random.choices(self._groups, cum_weights=self._weights)[0]
+        groups = self._kind(random)
         way = groups[int(random.random() * len(groups))]
         servers = max(2, len(self._setting.servers))
         if way[0] in self._of_messages:
@@ -200,9 +201,14 @@ class Drawer:
         return tuple((place, self._action(random)) for place in sorted(places))
 
     def _action(self, random: Random) -> int:
-        groups = random.choices(self._groups, cum_weights=self._weights)[0]
+        groups = self._kind(random)
         ways = groups[int(random.random() * len(groups))]
         return ways[int(random.random() * len(ways))]
+
+    def _kind(self, random: Random) -> list[list[int]]:
+        """Draw a kind by its weight, as `random.choices` does; return its actions by way."""
+        drawn, last = random.random() * self._weights[-1], len(self._groups) - 1
+        return self._groups[bisect(self._weights, drawn, 0, last)]
 
 
 def _family(action: Action) -> Simulated:

@@ -17,7 +17,7 @@ class SimLink:
     only `command` and `_sent` represent it.
     """
 
-    __slots__ = ("_alarm", "_handle", "_sent", "_timeout", "_world", "client",
+    __slots__ = ("_alarm", "_sent", "_timeout", "_world", "client",
                  "command", "connected", "ends", "latency", "network", "request", "server",
                  "waiting", "was_reset")  # fmt: skip
 
@@ -29,7 +29,6 @@ class SimLink:
         self.ends = (client.index, server.index)
         self.latency = network.latency(client.index, server.index)
         self._timeout = timeout_ns
-        self._handle = server.handle
         self.command: tuple[Any, ...] = ()
         self._sent = 0
         self.request: Request | None = None
@@ -47,7 +46,6 @@ class SimLink:
             world.unsent.queue()
         if not self.connected:
             self._connect()
-        self.was_reset = False
         self.command = command
         self._sent = world.now
         self.request = None
@@ -68,7 +66,7 @@ class SimLink:
             raise self._refused("no answer to connect")
         if not self.server.up:
             raise self._refused("connection refused")
-        self.connected = True
+        self.connected, self.was_reset = True, False
         network.open[self.server.index][self] = None
 
     def _refused(self, why: str) -> Failed:
@@ -88,33 +86,33 @@ class SimLink:
         begun = world.now
         if world.unsent is self:
             # Neither an event nor an injection has come since it was sent.
-            queue = world.queue
-            latency = self.latency
-            arrives = begun + latency
+            queue, server, latency = world.queue, self.server, self.latency
+            arrives, step = begun + latency, world.step + 1
             if (
                 (queue and arrives >= queue[0][0])
-                or world.step + 1 >= world.decision
-                or self.server.paused_until > arrives
+                or step >= world.decision
+                or server.paused_until > arrives
             ):
                 self.queue()
             else:
                 # It is the next event in any case.
                 world.unsent = None
-                world.step += 1
+                world.step = step
                 world.now = arrives
-                reply = self._handle(self.command)
-                back = arrives + latency
+                reply = server.handle(self.command)
+                back, step = arrives + latency, step + 1
+                network = self.network
                 if (
                     reply is LATER
                     or (queue and back >= queue[0][0])
-                    or world.step + 1 >= world.decision
-                    or self.network.replies_cut
+                    or step >= world.decision
+                    or network.replies_cut
                 ):
                     self._executed(reply)
                 else:
-                    if self.network.tap is not None:
-                        self.network.tap.handled(self, self.command, reply)
-                    world.step += 1
+                    if network.tap is not None:
+                        network.tap.handled(self, self.command, reply)
+                    world.step = step
                     world.now = back
                     if type(reply) is Refusal:
                         raise Failed("refused", f"{self.server.name}: {reply}")
@@ -143,12 +141,13 @@ class SimLink:
         `begun`.
         """
         world = self._world
-        assert world.running is not None
+        task = world.running
+        assert task is not None
         if not self.was_reset:
-            alarm = self._alarm = Wake(world.running)
+            alarm = self._alarm = Wake(task)
             world.sequence += 1  # as World.at, in the most frequent place
             heappush(world.queue, (begun + self._timeout, world.sequence, alarm))
-            self.waiting = world.running
+            self.waiting = task
             try:
                 world.wait()
             finally:

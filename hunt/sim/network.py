@@ -174,9 +174,10 @@ class Request:
                  "ready", "reply", "sent", "server")  # fmt: skip
 
     def __init__(self, link: Wire, command: tuple[Any, ...], sent: int, boot: int) -> None:
+        server = link.server
         self.link = link
-        self.server = link.server
-        self.node: Node = link.server
+        self.server = server
+        self.node: Node = server
         self.command = command
         self.sent = sent
         self.boot = boot
@@ -188,12 +189,13 @@ class Request:
         self.off = False
 
     def due(self) -> None:
+        server = self.server
         if self.back:
             self.link.arrived(self)
-        elif self.server.up and self.server.boots == self.boot:
-            reply = self.server.handle(self.command)
+        elif server.up and server.boots == self.boot:
+            reply = server.handle(self.command)
             if reply is LATER:
-                self.server.wait(self)
+                server.wait(self)
             else:
                 self.link.network.answer(self, reply)
 

@@ -262,7 +262,8 @@ class World:
             time, number, event = heappop(queue)
             if event.off:
                 continue
-            if me is not None and type(event) is Reaper:
+            kind = type(event)
+            if kind is Reaper and me is not None:
                 heappush(queue, (time, number, event))
                 break
             if time > self.now:
@@ -271,15 +272,15 @@ class World:
             if node.paused_until > time:
                 self.at(node.paused_until, event)
                 continue
-            self.step += 1
-            if self.step >= self.decision:
+            self.step = step = self.step + 1
+            if step >= self.decision:
                 self.decision = self.decide(event)
                 if event.off:
                     continue
                 if node.paused_until > time:
                     self.at(node.paused_until, event)
                     continue
-            if type(event) is Wake:
+            if kind is Wake:
                 self.running = task = event.task
             else:
                 self.running = None
@@ -291,7 +292,7 @@ class World:
             if task is me:
                 return
             if not task.over:
-                task.carrier.switch()  # type: ignore[union-attr]  # it has begun
+                task.carrier.switch()  # it has begun
                 if me is not None:
                     return
         if me is not None:

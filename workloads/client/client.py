@@ -8,7 +8,9 @@ may end it then. So the client writes it down, as an op `close` that was not req
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn, cast
 
 from fencepost.workloads.client.failpoints import Reached
@@ -71,7 +73,7 @@ class Client:
 
         The completion is not written yet: flush before waiting.
         """
-        value = self._complete(f, asked)
+        value = self._complete(asked) if f == "write" else asked
         if self._steps is not None:
             self._steps.begin(f)
         self._out.event("invoke", f, value)
@@ -100,10 +102,8 @@ class Client:
         lost = over or self._holds.is_lost(grant)
         return "ok", {**asked, "lost": lost, "deadline": grant.deadline}
 
-    def _complete(self, f: str, asked: dict[str, Any]) -> dict[str, Any]:
+    def _complete(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Add to a write a value, unique in the run, and the token of its hold."""
-        if f != "write":
-            return asked
         self._count += 1
         grant = self._holds.get(asked.get("hold"))
         value = f"{self._setup.node}.{self._out.process}.{self._count}"
@@ -246,12 +246,10 @@ class Client:
             late = self._out.process >= setup.stride
             folder = Path(setup.own.folder)
             return user_lock.make(folder, setup.own.lock, env, setup.servers, setup.options, late)
-        # Imported here: a user lock does not need the registry, which would load all locks.
-        from fencepost.workloads.locks.registry import LOCKS
-
-        make = LOCKS[setup.lock].make
+        make = _registry().LOCKS[setup.lock].make
         assert make is not None, f"the client of {setup.lock} is a separate program"
-        return make(env, setup.servers, setup.options)
+        lock: Lock = make(env, setup.servers, setup.options)
+        return lock
 
     @property
     def extends(self) -> bool:
@@ -366,6 +364,14 @@ _VERBS = {
 CALLERS = tuple(_VERBS[f].__code__ for f in ("acquire", "extend", "release"))
 """The code that calls the lock. Each does so without a function between, whose arguments would take
 more of the stack: a hunt copies the stack when it switches between clients."""
+
+
+@cache
+def _registry() -> ModuleType:
+    """Import the registry. A user lock does not need it, and it loads all locks."""
+    from fencepost.workloads.locks import registry
+
+    return registry
 
 
 def _closed(part: Lock | Resource) -> Failed | None:

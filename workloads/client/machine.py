@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+
+import msgspec
 
 from fencepost.workloads.client.wire import Setup
 from fencepost.workloads.contract.lock import Link
@@ -18,8 +19,7 @@ from fencepost.workloads.transport.redis_link import RedisLink
 from fencepost.workloads.transport.request_link import dial
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(msgspec.Struct, frozen=True):
     """The part of an Env that belongs to the machine (workloads/contract/lock.py).
 
     `random` makes the random source of one process from its seed. A real process cannot end its

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Link
@@ -59,6 +60,7 @@ return 0
 """
 
 
+@lru_cache  # a lock computes it for each request
 def key(name: str) -> str:
     return f"lock:{name}"
 

@@ -16,8 +16,10 @@ the first server, `majority` counts on every server together with the SET and ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from fencepost.workloads.contract.lock import Env, Failed, Grant, Indeterminate, Link
 from fencepost.workloads.contract.locktype import LockType, Reference
@@ -31,8 +33,7 @@ DRIFT_FACTOR = 0.01
 DRIFT_NS = 2_000_000
 
 
-@dataclass
-class _Answers:
+class _Answers(msgspec.Struct):
     """The answers of the servers to one request: yes, no, or none."""
 
     yes: dict[str, Any]

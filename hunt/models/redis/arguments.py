@@ -21,7 +21,6 @@ _FLOAT = re.compile(
 _HEX = re.compile(
     r"[-+]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[-+]?\d+)?\Z", re.IGNORECASE | re.ASCII
 )
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})\Z")
 
 Arguments = Sequence[str]
 Command = Callable[[Store, Arguments], Any]
@@ -32,9 +31,13 @@ class CommandError(Exception):
 
 
 def integer(text: str) -> int:
-    if not _INTEGER.match(text) or text == "-0" or not -LARGEST - 1 <= int(text) <= LARGEST:
+    try:
+        number = int(text)
+    except ValueError:
+        raise CommandError(NOT_INTEGER) from None
+    if str(number) != text or not -LARGEST - 1 <= number <= LARGEST:
         raise CommandError(NOT_INTEGER)
-    return int(text)
+    return number
 
 
 def database(text: str) -> None:

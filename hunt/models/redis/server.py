@@ -74,7 +74,7 @@ class RedisServer(Host):
         self.cut = False
         # Without later syncs and replication, a write needs no further work.
         self._plain = not self._disk.lags
-        # The same, and no client waits for changes of keys.
+        # The same, no client waits for changes of keys, and there is memory.
         self._quick = self._plain
         self._audience: Audience | None = None
         # Most servers never need these, and a hunt creates thousands of servers a second.
@@ -128,7 +128,7 @@ class RedisServer(Host):
         now = self.world.now
         store.now_ms = now_ms = (clock.base + now) // MS if clock.plain else clock.ms(now)
         name, size = command[0], len(command)
-        if self._quick and not store.full and not self._waiting:
+        if self._quick and not self._waiting:
             # The most frequent commands, with the results of `execute` and scripts.py.
             if size == 6 and name == "SET":
                 _, key, value, mode, unit, ttl_ms = command
@@ -220,6 +220,7 @@ class RedisServer(Host):
     def limit(self, reached: bool) -> None:
         """Set whether memory is at its limit, under noeviction."""
         self.store.full = reached and self.primary is None
+        self.listen()
 
     # Time and disks.
 
@@ -299,7 +300,7 @@ class RedisServer(Host):
         """Let those who wait for changes of keys hear of them."""
         hears = self._audience is not None and self._audience.hears
         self.store.listener = self.audience.changed if hears else None
-        self._quick = self._plain and not hears
+        self._quick = self._plain and not hears and not self.store.full
 
     def sweep(self) -> None:
         """Delete expired keys, in a cycle."""
