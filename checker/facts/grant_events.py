@@ -69,7 +69,7 @@ class GrantEvents:
             if f == "acquire":
                 if op.type == "ok" and op.index not in done:
                     self._granted(op)
-                elif op.type == "invoke" and self._kept:
+                elif op.type == "invoke":
                     for kept in self._kept.pop((op.process, lock_of(op.value)), ()):
                         self.asked_again.setdefault(kept, op.time)
             elif f == "release":

@@ -38,8 +38,8 @@ def test_it_may_end_by_one_that_was_not_certainly_over(story, end, healed):
 def test_an_extend_shows_that_only_by_an_ok(story, type):
     story.grant(0, "a", at=0, until=1000)
     cut(story, 200, 300)
+    story.grant(1, "b", at=350, until=1350)
     story.extend(0, "a", at=400, until=None, type=type, kind="no-quorum")
-    story.grant(1, "b", at=600, until=1600)
     assert verdicts(story, **TEST)[0] is True
 
 

@@ -53,3 +53,22 @@ def test_the_same_history_has_different_holds_for_another_test():
         [hold] = holds(history, {"lock": {"ends_with": way}})
         ends[way] = min(hold.may_end, 1000 * MS)
     assert ends == {"lease": 1000 * MS, "connection": 200 * MS}
+
+
+def test_each_process_has_holds_that_may_end_with_another_of_its_own():
+    story = Story()
+    for process, at in ((0, 0), (1, 2000)):
+        story.grant(process, f"{process}-outer", at, at + 1000)
+        story.grant(process, f"{process}-inner", at + 100, at + 1100)
+        story.release(process, f"{process}-inner", at + 200)
+    ends = {hold.name: hold.other_end for hold in holds(story.history())}
+    assert (ends["0-outer"], ends["1-outer"]) == (200 * MS, 2200 * MS)
+
+
+def test_a_renewal_is_certain_even_if_the_extend_before_it_was_not():
+    story = Story()
+    story.grant(0, "a", 0, 1000)
+    story.op(500, 0, "info", "renewed", {"lock": "orders", "hold": "a", "deadline": 1500 * MS})
+    story.op(600, 0, "invoke", "extend", {"lock": "orders", "hold": "a", "ttl": 200 * MS})
+    [hold] = holds(story.history())
+    assert (hold.deadline, hold.furthest) == (800 * MS, 1500 * MS)
