@@ -34,11 +34,19 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     yield _head(setting, {MORE: 1}, {BEGINS: late, HOLDS_FOR: longest})
     yield _head(setting, {BEGINS: 1}, {HOLDS_FOR: _PART, MORE: 1})
     if setting.extends:
-        yield _head(setting, {EXTENDS: 1}, part)
+        yield renewing(setting)
     if setting.own is None:
         return
     yield hurried(setting)
     yield _head(setting, {BEGINS: late, MORE: 1}, {})
+
+
+def renewing(setting: Setting) -> Head:
+    """Return a set-up in which client-1 extends its lease, if it can, soon after its grant. The
+    others ask within that lease, and again when it has just expired; they hold the lock for part of
+    a lease."""
+    late = len(begin_times(setting)) - 1
+    return _head(setting, {EXTENDS: 1}, {BEGINS: late, HOLDS_FOR: _PART})
 
 
 def hurried(setting: Setting) -> Head:
