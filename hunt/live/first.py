@@ -25,7 +25,15 @@ from fencepost.hunt.faults.partition import OUTAGE, SPLIT
 from fencepost.hunt.faults.registry import SIMULATED, family_of
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.models.registry import MODELS
-from fencepost.hunt.search.set_ups import Head, hurried, long_hold, overtaken, renewing, set_ups, waiting
+from fencepost.hunt.search.set_ups import (
+    Head,
+    hurried,
+    long_hold,
+    overtaken,
+    renewing,
+    set_ups,
+    waiting,
+)
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 

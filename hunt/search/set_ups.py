@@ -34,7 +34,7 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     yield overtaken(setting)
     yield _head(setting, {BEGINS: 1}, {HOLDS_FOR: _PART, MORE: 1})
     if setting.extends:
-        yield renewing(setting)
+        yield _head(setting, {EXTENDS: 1}, part)
     if setting.own is None:
         return
     yield hurried(setting)
@@ -50,11 +50,11 @@ def overtaken(setting: Setting) -> Head:
 
 
 def renewing(setting: Setting) -> Head:
-    """Return a set-up in which client-1 extends its lease, if it can, soon after its grant. The
-    others ask within that lease, and again when it has just expired; they hold the lock for part of
-    a lease."""
+    """Return a set-up in which client-1 holds the lock for part of its lease, and extends it
+    meanwhile if it can. The others ask soon after that, a few times in a row."""
     late = len(begin_times(setting)) - 1
-    return _head(setting, {EXTENDS: 1}, {BEGINS: late, HOLDS_FOR: _PART})
+    others = {BEGINS: late, EXTENDS: HURRIES, HOLDS_FOR: _PART}
+    return _head(setting, {EXTENDS: 1, HOLDS_FOR: _PART}, others)
 
 
 def hurried(setting: Setting) -> Head:
