@@ -7,10 +7,10 @@ message at each message of client-1, in one set-up after the other. The clients 
 program, so one of them is enough. Faults of the servers come later: they often break a promise
 whatever the client does.
 
-Four kinds of schedules that a search would hardly draw are tried as well. In one, the cluster
-splits in two, so that each client reaches other servers. In the second, the successive messages of
-a majority have the same fault, because one message of several servers decides nothing: so a request
-of client-1, or a renewal, finds no quorum in time. Both are left out where all servers have one
+Four kinds of schedules that a search would hardly draw are tried as well. In one, the successive
+messages of a majority have the same fault, because one message of several servers decides nothing:
+so a request of client-1, or a renewal, finds no quorum in time. In the second, the cluster splits
+in two, so that each client reaches other servers. Both are left out where all servers have one
 state. In the third, client-1 is cut off for longer than its lease while it waits: its lease ends,
 or it continues with another session before the servers have ended the first. In the fourth,
 client-1 stalls briefly, and soon after that past its lease: if it counts its lease from an answer
@@ -53,8 +53,8 @@ def simple(setting: Setting, actions: Sequence[Action], messages: int) -> Iterat
     yield from map(Schedule, heads)
     yield from _outages(setting, actions, messages)
     if not MODELS[setting.model].outage:
-        yield from _splits(setting, actions, messages)
         yield from _bursts(setting, actions, messages)
+        yield from _splits(setting, actions, messages)
     for head, numbers in _passes(actions, heads):
         for place in range(messages + _MORE):
             for number in numbers:
@@ -102,9 +102,13 @@ def _splits(setting: Setting, actions: Sequence[Action], messages: int) -> Itera
 
 def _bursts(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
     """Yield schedules in which the successive messages of a majority have the same fault, the first
-    one of its kind. If client-1 can, it extends its lease soon after its grant, which takes about
-    half of the messages of an acquire with its release."""
-    majority = len(setting.servers) // 2 + 1
+    one of its kind. If client-1 can, it extends its lease meanwhile, which takes about half of the
+    messages of an acquire with its release.
+
+    Client-1 asks all servers in a row. One of the places is in each of its rows.
+    """
+    servers = len(setting.servers)
+    majority = servers // 2 + 1
     if majority < _TWICE:
         return
     kinds: dict[str, int] = {}
@@ -114,7 +118,7 @@ def _bursts(setting: Setting, actions: Sequence[Action], messages: int) -> Itera
     head, clients = renewing(setting), len(setting.clients)
     extension = messages // 2 if setting.extends else 0
     for number in kinds.values():
-        for first in range(messages + extension + _MORE):
+        for first in range(0, messages + extension + _MORE, servers - majority + 1):
             places = range(first, first + majority)
             yield Schedule(head, tuple((1 + place * clients, number) for place in places))
 

@@ -100,7 +100,7 @@ def test_a_cluster_of_several_servers_splits_before_other_faults_come(first):
     schedules, actions = first(servers="redis:3")
     splits = [n for n, one in enumerate(actions, 1) if one.way == "split"]
     assert len(splits) == 6  # client-1 with two of the three servers, or with one
-    faulty = [one for one in schedules if one.injections]
+    faulty = of_one(schedules)
     assert {one.injections[0][1] for one in faulty[:12]} == {splits[0]}
     assert splits[0] not in {number for one in faulty[12:] for _, number in one.injections}
     schedules, actions = first()
@@ -112,8 +112,8 @@ def test_the_same_messages_of_a_majority_have_a_fault_before_one_message_has(fir
     kinds = [actions[number - 1].kind for number in (1, len(actions))]
     assert kinds == ["delay", "packet/loss"]
     bursts = [one for one in schedules if len(one.injections) == 3]
-    # Of the 8 messages, those of an extension, and 4 more.
-    steps = [tuple(1 + 3 * place for place in range(n, n + 3)) for n in range(16)]
+    # Of the 8 messages, those of an extension, and 4 more: at each third one.
+    steps = [tuple(1 + 3 * place for place in range(n, n + 3)) for n in range(0, 16, 3)]
     assert [one.injections for one in bursts] == [
         tuple((step, number) for step in some) for number in (1, len(actions)) for some in steps
     ]
