@@ -81,8 +81,8 @@ def sections(client: Client, plan: Plan, setting: Setting, world: World, node: C
 
 def _section(client: Client, plan: Plan, setting: Setting, world: World, node: ClientNode) -> None:
     lease = setting.lease_ns
-    # It retries until another client's lease would have expired. With real clients, it asks once
-    # more within the next lease: it then sees that a late message has ended that one.
+    # It retries until another client's lease would have expired. A real client also asks within the
+    # next lease, and so sees that a late message has ended that one.
     within = lease * 2 if setting.live else lease * 5 // 4
     hasty = _HASTY if plan.hurries else 0
     hold = granted(client, setting, world, node, within, lease * 3 // 4, hasty)
