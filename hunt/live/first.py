@@ -108,9 +108,9 @@ def _bursts(setting: Setting, actions: Sequence[Action], messages: int) -> Itera
     Client-1 asks all servers in a row. One of the places is in each of its rows.
     """
     servers = len(setting.servers)
-    majority = servers // 2 + 1
-    if majority < _TWICE:
+    if servers < _TWICE:
         return
+    majority = servers // 2 + 1
     kinds: dict[str, int] = {}
     for number, action in enumerate(actions, 1):
         if SIMULATED[family_of(action.kind)].messages:
