@@ -22,11 +22,10 @@ from fencepost.harness.execute.program_promises import named_by
 from fencepost.harness.hunting import replays
 from fencepost.harness.hunting.examples import EXAMPLES, built
 from fencepost.harness.hunting.programs import (
-    BOUND_S,
-    TTL_MS,
     conductor,
     looked_at,
     usual_times,
+    usual_times_of_library,
 )
 from fencepost.harness.judge.judge import Outcome, judge
 from fencepost.harness.results import results
@@ -330,10 +329,9 @@ def described(
 
 
 def _usual_times(lock: str, own: UserLock | None) -> tuple[int, float]:
-    """Return the default lease (ms) of a real client, and the bound of liveness (s). The timeouts
-    of a library need a longer lease."""
+    """Return the default lease (ms) of a real client, and the bound of liveness (s)."""
     if own is None:
-        return 2 * max(TTL_MS, LOCKS[lock].least_ttl_ms), BOUND_S
+        return usual_times_of_library(LOCKS[lock])
     model = model_of(own.servers.kind)
     ttl_ms, bound_s = usual_times(own)
     return max(ttl_ms, 0 if model is None else model.least_ttl_ms), bound_s

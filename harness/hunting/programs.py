@@ -20,6 +20,7 @@ from fencepost.hunt.lock_error import LockError
 from fencepost.hunt.sim.setting import Setting
 from fencepost.hunt.sim.unknown import Unknown
 from fencepost.workloads.contract.guard import Rule
+from fencepost.workloads.contract.locktype import LockType
 from fencepost.workloads.resources.redis_register import write_script
 from fencepost.workloads.resources.registry import GUARDS
 
@@ -32,6 +33,8 @@ _LONG_TTL_MS, _LONG_BOUND_S = 2000, 5.0
 up to a second, then end while their lease runs."""
 _ON_NODES = "/run/fencepost/code/fencepost/"
 _LIBRARIES = "/opt/fencepost/libraries/"
+_NODE = "nodejs"
+"""Debian's name of node, which nodes have."""
 
 
 def conductor(spec: Spec, setting: Setting, lanes: int | None) -> Conductor:
@@ -61,18 +64,27 @@ def looked_at(spec: Spec, setting: Setting) -> Look | None:
 
 def usual_times(own: UserLock) -> tuple[int, float]:
     """Return the default lease (ms) of a user lock's program, and the bound of liveness (s)."""
-    return (_LONG_TTL_MS, _LONG_BOUND_S) if _jumps(own) else (TTL_MS, BOUND_S)
+    jumps = _jumps(own.program[0], _folder(own))
+    return (_LONG_TTL_MS, _LONG_BOUND_S) if jumps else (TTL_MS, BOUND_S)
 
 
-def _jumps(own: UserLock) -> bool:
-    """Return whether time jumps in a hunt of this program, which needs Linux, and Node.js,
-    Go or a JVM."""
+def usual_times_of_library(lock: LockType) -> tuple[int, float]:
+    """Return the same for a lock of the registry. The timeouts of a library need a longer lease
+    than those of a program that was written for hunts."""
+    ttl_ms, word = 2 * max(TTL_MS, lock.least_ttl_ms), _words(lock)[0]
+    if _jumps("node" if word == _NODE else word, Path.cwd()):
+        return max(ttl_ms, _LONG_TTL_MS), _LONG_BOUND_S
+    return ttl_ms, BOUND_S
+
+
+def _jumps(word: str, folder: Path) -> bool:
+    """Return whether time jumps in a hunt of the program that this word starts in a folder, which
+    needs Linux, and Node.js, Go or a JVM."""
     if not sys.platform.startswith("linux"):
         return False
     from fencepost.harness.hunting.clocks import may_jump
 
-    word = own.program[0]
-    found = str(_folder(own) / word) if "/" in word else shutil.which(word)
+    found = str(folder / word) if "/" in word else shutil.which(word)
     try:
         return found is not None and may_jump(Path(found))
     except OSError:
@@ -97,13 +109,12 @@ def _folder(own: UserLock) -> Path:
 
 def _of_library(spec: Spec) -> Command:
     """Return the command of a lock of the registry: on nodes, its paths are others."""
-    words = [word for word in spec.lock_type.program if "=" not in word and word != "env"]
-    here = tuple(word.replace(_ON_NODES, f"{PACKAGE}/") for word in words)
+    here = tuple(word.replace(_ON_NODES, f"{PACKAGE}/") for word in _words(spec.lock_type))
     if here[0] == "java":
         library = spec.lock_type.library
         compiled = java.command(spec.lock, library, here, f"{_LIBRARIES}{library}")
         return Command(compiled, Path.cwd(), {})
-    if here[0] != "nodejs":
+    if here[0] != _NODE:
         raise BadArguments(
             f"{spec.lock} cannot be hunted: its program runs on fencepost's nodes only. "
             f"`fencepost test {spec.lock}` runs it on real servers"
@@ -117,6 +128,11 @@ def _of_library(spec: Spec) -> Command:
             f"{name}@4.2.0 ioredis` here, or set NODE_PATH to a folder that has both"
         )
     return Command(("node", *here[1:]), Path.cwd(), {"NODE_PATH": str(found[0])})
+
+
+def _words(lock: LockType) -> list[str]:
+    """Return the words of a program on the nodes, without its environment."""
+    return [word for word in lock.program if "=" not in word and word != "env"]
 
 
 def _modules(lock: str) -> list[Path]:

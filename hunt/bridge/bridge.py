@@ -67,8 +67,9 @@ def bridge(setting: Setting, find: Counterexample, traced: Traced | None = None)
     scale = ttl_ms * 1e6 / setting.ttl_ns
     writer = Writer(setting, scale, checker, unseen(setting, trace))
     happened = events(run, trace, until)
-    for segment in segments(happened, long_ns(setting)):
-        writer.segment(reorder(segment))
+    gap_ns = long_ns(setting)
+    for segment in segments(happened, gap_ns):
+        writer.segment(reorder(segment, gap_ns))
     steps = _unsynced(writer.written(), writer) if setting.survives == "crash" else writer.written()
     served = {"server": f"{setting.kind}={setting.version}"} if setting.version else {}
     scenario = Scenario(

@@ -29,15 +29,17 @@ def segments(found: Sequence[Event], gap_ns: int) -> list[list[Event]]:
     return made
 
 
-def reorder(segment: Sequence[Event]) -> list[Event]:
-    """Return the same events, with as few switches between clients as possible."""
+def reorder(segment: Sequence[Event], gap_ns: int) -> list[Event]:
+    """Return the same events, with as few switches between clients as possible. Events with this
+    time between them keep their order: a client that asks again and again leaves no gap."""
     begun = {event.op for event in segment if event.what == "begin"}
     let_wait = begun - {event.op for event in segment if event.what == "end"}
     waits = {
         event: {
             other
             for other in segment[:place]
-            if _in_order(other, event) and not (other.op in let_wait and _asks_after(other, event))
+            if (_in_order(other, event) or event.time_ns - other.time_ns >= gap_ns)
+            and not (other.op in let_wait and _asks_after(other, event))
         }
         for place, event in enumerate(segment)
     }

@@ -226,7 +226,7 @@ class Writer:
         """Run the client to its next stop, if its next event has one."""
         client = self._clients[event.client]
         later = self._next(place, event)
-        if client.waits or later is None:
+        if later is None or (client.waits and self._arrives(place, later)):
             return
         point, coming = self._point(later), self._events[later]
         if not point:
@@ -239,6 +239,12 @@ class Writer:
             words = f"{event.client} is held {self._at(coming, 'before')}, as in the schedule"
             arguments = {"point": point, "words": words}
             self._add(Inject(client.held, "pause", (event.client,), arguments))
+
+    def _arrives(self, place: int, until: int) -> bool:
+        """Return whether a delayed message of this event's op arrives before a later event. The
+        client does nothing until then; otherwise it also sends to other servers."""
+        op = self._events[place].op
+        return any(one.what == "arrive" and one.op is op for one in self._events[place:until])
 
     def _at(self, event: Event, where: str = "until") -> str:
         step = None if event.call is None else event.call.step

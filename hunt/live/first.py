@@ -7,12 +7,14 @@ message at each message of client-1, in one set-up after the other. The clients 
 program, so one of them is enough. Faults of the servers come later: they often break a promise
 whatever the client does.
 
-Three kinds of schedules that a search would hardly draw are tried as well. In one, the cluster
-splits in two, so that each client reaches other servers; it is left out where all servers have one
-state. In another, client-1 is cut off for longer than its lease while it waits: its lease ends, or
-it continues with another session before the servers have ended the first. In the third, client-1
-stalls briefly, and soon after that past its lease: if it counts its lease from an answer that it
-read late, it is wrong.
+Four kinds of schedules that a search would hardly draw are tried as well. In one, the successive
+messages of a majority have the same fault, because one message of several servers decides nothing:
+so a request of client-1, or a renewal, finds no quorum in time. In the second, the cluster splits
+in two, so that each client reaches other servers. Both are left out where all servers have one
+state. In the third, client-1 is cut off for longer than its lease while it waits: its lease ends,
+or it continues with another session before the servers have ended the first. In the fourth,
+client-1 stalls briefly, and soon after that past its lease: if it counts its lease from an answer
+that it read late, it is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +25,15 @@ from fencepost.hunt.faults.partition import OUTAGE, SPLIT
 from fencepost.hunt.faults.registry import SIMULATED, family_of
 from fencepost.hunt.faults.simulated import Action
 from fencepost.hunt.models.registry import MODELS
-from fencepost.hunt.search.set_ups import Head, hurried, long_hold, set_ups, waiting
+from fencepost.hunt.search.set_ups import (
+    Head,
+    hurried,
+    long_hold,
+    overtaken,
+    renewing,
+    set_ups,
+    waiting,
+)
 from fencepost.hunt.sim.schedule import Schedule
 from fencepost.hunt.sim.setting import Setting
 
@@ -37,10 +47,13 @@ _MORE = 4
 def simple(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
     """Yield the first schedules of a search. `messages`: those of client-1 in the undisturbed
     run."""
-    heads, clients = list(set_ups(setting)), len(setting.clients)
+    long, *others = set_ups(setting)
+    # A message that is late past a lease shows most in the second of these.
+    heads, clients = list(dict.fromkeys((long, overtaken(setting), *others))), len(setting.clients)
     yield from map(Schedule, heads)
     yield from _outages(setting, actions, messages)
     if not MODELS[setting.model].outage:
+        yield from _bursts(setting, actions, messages)
         yield from _splits(setting, actions, messages)
     for head, numbers in _passes(actions, heads):
         for place in range(messages + _MORE):
@@ -85,6 +98,29 @@ def _splits(setting: Setting, actions: Sequence[Action], messages: int) -> Itera
     for number in splits[:1]:
         for place in range(messages + _MORE):
             yield Schedule(hurried(setting), ((1 + place * len(setting.clients), number),))
+
+
+def _bursts(setting: Setting, actions: Sequence[Action], messages: int) -> Iterator[Schedule]:
+    """Yield schedules in which the successive messages of a majority have the same fault, the first
+    one of its kind. If client-1 can, it extends its lease meanwhile, which takes about half of the
+    messages of an acquire with its release.
+
+    Client-1 asks all servers in a row. One of the places is in each of its rows.
+    """
+    servers = len(setting.servers)
+    if servers < _TWICE:
+        return
+    majority = servers // 2 + 1
+    kinds: dict[str, int] = {}
+    for number, action in enumerate(actions, 1):
+        if SIMULATED[family_of(action.kind)].messages:
+            kinds.setdefault(action.kind, number)
+    head, clients = renewing(setting), len(setting.clients)
+    extension = messages // 2 if setting.extends else 0
+    for number in kinds.values():
+        for first in range(0, messages + extension + _MORE, servers - majority + 1):
+            places = range(first, first + majority)
+            yield Schedule(head, tuple((1 + place * clients, number) for place in places))
 
 
 def _passes(

@@ -31,7 +31,7 @@ def set_ups(setting: Setting) -> Iterator[Head]:
     if setting.extends:
         yield _head(setting, {HOLDS_FOR: longest, EXTENDS: 1}, part)
     yield _head(setting, {}, {HOLDS_FOR: _PART})
-    yield _head(setting, {MORE: 1}, {BEGINS: late, HOLDS_FOR: longest})
+    yield overtaken(setting)
     yield _head(setting, {BEGINS: 1}, {HOLDS_FOR: _PART, MORE: 1})
     if setting.extends:
         yield _head(setting, {EXTENDS: 1}, part)
@@ -39,6 +39,22 @@ def set_ups(setting: Setting) -> Iterator[Head]:
         return
     yield hurried(setting)
     yield _head(setting, {BEGINS: late, MORE: 1}, {})
+
+
+def overtaken(setting: Setting) -> Head:
+    """Return a set-up in which client-1 holds the lock twice. The others ask when its lease has
+    just expired, and hold the lock past their lease: so its second hold begins within theirs if the
+    end of its first one frees the lock too late."""
+    late, longest = len(begin_times(setting)) - 1, len(work_times(setting)) - 1
+    return _head(setting, {MORE: 1}, {BEGINS: late, HOLDS_FOR: longest})
+
+
+def renewing(setting: Setting) -> Head:
+    """Return a set-up in which client-1 holds the lock for part of its lease, and extends it
+    meanwhile if it can. The others ask soon after that, a few times in a row."""
+    late = len(begin_times(setting)) - 1
+    others = {BEGINS: late, EXTENDS: HURRIES, HOLDS_FOR: _PART}
+    return _head(setting, {EXTENDS: 1, HOLDS_FOR: _PART}, others)
 
 
 def hurried(setting: Setting) -> Head:

@@ -28,7 +28,10 @@ static const char *after(const char *text, const char *name)
     char quoted[96];
     snprintf(quoted, sizeof quoted, "\"%s\":", name);
     const char *found = strstr(text, quoted);
-    return found ? found + strlen(quoted) : NULL;
+    if (!found)
+        return NULL;
+    found += strlen(quoted);
+    return found + strspn(found, " ");
 }
 
 static long long number(const char *text, const char *name)
@@ -219,8 +222,10 @@ static void begin(int again)
     string(at, server, sizeof server);
     address(server, storage.host, &storage.port);
     holds = writes = 0;
-    printf("{\"control\":\"ready\",\"version\":2,\"pid\":%d,\"generates\":false,"
-           "\"extends\":false}\n", (int)getpid());
+    at = after(line, "versions");
+    int version = memchr(at, '2', strcspn(at, "]")) ? 2 : 1;
+    printf("{\"control\":\"ready\",\"version\":%d,\"pid\":%d,\"generates\":false,"
+           "\"extends\":false}\n", version, (int)getpid());
     fflush(stdout);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -95,6 +96,26 @@ def test_the_clients_of_an_example_take_turns_and_the_hunt_repeats_itself_by_nam
         hunt.must_have_servers()
     assert hunt.again().startswith(f"fencepost hunt {name} --")
     assert "--program" not in hunt.again() and "--ship" not in hunt.again()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize(("versions", "speaks"), [([1], 1), ([1, 2], 2)])
+def test_a_client_speaks_the_highest_version_that_the_harness_has(name, versions, speaks):
+    made, folder = there(name)
+    address = ["127.0.0.1", 1]
+    setup = {
+        "control": "setup", "versions": versions, "process": 0, "stride": 2, "node": "client-1",
+        "lock": name, "options": {}, "servers": ["redis-1"], "storage": "storage",
+        "addresses": {"redis-1": address, "storage": address}, "store": "redis", "guard": "none",
+        "write_script": "return 1", "seed": "1", "origin_ns": 0,
+    }  # fmt: skip
+    ended = subprocess.run(
+        made.program.split(), cwd=folder, input=json.dumps(setup) + "\n",
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    ready = json.loads(ended.stdout.splitlines()[0])
+    assert (ready["control"], ready["version"]) == ("ready", speaks)
 
 
 @pytest.mark.slow

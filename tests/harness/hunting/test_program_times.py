@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fencepost.harness.hunting import interrupt
+from fencepost.harness.hunting import interrupt, programs
 from fencepost.harness.hunting.hunts import described
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
@@ -23,6 +23,17 @@ def test_a_program_of_node_gets_a_lease_that_outlasts_its_time_outs(tmp_path):
     (tmp_path / "lock.js").write_text("")
     assert times(tmp_path, "node lock.js") == (2000, 5000)
     assert times(tmp_path, "node lock.js", ttl="200ms")[0] == 200
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+def test_a_library_of_node_gets_it_as_well(tmp_path, monkeypatch):
+    (tmp_path / "node_modules" / "redlock").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    setting = described("node-redlock", {}, {"seed": 1}).setting
+    assert (setting.ttl_ns, setting.bound_ns) == (2_000_000_000, 5_000_000_000)
+    monkeypatch.setattr(programs, "_jumps", lambda word, folder: False)
+    setting = described("node-redlock", {}, {"seed": 1}).setting
+    assert (setting.ttl_ns, setting.bound_ns) == (300_000_000, 1_500_000_000)
 
 
 @pytest.mark.skipif(not (shutil.which("java") and interrupt.CAN), reason="needs java, and x86-64")

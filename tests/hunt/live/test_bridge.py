@@ -38,15 +38,18 @@ def made(tmp_path):
     shutil.copy(SDK / "python" / "fencepost_sdk.py", tmp_path)
     shutil.copy(LOCK, tmp_path)
 
-    def make(faults, message, chosen=lambda action: True):
-        program = f"{sys.executable} lock.py none"
+    def make(faults, message, chosen=lambda action: True, command="", several=1):
+        shutil.copy(SDK / "javascript" / "fencepost.js", tmp_path)
+        shutil.copy(LOCK.parent / "quorum.js", tmp_path)
+        program = command or f"{sys.executable} lock.py none"
         hunt = described(
-            "", {}, {"seed": 1, "ttl": "300ms"}, servers="redis:1", program=program,
-            ship=tmp_path, faults=faults,
+            "", {}, {"seed": 1, "ttl": "300ms"}, servers="redis:3" if command else "redis:1",
+            program=program, ship=tmp_path, faults=faults,
         )  # fmt: skip
         actions = table(hunt.setting)
         action = next(n for n, one in enumerate(actions, 1) if chosen(one))
-        schedule = Schedule((), ((1 + 2 * message, action),))
+        places = range(message, message + several)
+        schedule = Schedule((), tuple((1 + 2 * place, action) for place in places))
         with conductor(hunt.spec, hunt.setting, 1) as played:
             (run,) = played.play([Job(schedule, (), Witness(hunt.setting))])
         assert run.injected == list(schedule.injections)
@@ -104,6 +107,24 @@ def test_a_lost_message_is_lost_on_its_connection(made, message, ends):
     assert scripted.of_hunt(hunt.spec, found.scenario, 1).scenario["counted"]
     text = file.to_text(found.scenario, found.notes, found.cannot)
     assert file.read(decode(text.encode()))[0].steps == found.scenario.steps
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+@pytest.mark.parametrize("faults", ["delay", "packet/loss"])
+def test_requests_to_several_servers_that_are_sent_at_once_are_all_reached(made, faults):
+    _, _, steps = made(faults, 0, command="node quorum.js grants-late", several=2)
+    begun = next(one for one in steps if isinstance(one, Begin))
+    points = tuple(connected(number(0, server, 4)) for server in (0, 1))
+    assert begun.stops == points
+    reached = [one.point for one in steps if isinstance(one, Reach) and one.point in points]
+    assert tuple(reached) == points
+    first, second = faults_in(steps)[:2]
+    assert {*first.targets, *second.targets} == {"client-1", "redis-1", "redis-2"}
+    for point, fault in zip(points, (first, second), strict=True):
+        reach = next(
+            n for n, one in enumerate(steps) if isinstance(one, Reach) and one.point == point
+        )
+        assert reach < steps.index(fault)
 
 
 def test_the_ops_of_all_clients_are_played(made):

@@ -1,12 +1,14 @@
 'use strict';
 
-// A lock on one Redis server, over a socket of its own. The first argument names its defect.
+// A lock on one Redis server, over a socket of its own. The first argument names its defect, the
+// second one how often a client that is refused asks again by itself.
 
 const crypto = require('crypto');
 const net = require('net');
 const { Failed, run } = require('./fencepost');
 
 const DEFECT = process.argv[2];
+const RETRIES = Number(process.argv[3] || 0);
 const DELETE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
 class Lock {
@@ -19,7 +21,12 @@ class Lock {
     const asked = performance.now();
     this.secret = crypto.randomBytes(8).toString('hex');
     try {
-      if (!(await this.set(name, ttlMs))) return false;
+      let tries = 0;
+      while (!(await this.set(name, ttlMs))) {
+        if (tries === RETRIES) return false;
+        tries += 1;
+        await new Promise((resolve) => { setTimeout(resolve, 50); });
+      }
     } catch (error) {
       if (DEFECT !== 'timeout-is-a-yes') throw error;
     }
