@@ -229,14 +229,16 @@ def plainly(answer: Any) -> Any:
     return [plainly(one) for one in answer] if isinstance(answer, list) else answer
 
 
-def test_the_model_of_etcd_answers_as_etcd_does(etcd: str) -> None:
+# etcd takes 6 ms for each, on a processor that other tests need as well.
+@pytest.mark.parametrize("commands", [3_000, pytest.param(COMMANDS, marks=pytest.mark.long)])
+def test_the_model_of_etcd_answers_as_etcd_does(etcd: str, commands: int) -> None:
     seed, random = drawn_from()
     requests, model = EtcdRequests(random), State()
     pool = urllib3.HTTPConnectionPool(etcd, 2379, timeout=10.0)
     begun = json.loads(pool.request("POST", "/v3/kv/range", body='{"key":"eA=="}').data)
     model.revision = int(begun["header"]["revision"])
     refused = 0
-    for number in range(COMMANDS):
+    for number in range(commands):
         path, body = requests.draw()
         reply = pool.request("POST", f"/v3/{path}", body=json.dumps(body))
         theirs = json.loads(reply.data)
@@ -246,7 +248,7 @@ def test_the_model_of_etcd_answers_as_etcd_does(etcd: str) -> None:
             mine, theirs = (error.code, str(error)), (theirs.get("code"), theirs.get("message"))
             refused += 1
         assert mine == plainly(theirs), f"seed {seed}, request {number}: {path} {body}"
-    assert refused > 100
+    assert refused > commands // 100
 
 
 LOCKS_ASKED = 1_000
