@@ -41,6 +41,7 @@ class EtcdLock:
         session = self._session
         prefix = f"fencepost/lock/{name}/"
         key = f"{prefix}{session.open(ttl_ns):x}"
+        revision = 0
         try:
             self._give_back(key)
             revision = self._enqueue(key, session.lease)
@@ -49,7 +50,7 @@ class EtcdLock:
             if self._gateway.created(key) != revision:
                 raise Failed("not-granted", "the lease ended while the client was waiting")
         except Failed as error:
-            self._leave(key)
+            self._leave(key, revision)
             if isinstance(error, Indeterminate) or error.kind == "not-held":
                 raise Failed("not-granted", error.text) from error
             raise
@@ -101,11 +102,16 @@ class EtcdLock:
                 plain(answer["kvs"][0]["key"]), seen + 1, min(left_s, _WATCH_S)
             )
 
-    def _leave(self, key: str) -> None:
-        """Delete the client's key: the client no longer waits, so it must not be granted the
-        lock."""
+    def _leave(self, key: str, revision: int) -> None:
+        """Delete the client's key: the client no longer waits, so it must not be granted the lock.
+
+        A request that arrives late must not delete the key of a later attempt, which has the same
+        name.
+        """
         try:
-            self._gateway.ask("kv/deleterange", {"key": text(key)})
+            revision = revision or self._gateway.created(key)
+            if revision:
+                self._gateway.leave(key, revision)
         except Failed as error:
             raise Indeterminate("timeout", f"could not leave the queue: {error.text}") from error
 

@@ -187,13 +187,20 @@ class Gateway:
 
     def delete_if(self, key: str, create_revision: int) -> bool:
         """Delete the key if it is the one of that revision; return whether it was."""
-        request = {"request_delete_range": {"key": text(key)}}
-        body = {"compare": [key_is(key, create_revision)], "success": [request]}
-        return bool(self.call("kv/txn", body).get("succeeded"))
+        return bool(self.call("kv/txn", _deletion(key, create_revision)).get("succeeded"))
+
+    def leave(self, key: str, create_revision: int) -> None:
+        """Delete the key if it is the one of that revision. Every server is tried."""
+        self.ask("kv/txn", _deletion(key, create_revision))
 
     def close(self) -> None:
         for pool in self._pools:
             pool.close()
+
+
+def _deletion(key: str, create_revision: int) -> dict[str, Any]:
+    request = {"request_delete_range": {"key": text(key)}}
+    return {"compare": [key_is(key, create_revision)], "success": [request]}
 
 
 def read(host: str, path: str, status: int, data: bytes) -> Any:
