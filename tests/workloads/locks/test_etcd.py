@@ -1,4 +1,4 @@
-"""etcd's recipe: what a client that gives up an attempt deletes."""
+"""etcd's recipe: a client that gives up an attempt deletes the key of this attempt only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Gateway:
 
 @pytest.fixture
 def waits(world):
-    """Return what a client deletes that is not granted the lock."""
+    """Return the keys that a client deletes if it is not granted the lock."""
 
     def give_up(gateway):
         options = etcd.LOCK.read_options({"wait_ms": "1"})
