@@ -31,7 +31,8 @@ def _lost(run: Run, event: Event | None) -> bool:
     words = f"{describe(event)} is lost"
     arguments = {"kind": "loss", "source": source, "to": to}
     again = event.sent_again
-    if again is None:
+    if again is None or run.setting.live:
+        # With real clients the connection is reset soon.
         run.faults.begin("packet", [source], arguments, words, lasts=0)
     else:
         # Until then nothing passes on its connection.
